@@ -15,7 +15,7 @@ from botocore.loaders import JSONFileLoader
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.servers.fixtures import dynamodb_url, opensearch3_url, opensearch_url  # noqa: F401
+from tests.aws.fixtures import dynamodb_url, opensearch3_url, opensearch_url  # noqa: F401
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")  # no deadline per example, the same examples in every run
@@ -24,7 +24,7 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
-SERVER_FOLDERS = {"console", "doubles", "frameworks", "infra", "path"}
+SERVER_FOLDERS = {"aws", "console", "frameworks", "infra", "path"}
 SERVER_FIXTURES = {"data", "dynamodb_url", "opensearch3_url", "opensearch_url"}
 _LACKING = "Skipped: no "
 

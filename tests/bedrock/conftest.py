@@ -21,7 +21,7 @@ from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
 from mats.domain.errors import NotPermitted
 from mats.settings import TITAN, Settings
-from tests.servers.bedrock import BedrockServer
+from tests.aws.bedrock import BedrockServer
 
 REAL = os.environ.get("MATS_BEDROCK") == "1"
 CAP_USD = 0.05

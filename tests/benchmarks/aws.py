@@ -93,7 +93,7 @@ def _vectors_of(start: int, texts: Sequence[str]) -> Sequence[Vector]:
 def cold(data: Path, settings: Settings) -> dict[str, Any]:
     """Cold starts of both functions with the settings of the stacks, over a small index."""
     deployed = replace(settings, bedrock=True, encoder=TITAN, metrics="mats", callers_table="callers")
-    with node("1g") as url, module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock):
+    with node("1g") as url, module_process("tests.aws.bedrock", "--port", "0", env={}) as (_, bedrock):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
         deployed = replace(
             deployed, index_endpoint=url, region=REGION, registry_table="r", trust_table="t", profiles_table="p"

@@ -19,9 +19,9 @@ from infra.core_layer import copy_core_layer
 from infra.vendor import PYTHON, VENDOR, interpreter
 from mats.adapters.dynamodb.tables import Tables
 from mats.settings import Settings
+from tests.aws.deployment import REGION
+from tests.aws.runtime import Function
 from tests.benchmarks.processes import module_process
-from tests.servers.deployment import REGION
-from tests.servers.runtime import Function
 
 ROOT = Path(__file__).parents[2]
 _RUNS = 9
@@ -71,8 +71,8 @@ def cold(settings: Settings) -> dict[str, Any]:
         raise SystemExit(f"no Python {PYTHON} to start the functions with: install it")
     with (
         _layers(python) as layers,
-        module_process("tests.servers.bedrock", "--port", "0", env={}) as (_, bedrock),
-        module_process("tests.servers.dynamodb", "--port", "0", env={}) as (_, dynamodb),
+        module_process("tests.aws.bedrock", "--port", "0", env={}) as (_, bedrock),
+        module_process("tests.aws.dynamodb", "--port", "0", env={}) as (_, dynamodb),
     ):
         around = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock, "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}
         environment = settings.to_env()

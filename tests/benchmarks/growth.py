@@ -131,7 +131,7 @@ def _bench(settings: Settings, folder: Path, vectors: ShapedVectors, encodings: 
     arguments = ("--port", "0", "--delay-ms", str(_RERANK_MS))
     with (
         node(_HEAP, kept=folder) as url,
-        module_process("tests.servers.bedrock", *arguments, env={}) as (_, stand_in),
+        module_process("tests.aws.bedrock", *arguments, env={}) as (_, stand_in),
     ):
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = stand_in
         yield _Bench(

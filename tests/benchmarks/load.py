@@ -48,7 +48,7 @@ def load(data: Path, settings: Settings) -> dict[str, Any]:
 @contextmanager
 def _service(settings: Settings, *arguments: str) -> Iterator[str]:
     """The URL of `mats serve` over a registry, with a Bedrock stand-in as its reranker."""
-    with module_process("tests.servers.bedrock", "--port", "0", *arguments, env={}) as (_, bedrock):
+    with module_process("tests.aws.bedrock", "--port", "0", *arguments, env={}) as (_, bedrock):
         env = {
             **replace(settings, bedrock=True, writer_model="none", region="us-east-1").to_env(),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock,

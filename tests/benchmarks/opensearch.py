@@ -22,7 +22,7 @@ def node(heap: str, running_at: str = "", *, kept: Path | None = None) -> Iterat
     arguments: tuple[str, ...] = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
     if kept:
         arguments += ("--kept", str(kept))
-    with module_process("tests.servers.opensearch", *arguments, env={}) as (_, url):
+    with module_process("tests.aws.opensearch", *arguments, env={}) as (_, url):
         yield url
 
 

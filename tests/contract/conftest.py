@@ -53,6 +53,7 @@ from mats.ports import (
 )
 from mats.usecases.learn import Learn
 from mats.usecases.reindex import Reindex
+from tests.aws.tables import a_table, an_outcomes_table, credentials
 from tests.fakes import (
     CountingIds,
     FakeClock,
@@ -68,7 +69,6 @@ from tests.fakes import (
     MemoryTrust,
 )
 from tests.learning import MemoryOutcomes, MemoryReceipts
-from tests.servers.tables import a_table, an_outcomes_table, credentials
 
 _numbers = itertools.count(1)
 

@@ -13,11 +13,11 @@ from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Target
+from tests.aws.opensearch import OpenSearch3Node, OpenSearchNode
+from tests.aws.tables import credentials
 from tests.conftest import skip_or_fail
 from tests.contract.test_baseline import VOCABULARY, descriptions
 from tests.contract.test_index import ENCODER, entry, tombstone
-from tests.servers.opensearch import OpenSearch3Node, OpenSearchNode
-from tests.servers.tables import credentials
 
 pytestmark = pytest.mark.server
 

@@ -5,7 +5,7 @@ import pytest
 from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.ports import OFF, ModelChoice, ModelSwitch
-from tests.servers.tables import a_table
+from tests.aws.tables import a_table
 
 
 def test_without_a_choice_every_role_has_its_configured_model(model_switch: ModelSwitch):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from email.message import Message
 from typing import Any, TypeAlias
 
-from tests.servers.bedrock_model import Exchange
-from tests.servers.bedrock_rules import Refused
-from tests.servers.model_server import Act, Answer, ModelServer, Raw, Refuse
+from tests.aws.bedrock_model import Exchange
+from tests.aws.bedrock_rules import Refused
+from tests.aws.model_server import Act, Answer, ModelServer, Raw, Refuse
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 

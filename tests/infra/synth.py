@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.aws.deployment import REGION, Deployment
 from tests.conftest import skip_or_fail
-from tests.servers.deployment import REGION, Deployment
 
 Template = dict[str, Any]
 

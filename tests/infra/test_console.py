@@ -11,9 +11,9 @@ from infra import console_files
 from infra.constructs.discovery_api import CALLS
 from infra.context import Context
 from infra.vendor import ROOT
+from tests.aws import iam
+from tests.aws.deployment import Deployment
 from tests.infra.synth import CONSOLE, HOST, JWT, SIGN_IN, deployment, templates
-from tests.servers import iam
-from tests.servers.deployment import Deployment
 
 HEADERS = json.loads((ROOT / "console" / "headers.json").read_text())
 KINDS = ("AWS::CloudFront::", "AWS::S3::", "Custom::")

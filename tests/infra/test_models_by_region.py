@@ -8,10 +8,10 @@ import pytest
 
 from infra.inference_profiles import regions
 from mats.settings import Settings
+from tests.aws import iam
+from tests.aws.deployment import Deployment, Unresolvable, texts
 from tests.infra.synth import PRODUCTION, VPC, deployment
 from tests.infra.test_stacks import allows, function, people, run_app
-from tests.servers import iam
-from tests.servers.deployment import Deployment, Unresolvable, texts
 
 pytestmark = pytest.mark.server
 

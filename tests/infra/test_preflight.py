@@ -17,8 +17,8 @@ from infra.preflight.account import Account
 from infra.preflight.plan import PhysicalName, Plan, plan_of
 from infra.preflight.results import CheckResult
 from infra.vendor import ROOT
+from tests.aws.control_plane import Answer, ControlPlane, Params, Play, Refuse
 from tests.infra.synth import VPC, templates
-from tests.servers.control_plane import Answer, ControlPlane, Params, Play, Refuse
 
 pytestmark = pytest.mark.server
 

@@ -16,6 +16,9 @@ from infra.constructs.discovery_api import CALLS
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.targets import _KEY
 from mats.settings import Settings
+from tests.aws import iam
+from tests.aws.deployment import Deployment, Resource, texts
+from tests.aws.state_machine import started_by_schedule
 from tests.conftest import skip_or_fail
 from tests.infra.synth import (
     EVERYTHING,
@@ -31,9 +34,6 @@ from tests.infra.synth import (
     templates,
 )  # fmt: skip
 from tests.pages import blocks
-from tests.servers import iam
-from tests.servers.deployment import Deployment, Resource, texts
-from tests.servers.state_machine import started_by_schedule
 
 pytestmark = pytest.mark.server
 

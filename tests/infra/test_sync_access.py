@@ -10,13 +10,13 @@ import pytest
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.domain.capability.capability import Id
+from tests.aws import iam
+from tests.aws.calls import Call
+from tests.aws.recorder import Recorder, Refuse
+from tests.aws.tables import a_table, credentials
 from tests.builders import a_registration
 from tests.command import Mats
 from tests.infra.synth import deployment
-from tests.servers import iam
-from tests.servers.calls import Call
-from tests.servers.recorder import Recorder, Refuse
-from tests.servers.tables import a_table, credentials
 
 TAG = "${aws:PrincipalTag/mats-namespace, '~'}"
 

@@ -22,10 +22,10 @@ from mats.ports import Change, Encoder, Reranker, RerankResult, Stored, Writer
 from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich
 from mats.usecases.profile_maker import ProfileMaker
+from tests.aws.bedrock import BedrockServer
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import AtOnce, MemoryIndex, MemoryProfiles, MemoryRegistry, MemoryTrust
-from tests.servers.bedrock import BedrockServer
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
 PATIENCE_S, HASTE_S = 5, 0.2

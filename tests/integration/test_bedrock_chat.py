@@ -12,8 +12,8 @@ from mats.evaluation.systems.cached_converse import RecordedConverse, ReplyCache
 from mats.evaluation.systems.chat_model import ANY, FREE, ChatModel, ModelTurn, UserMessage
 from mats.evaluation.systems.models import Models
 from mats.settings import Settings
+from tests.aws.bedrock import Answer, Refuse, converse_reply, tool_reply
 from tests.builders import a_profile, a_registration
-from tests.servers.bedrock import Answer, Refuse, converse_reply, tool_reply
 
 NOVA, CLAUDE = "amazon.nova-micro-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"
 MISTRAL, QWEN = "mistral.mistral-large-3-675b-instruct", "qwen.qwen3-next-80b-a3b"

@@ -19,6 +19,7 @@ from mats.domain.ranking.query import Query
 from mats.ports import Change
 from mats.settings import Settings
 from mats.usecases.stages import Budgets
+from tests.aws.bedrock import Act, BedrockServer, Cut, Drip, Exchange, Play, Raw, Refuse, Stall, tool_reply
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
@@ -38,7 +39,6 @@ from tests.integration.bedrock_workbench import (
     enriched_by,
     ranking,
 )
-from tests.servers.bedrock import Act, BedrockServer, Cut, Drip, Exchange, Play, Raw, Refuse, Stall, tool_reply
 
 SERVICE = botocore.session.get_session().get_service_model("bedrock-runtime")
 DECLARED = {

@@ -18,9 +18,9 @@ from mats.domain.ranking.query import Query
 from mats.domain.ranking.ranking import Signal
 from mats.ports import Change
 from mats.settings import Settings
+from tests.aws.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply
 from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
-from tests.servers.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
 PLAIN = "qwen.qwen3-32b-v1:0"

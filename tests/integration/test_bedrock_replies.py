@@ -9,6 +9,7 @@ import pytest
 
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.ports import RerankResult, Written
+from tests.aws.bedrock import Answer, BedrockServer, Cut, Raw, converse_reply, tool_reply
 from tests.integration.bedrock_workbench import (
     DIMENSION,
     QUERY,
@@ -20,7 +21,6 @@ from tests.integration.bedrock_workbench import (
     discover_with,
     enriched_by,
 )
-from tests.servers.bedrock import Answer, BedrockServer, Cut, Raw, converse_reply, tool_reply
 
 STOPS = botocore.session.get_session().get_service_model("bedrock-runtime").shape_for("StopReason").enum
 FIVE = {

@@ -18,9 +18,9 @@ from botocore import exceptions as failures
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.aws.bedrock import Act, Answer, BedrockServer, Cut, Drip, Exchange, Raw, Refuse, Stall, tool_reply
+from tests.aws.bedrock import converse_reply as reply_of
 from tests.conftest import ROOT
-from tests.servers.bedrock import Act, Answer, BedrockServer, Cut, Drip, Exchange, Raw, Refuse, Stall, tool_reply
-from tests.servers.bedrock import converse_reply as reply_of
 
 NOVA, CLAUDE, TITAN = "us.amazon.nova-2-lite-v1:0", "anthropic.claude-haiku-4-5-v1:0", "amazon.titan-embed-text-v2:0"
 OK = json.dumps(reply_of([{"text": "ok"}], stop="end_turn")).encode()
@@ -435,7 +435,7 @@ def test_the_client_environment_names_this_server(server, monkeypatch):
 
 @pytest.mark.parametrize(("trouble", "error"), [("--dead", ClientError), ("--stall", failures.ReadTimeoutError)])
 def test_the_command_prints_its_url_and_embeds_with_a_failing_llm(trouble, error):
-    command = [sys.executable, "-m", "tests.servers.bedrock", "--port", "0", trouble]
+    command = [sys.executable, "-m", "tests.aws.bedrock", "--port", "0", trouble]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
         try:
             url = process.stdout.readline().decode().strip()

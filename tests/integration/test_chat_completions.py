@@ -18,6 +18,8 @@ from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Query
 from mats.ports import Change, RerankResult
 from mats.settings import Settings, SettingsInvalid
+from tests.aws.bedrock import tool_reply
+from tests.aws.model_server import Act, Answer, Cut, Raw, Refuse, Stall
 from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
     HASTE_S,
@@ -32,9 +34,7 @@ from tests.integration.bedrock_workbench import (
 from tests.integration.conftest import Mats
 from tests.integration.test_bedrock_models import CAUSE
 from tests.integration.test_cli import rows, tool
-from tests.servers.bedrock import tool_reply
 from tests.servers.chat_completions import MODEL, WAYS, ChatServer, chat_reply, text_reply, way_of
-from tests.servers.model_server import Act, Answer, Cut, Raw, Refuse, Stall
 
 KEY = "sk-local-0123456789"
 JUDGED = chat_reply(tool_reply("judge", {"s": [90, 5, 40]}))

@@ -16,11 +16,11 @@ from mats.domain.ranking.query import Query
 from mats.ports import RerankResult
 from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.stages import Budgets
+from tests.aws.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
 from tests.fakes import FakeClock, Never, ScriptedReranker
 from tests.integration.bedrock_workbench import QUERY, UNJUDGED, Bench, discover_with, ranking
 from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool
-from tests.servers.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
 
 BUDGET_MS, SLACK_MS = 2_500, 50
 REST_MS = 10_000

@@ -35,12 +35,12 @@ from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
 from mats.ports import Change, Stored, Target, Written
 from mats.usecases.enrich import Enrich
 from mats.usecases.profile_maker import ProfileMaker
+from tests.aws.recorder import Cut, Hook, Recorder, Refuse, Stall, every, nth
+from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile, a_registration, an_item
 from tests.failures import Failures
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter
 from tests.servers.canned import JSON, CannedResponse, CannedServer
-from tests.servers.recorder import Cut, Hook, Recorder, Refuse, Stall, every, nth
-from tests.servers.tables import a_table, credentials
 
 SECRET = "the-owner-wrote-this"
 PAY = a_registration(name="pay", description=SECRET)

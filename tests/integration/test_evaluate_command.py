@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from mats.evaluation.reporting import results as results_files
 from mats.local.cli.main import app
 from mats.settings import TITAN, Settings
+from tests.aws.bedrock import Refuse
 from tests.integration.test_evaluation_models import a_labelled_folder, of_refund, picking
-from tests.servers.bedrock import Refuse
 
 TOO_LONG = "Input is too long for requested model."
 

@@ -21,10 +21,10 @@ from mats.evaluation.systems.models import PAPER_ENCODERS, Models
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
+from tests.aws.bedrock import Answer as Reply
+from tests.aws.bedrock import BedrockServer, Exchange, Refuse, converse_reply, tool_reply
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration
-from tests.servers.bedrock import Answer as Reply
-from tests.servers.bedrock import BedrockServer, Exchange, Refuse, converse_reply, tool_reply
 
 ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
 PIPELINES = ASKING[3:]

@@ -12,7 +12,7 @@ import pytest
 from mats.adapters.function_versions import FunctionVersions
 from mats.domain.errors import DependencyFailed
 from mats.settings import SettingsInvalid
-from tests.servers.tables import credentials
+from tests.aws.tables import credentials
 
 _PAGE = 4
 

@@ -21,9 +21,9 @@ from mats.domain.ranking.query import Query
 from mats.domain.text.fence import find_hidden, is_hidden, size
 from mats.ports import RerankResult
 from mats.settings import Settings
+from tests.aws.bedrock import Answer, BedrockServer, Exchange, converse_reply, tool_reply
 from tests.builders import a_profile, a_registration
 from tests.fakes import ScriptedReranker
-from tests.servers.bedrock import Answer, BedrockServer, Exchange, converse_reply, tool_reply
 from tests.unit.usecases.test_discover import discover_over, indexed
 
 pytestmark = pytest.mark.hostile

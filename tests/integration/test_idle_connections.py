@@ -21,7 +21,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Filter
 from mats.settings import Settings
-from tests.servers.tables import credentials
+from tests.aws.tables import credentials
 
 REPLY = json.dumps({"hits": {"hits": []}, "Item": {}, "embedding": [1.0], "inputTextTokenCount": 1}).encode()
 TIMEOUT_S = 0.3

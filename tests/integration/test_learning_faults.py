@@ -19,10 +19,10 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Event
 from mats.domain.learning.reliability import weight_at
 from tests import killed
+from tests.aws.tables import a_table, an_outcomes_table, credentials
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock
 from tests.learning_faults import Callers, Faults, FaultyDatabase, Killed
-from tests.servers.tables import a_table, an_outcomes_table, credentials
 
 FAULTS, FAULTS_IN_AWS = 10_000, 400
 KEPT = Retention(30, FakeClock())

@@ -18,11 +18,11 @@ from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Prices
 from mats.settings import Settings
+from tests.aws.bedrock import BedrockServer, converse_reply, tool_reply
+from tests.aws.model_server import Answer, ModelServer
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_profile, a_registration
-from tests.servers.bedrock import BedrockServer, converse_reply, tool_reply
 from tests.servers.chat_completions import MODEL, ChatServer, chat_reply, way_of
-from tests.servers.model_server import Answer, ModelServer
 
 FIVE = {
     "summary": "Gives money back.",

@@ -22,12 +22,12 @@ from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.profile.profile import Status
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Target
+from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every, nth
+from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile
 from tests.failures import Failures
 from tests.fakes import FakeEncoder
 from tests.servers.canned import JSON, CannedResponse, CannedServer
-from tests.servers.recorder import Cut, Recorder, Refuse, Stall, every, nth
-from tests.servers.tables import a_table, credentials
 
 SECRET = "the-owner-wrote-this"
 ENCODER = FakeEncoder()

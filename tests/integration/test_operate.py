@@ -11,9 +11,9 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain
 from mats.domain.ranking.query import Filter
 from mats.settings import Settings
+from tests.aws.tables import a_table, credentials
 from tests.builders import a_registration
 from tests.integration.conftest import Mats
-from tests.servers.tables import a_table, credentials
 
 
 class Account:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.aws.deployment import Deployment
+from tests.aws.tables import credentials
 from tests.infra.synth import templates
 from tests.path.world import Make, Servers, World
-from tests.servers.deployment import Deployment
-from tests.servers.tables import credentials
 
 
 @pytest.fixture

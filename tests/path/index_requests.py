@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from mats.adapters.opensearch import mapping
-from tests.servers import iam
-from tests.servers.deployment import texts
+from tests.aws import iam
+from tests.aws.deployment import texts
 
 State = dict[str, Any]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.aws.calls import Call, Service
+from tests.aws.pipe import Chaos
+from tests.aws.recorder import Act, Cut, Hook, Refuse, Stall, every, nth
+from tests.aws.state_machine import ExecutionFailed
 from tests.path.world import Environment, Make, Reply, World, item
-from tests.servers.calls import Call, Service
-from tests.servers.pipe import Chaos
-from tests.servers.recorder import Act, Cut, Hook, Refuse, Stall, every, nth
-from tests.servers.state_machine import ExecutionFailed
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

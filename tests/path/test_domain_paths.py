@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from infra.constructs.search_domain import INDEX
+from tests.aws.recorder import Account
 from tests.infra.synth import deployment
 from tests.path.index_requests import Node, Request, allowed_requests
 from tests.path.world import Servers, rights_of
-from tests.servers.recorder import Account
 
 pytestmark = pytest.mark.server
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from mats.adapters.dynamodb.values import from_row, to_row
+from tests.aws.recorder import Call, Refuse, every
 from tests.path.world import ACCOUNT, Make, World, item
-from tests.servers.recorder import Call, Refuse, every
 
 ANN, BOB = (f"arn:aws:sts::{ACCOUNT}:assumed-role/{name}/session" for name in ("Ann", "Bob"))
 REFUND = "Give money back for a card payment"

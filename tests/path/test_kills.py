@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.aws.recorder import Hook, nth
 from tests.path.world import World, item
-from tests.servers.recorder import Hook, nth
 
 pytestmark = pytest.mark.server
 

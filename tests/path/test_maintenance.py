@@ -15,11 +15,11 @@ from mats.domain.capability.capability import Id, parts
 from mats.domain.profile.profile import Status
 from mats.ports import Target
 from mats.usecases.erase import Erase, Traces
+from tests.aws.deployment import REGION
+from tests.aws.recorder import Refuse, every, nth
+from tests.aws.state_machine import ExecutionFailed
+from tests.aws.tables import credentials
 from tests.path.world import Make, World, item
-from tests.servers.deployment import REGION
-from tests.servers.recorder import Refuse, every, nth
-from tests.servers.state_machine import ExecutionFailed
-from tests.servers.tables import credentials
 
 pytestmark = pytest.mark.server
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from mats.adapters.opensearch import generations
+from tests.aws import iam
+from tests.aws.recorder import Account, Recorder
 from tests.command import Mats
 from tests.infra.synth import deployment
 from tests.path.world import World, item
-from tests.servers import iam
-from tests.servers.recorder import Account, Recorder
 
 pytestmark = pytest.mark.server
 

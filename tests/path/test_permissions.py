@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from mats.adapters.dynamodb.values import to_row
+from tests.aws import iam
+from tests.aws.deployment import ACCOUNT, REGION, Misconfigured, texts
+from tests.aws.recorder import Account
 from tests.infra.synth import PRODUCTION, deployment
 from tests.path.world import Environment, Make, World, item, rights_of
-from tests.servers import iam
-from tests.servers.deployment import ACCOUNT, REGION, Misconfigured, texts
-from tests.servers.recorder import Account
 
 pytestmark = pytest.mark.server
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.aws.deployment import Misconfigured
+from tests.aws.recorder import Refuse, every
 from tests.path.world import Make, item
-from tests.servers.deployment import Misconfigured
-from tests.servers.recorder import Refuse, every
 
 pytestmark = pytest.mark.server
 

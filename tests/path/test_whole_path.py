@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.aws.deployment import ACCOUNT, Deployment
+from tests.aws.recorder import Refuse, every
+from tests.aws.runtime import json_records
 from tests.infra.synth import JWT
 from tests.path.world import Make, World, item
-from tests.servers.deployment import ACCOUNT, Deployment
-from tests.servers.recorder import Refuse, every
-from tests.servers.runtime import json_records
 
 pytestmark = pytest.mark.server
 

@@ -19,14 +19,14 @@ import boto3
 
 from infra.core_layer import copy_core_layer
 from mats.adapters.dynamodb.values import from_row, to_row
-from tests.servers import iam
-from tests.servers.bedrock import BedrockServer
-from tests.servers.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
-from tests.servers.dynamodb import make_tables
-from tests.servers.pipe import Chaos, Event, EventPath
-from tests.servers.recorder import Account, Act, Call, Play, Recorder, Refuse
-from tests.servers.runtime import Function, Invocation
-from tests.servers.state_machine import StateMachine, started_by_event, started_by_schedule
+from tests.aws import iam
+from tests.aws.bedrock import BedrockServer
+from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
+from tests.aws.dynamodb import make_tables
+from tests.aws.pipe import Chaos, Event, EventPath
+from tests.aws.recorder import Account, Act, Call, Play, Recorder, Refuse
+from tests.aws.runtime import Function, Invocation
+from tests.aws.state_machine import StateMachine, started_by_event, started_by_schedule
 
 ROOT = Path(__file__).parents[2]
 ALIAS = "capabilities"

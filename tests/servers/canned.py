@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Self
 
-from tests.servers.listening import LoopbackServer, QuietConnection
+from tests.aws.listening import LoopbackServer, QuietConnection
 
 JSON = "application/json"
 

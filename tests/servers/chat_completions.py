@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 from email.message import Message
 from typing import Any
 
-from tests.servers.bedrock_model import Exchange, converse_reply, thought
-from tests.servers.bedrock_rules import Refused
-from tests.servers.model_server import Answer, ModelServer, Play, Raw, Refuse
+from tests.aws.bedrock_model import Exchange, converse_reply, thought
+from tests.aws.bedrock_rules import Refused
+from tests.aws.model_server import Answer, ModelServer, Play, Raw, Refuse
 
 WAYS = ("tool", "schema", "json", "text")
 _KNOWN = {"model", "messages", "max_tokens", "temperature", "tools", "tool_choice", "response_format"}

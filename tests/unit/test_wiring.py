@@ -29,8 +29,8 @@ from mats.edge.caller import local_caller
 from mats.edge.observers import MeasureObserver
 from mats.ports import OperationFailed
 from mats.settings import TITAN, WEIGHTS, Settings, SettingsInvalid
+from tests.aws.tables import credentials
 from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch
-from tests.servers.tables import credentials
 
 TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
 NOWHERE = "https://search.invalid"

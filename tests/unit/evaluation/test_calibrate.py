@@ -10,7 +10,7 @@ from mats.domain.shortlist.trace import CalibrationSource
 from mats.evaluation.calibration import __main__ as command
 from mats.evaluation.calibration.__main__ import encoder_key
 from mats.settings import Settings
-from tests.servers.bedrock import BedrockServer
+from tests.aws.bedrock import BedrockServer
 
 TITAN = "amazon.titan-embed-text-v2:0"
 

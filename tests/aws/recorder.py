@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from tests.servers import iam
-from tests.servers.calls import SIGNED_AS, Account, Call, Service
-from tests.servers.listening import LoopbackServer, QuietConnection
+from tests.aws import iam
+from tests.aws.calls import SIGNED_AS, Account, Call, Service
+from tests.aws.listening import LoopbackServer, QuietConnection
 
 __all__ = ["Account", "Act", "Call", "Cut", "Hook", "Play", "Recorder", "Refuse", "Stall", "every", "nth"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.servers import iam
-from tests.servers.deployment import Deployment, Misconfigured, Resource
-from tests.servers.patterns import matches
-from tests.servers.runtime import Invocation
+from tests.aws import iam
+from tests.aws.deployment import Deployment, Misconfigured, Resource
+from tests.aws.patterns import matches
+from tests.aws.runtime import Invocation
 
 Invoke = Callable[[str, Any], Invocation]
 """Invokes the function with this ARN."""

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.small_template import (
+from tests.aws.deployment import Deployment
+from tests.aws.runtime import Function, metrics
+from tests.aws.tests.small_template import (
     template,
 )
-from tests.servers.deployment import Deployment
-from tests.servers.runtime import Function, metrics
 
 HANDLER = """
 import json, os, sys, time

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from tests.servers.deployment import Deployment, Resource, texts
+from tests.aws.deployment import Deployment, Resource, texts
 
 Statement = Mapping[str, Any]
 

@@ -13,9 +13,9 @@ from email.message import Message
 from functools import cache
 from typing import Any
 
-from tests.servers.bedrock_model import Exchange, converse_reply, thought, tool_reply
-from tests.servers.bedrock_rules import Contract
-from tests.servers.model_server import Act, Answer, Cut, Drip, ModelServer, Play, Raw, Refuse, Stall
+from tests.aws.bedrock_model import Exchange, converse_reply, thought, tool_reply
+from tests.aws.bedrock_rules import Contract
+from tests.aws.model_server import Act, Answer, Cut, Drip, ModelServer, Play, Raw, Refuse, Stall
 
 __all__ = [
     "Act",

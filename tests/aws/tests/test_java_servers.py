@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws import maven
+from tests.aws.dynamodb import DynamoDBLocal
+from tests.aws.jvm import ServerFailed
 from tests.conftest import ROOT, skip_or_fail
-from tests.servers import maven
-from tests.servers.dynamodb import DynamoDBLocal
-from tests.servers.jvm import ServerFailed
 
 
 @pytest.mark.server
 def test_a_java_server_ends_with_the_process_that_started_it_even_when_that_is_killed() -> None:
     _require(DynamoDBLocal)
     script = (
-        "import sys\nfrom tests.servers.dynamodb import DynamoDBLocal\n"
+        "import sys\nfrom tests.aws.dynamodb import DynamoDBLocal\n"
         "with DynamoDBLocal() as server: print(server.pid, server.folder, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

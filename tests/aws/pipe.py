@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.servers import iam
-from tests.servers.deployment import Deployment, Json, Misconfigured, Resource
-from tests.servers.input_template import rendered
-from tests.servers.patterns import matches
-from tests.servers.queues import Mapping as QueueMapping
-from tests.servers.queues import Message, Queue, put_back, queues_of
-from tests.servers.runtime import Invocation
+from tests.aws import iam
+from tests.aws.deployment import Deployment, Json, Misconfigured, Resource
+from tests.aws.input_template import rendered
+from tests.aws.patterns import matches
+from tests.aws.queues import Mapping as QueueMapping
+from tests.aws.queues import Message, Queue, put_back, queues_of
+from tests.aws.runtime import Invocation
 
 Event = dict[str, Any]
 Deliver = Callable[[Event], Invocation]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.servers.deployment import Misconfigured
-from tests.servers.input_template import rendered
-from tests.servers.patterns import UnknownOperator, matches
+from tests.aws.deployment import Misconfigured
+from tests.aws.input_template import rendered
+from tests.aws.patterns import UnknownOperator, matches
 
 CHANGE: dict[str, Any] = {"eventName": "INSERT", "dynamodb": {"Keys": {"name": {"S": 'x"y'}}, "List": [1, 2]}}
 

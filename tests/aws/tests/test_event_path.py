@@ -6,7 +6,10 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.doubles.small_template import (
+from tests.aws.deployment import Deployment, Misconfigured
+from tests.aws.pipe import Chaos, EventPath
+from tests.aws.runtime import Invocation
+from tests.aws.tests.small_template import (
     ANSWER,
     changed,
     deployed,
@@ -16,9 +19,6 @@ from tests.doubles.small_template import (
     template,
     without_pipes,
 )
-from tests.servers.deployment import Deployment, Misconfigured
-from tests.servers.pipe import Chaos, EventPath
-from tests.servers.runtime import Invocation
 
 
 @pytest.mark.server

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.doubles.small_template import (
+from tests.aws import iam
+from tests.aws.calls import Account, Service
+from tests.aws.deployment import Deployment, Misconfigured
+from tests.aws.tests.small_template import (
     allow,
     role,
 )
-from tests.servers import iam
-from tests.servers.calls import Account, Service
-from tests.servers.deployment import Deployment, Misconfigured
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.servers.tables import credentials
+from tests.aws.tables import credentials
 
 
 @pytest.fixture

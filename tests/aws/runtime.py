@@ -20,8 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
-from tests.servers.deployment import REGION, Resource
-from tests.servers.listening import LoopbackServer, QuietConnection
+from tests.aws.deployment import REGION, Resource
+from tests.aws.listening import LoopbackServer, QuietConnection
 
 PAYLOAD_LIMIT = 6 * 1024 * 1024  # bytes, of an event and of a response, when invoked synchronously
 INHERITED = ("PATH", "LANG")

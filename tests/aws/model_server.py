@@ -17,9 +17,9 @@ from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
-from tests.servers.bedrock_model import Exchange
-from tests.servers.bedrock_rules import Refused
-from tests.servers.listening import LoopbackServer, QuietConnection
+from tests.aws.bedrock_model import Exchange
+from tests.aws.bedrock_rules import Refused
+from tests.aws.listening import LoopbackServer, QuietConnection
 
 
 @dataclass(frozen=True)

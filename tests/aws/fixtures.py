@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.dynamodb import DynamoDBLocal
-from tests.servers.jvm import JavaServer
-from tests.servers.opensearch import OpenSearch3Node, OpenSearchNode
+from tests.aws.dynamodb import DynamoDBLocal
+from tests.aws.jvm import JavaServer
+from tests.aws.opensearch import OpenSearch3Node, OpenSearchNode
 
 _AS_DEPLOYED = {"rest.action.multi.allow_explicit_index": "false", "action.auto_create_index": "true"}
 """The first is how our stacks set a domain, the second how every domain comes."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from tests.servers import maven
+from tests.aws import maven
 
 READY = re.compile(rb"^ready (\d+)$", re.MULTILINE)
 START_S = 180.0

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tests.servers.deployment import Json, Misconfigured
+from tests.aws.deployment import Json, Misconfigured
 
 _PLACEHOLDER = re.compile(r"<([^<>\s]*)>")
 _STEP = re.compile(r"\.([A-Za-z0-9_/-]+)|\[(\d+)\]")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Self
 from urllib.request import urlopen
 
-from tests.servers import maven
-from tests.servers.jvm import JavaServer, serve
+from tests.aws import maven
+from tests.aws.jvm import JavaServer, serve
 
 _LATEST_SIMD = "org.apache.lucene.vectorization.upperJavaFeatureVersion"
 """Lucene uses SIMD up to the releases of Java that it knew, unless this says otherwise."""

@@ -8,7 +8,7 @@ from email.message import Message
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from tests.servers.deployment import ACCOUNT, REGION, Deployment
+from tests.aws.deployment import ACCOUNT, REGION, Deployment
 
 Service = Literal["dynamodb", "opensearch", "bedrock", "events", "other"]
 

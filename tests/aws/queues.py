@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tests.servers import iam
-from tests.servers.deployment import Deployment, Misconfigured, Resource
-from tests.servers.runtime import Invocation
+from tests.aws import iam
+from tests.aws.deployment import Deployment, Misconfigured, Resource
+from tests.aws.runtime import Invocation
 
 
 @dataclass

@@ -21,7 +21,7 @@ from botocore.model import OperationModel, ServiceModel, Shape
 from botocore.session import Session
 from botocore.validate import ParamValidator
 
-from tests.servers.listening import LoopbackServer, QuietConnection
+from tests.aws.listening import LoopbackServer, QuietConnection
 
 Params: TypeAlias = Mapping[str, Any]
 

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.servers.deployment import Deployment
-from tests.servers.dynamodb import make_tables
-from tests.servers.pipe import Deliver
-from tests.servers.runtime import Invocation
+from tests.aws.deployment import Deployment
+from tests.aws.dynamodb import make_tables
+from tests.aws.pipe import Deliver
+from tests.aws.runtime import Invocation
 
 ANSWER = Invocation(response={"batchItemFailures": []})
 KEYS = [{"AttributeName": "namespace", "KeyType": "HASH"}, {"AttributeName": "name", "KeyType": "RANGE"}]

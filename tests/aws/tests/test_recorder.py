@@ -9,15 +9,15 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
-from tests.doubles.small_template import (
+from tests.aws.bedrock import BedrockServer
+from tests.aws.recorder import Act, Cut, Hook, Recorder, Refuse, Stall, every, nth
+from tests.aws.runtime import Function
+from tests.aws.tables import credentials
+from tests.aws.tests.small_template import (
     allow,
     deployed,
     item,
 )
-from tests.servers.bedrock import BedrockServer
-from tests.servers.recorder import Act, Cut, Hook, Recorder, Refuse, Stall, every, nth
-from tests.servers.runtime import Function
-from tests.servers.tables import credentials
 
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/Registry"
 

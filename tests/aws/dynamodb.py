@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from tests.servers.deployment import Deployment
-from tests.servers.jvm import JavaServer, serve
+from tests.aws.deployment import Deployment
+from tests.aws.jvm import JavaServer, serve
 
 
 class DynamoDBLocal(JavaServer):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.servers.bedrock_rules import tokens
+from tests.aws.bedrock_rules import tokens
 
 
 @dataclass(frozen=True)
