@@ -1,1 +1,1 @@
-"""Stand-ins for the services that the real adapters talk to."""
+"""Stand-ins for servers of language models, and bytes that no server should send."""
