@@ -143,6 +143,12 @@ def test_service_listens_on_loopback_only(service):
             assert address.startswith("127.") or probe.connect_ex((address, port)) != 0
 
 
+def test_a_head_that_does_not_end_is_refused(service):
+    with socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2])), timeout=20) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 50_000)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
 def test_service_stops_at_once(tmp_path):
     with serving(Mats(tmp_path / "home")) as service:
         service.process.send_signal(signal.SIGINT)

@@ -32,6 +32,12 @@ LOGGER = logging.getLogger("mats.service")
 _HOST = "127.0.0.1"
 _SAMPLE = resource("examples")
 _BACKLOG = 2_048
+_CONNECTIONS = 500
+"""Open connections, beyond which requests get a 503: half of the 1,024 files that a process usually may have."""
+_IDLE_S = 5
+"""A connection without a request is closed after this time."""
+_HEAD_BYTES = 32_768
+"""Limit of the target and the headers of a request while they arrive."""
 _LOG_BYTES = 20_000_000
 _LIST_S = 2.0
 """The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice."""
@@ -90,13 +96,7 @@ def _listener(host: str, port: int) -> socket.socket:
 def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     import uvicorn  # noqa: PLC0415 - only this command serves
 
-    from mats.local.http_protocol import BoundedProtocol, Capacity  # noqa: PLC0415 - as above
     from mats.local.service import application  # noqa: PLC0415
-
-    capacity = Capacity.of_process()
-
-    class Protocol(BoundedProtocol):
-        most_connections = capacity.connections
 
     app = application(local, access, _exclude_from_collections)
 
@@ -114,9 +114,12 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
 
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http="h11",
         ws="none",
-        backlog=capacity.backlog,
+        backlog=_BACKLOG,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=_IDLE_S,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=3,
