@@ -30,7 +30,7 @@ from infra.constructs.watched import Watched
 from infra.context import Context
 from infra.traffic import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
-from mats.bootstrap.calibration import load_calibration
+from mats.bootstrap.models import load_calibration
 
 
 class DataStack(Stack):

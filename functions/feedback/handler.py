@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from mats.bootstrap.feedback import open_feedback
+from mats.bootstrap.cloud import open_feedback
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.feedback import FeedbackService, respond_alone
 from mats.settings import Settings, on_lambda

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from mats.bootstrap.learner import open_learner
+from mats.bootstrap.cloud import open_learner
 from mats.edge.learning import Learner, process_reports
 from mats.settings import function_settings, on_lambda
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from mats.bootstrap.maintenance import open_maintenance
+from mats.bootstrap.cloud import open_maintenance
 from mats.edge.maintenance import Maintenance
 from mats.settings import function_settings, on_lambda
 

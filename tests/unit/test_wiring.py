@@ -15,10 +15,10 @@ from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.bootstrap.calibration import RERANKED, load_calibration
 from mats.bootstrap.cloud import CloudStores, cloud_system
 from mats.bootstrap.local import LocalStores, local_system
-from mats.bootstrap.stages import stages_of
+from mats.bootstrap.models import RERANKED, load_calibration
+from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile.profile import Profile, Refusal, Status
 from mats.domain.ranking.ranking import WEIGHT_SETS

@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from mats.bootstrap import calibration, load_calibration
+from mats.bootstrap import load_calibration
+from mats.bootstrap import models as calibration
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.evaluation.calibration import __main__ as command
 from mats.evaluation.calibration.__main__ import encoder_key

@@ -3,17 +3,18 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 from mats.adapters.dynamodb.values import to_row as dynamodb_row
-from mats.bootstrap.calibration import RERANKED, Calibration, load_calibration
 from mats.bootstrap.models import (
+    RERANKED,
+    Calibration,
     batch_bedrock,
     bedrock,
+    load_calibration,
     load_encoder,
     prices,
     prompt,
     user_cache,
 )
-from mats.bootstrap.stores import Stores
-from mats.bootstrap.system import System
+from mats.bootstrap.system import Stores, System
 from mats.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,37 +1,40 @@
-"""The system in an AWS account."""
+"""The system in an AWS account, and the entry points of functions that are not part of it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from mats.adapters import aws
+from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import SystemClock
 from mats.adapters.dynamodb.callers import DynamoCallers
+from mats.adapters.dynamodb.receipts import DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.opensearch.domain import Domain
-from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.adapters.opensearch.memory import OpenSearchMemory
+from mats.adapters.dynamodb.tallies import DynamoTallies
 from mats.adapters.retention import Retention
 from mats.bootstrap.models import ConfiguredModels, configured_models
-from mats.bootstrap.system import System
+from mats.bootstrap.system import System, service_observer
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter
-from mats.ports import Encoder, NamespaceChange, Target
+from mats.ports import Encoder
 from mats.settings import Settings, SettingsInvalid
 
 if TYPE_CHECKING:
     from boto3.session import Session
 
-    from mats.adapters.background_receipts import BackgroundReceipts
     from mats.adapters.dynamodb.outcomes import DynamoOutcomes
     from mats.adapters.dynamodb.profiles import DynamoProfiles
-    from mats.adapters.dynamodb.receipts import DynamoReceipts
-    from mats.adapters.dynamodb.tallies import DynamoTallies
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations
+    from mats.adapters.opensearch.index import OpenSearchIndex
+    from mats.adapters.opensearch.memory import OpenSearchMemory
+    from mats.edge.feedback import FeedbackService
+    from mats.edge.learning import Learner
+    from mats.edge.maintenance import Maintenance
     from mats.usecases.spread_change import SpreadChange
 
 _ONLINE_TIMEOUT_S = 0.3
@@ -57,6 +60,8 @@ class CloudStores:
     """Tables of DynamoDB and a domain of OpenSearch. Discovery uses index, callers, switches, receipts and tallies."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
+        from mats.adapters.opensearch.domain import Domain  # noqa: PLC0415 - not for feedback, which makes no `System`
+
         self._settings, self._models, self._session = settings, models, session
         self._domain = Domain(settings.index_endpoint, region=settings.region, session=session)
 
@@ -87,18 +92,22 @@ class CloudStores:
         return DynamoProfiles(self._tables, self._settings.profiles_table, retention)
 
     @cached_property
-    def index(self) -> OpenSearchIndex:
+    def index(self) -> "OpenSearchIndex":
         """Reads the generations only when it writes."""
+        from mats.adapters.opensearch.index import OpenSearchIndex  # noqa: PLC0415 - as above
+
         return OpenSearchIndex(
             self._domain,
-            self._writable,
-            self._restore,
+            lambda: self.generations.writable(),  # noqa: PLW0108 - not before the first write
+            lambda target: self.generations.restore(target),  # noqa: PLW0108 - as above
             encoder=self._models.encoder_name,
             engine=self._settings.index_engine,
         )
 
     @cached_property
-    def memory(self) -> OpenSearchMemory | None:
+    def memory(self) -> "OpenSearchMemory | None":
+        from mats.adapters.opensearch.memory import OpenSearchMemory  # noqa: PLC0415 - as above
+
         encoder = self._models.encoder
         return (
             OpenSearchMemory(domain=self._domain, encoder=encoder.name, dimension=encoder.dimension)
@@ -119,12 +128,6 @@ class CloudStores:
             dimension=encoder.dimension if encoder else None,
         )
 
-    def _writable(self) -> Sequence[Target]:
-        return self.generations.writable()
-
-    def _restore(self, target: Target) -> None:
-        self.generations.restore(target)
-
     @cached_property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
         if not self._settings.callers_table:
@@ -137,21 +140,15 @@ class CloudStores:
         return DynamoModelSwitch(self._online, table) if table else None
 
     @cached_property
-    def early_receipts(self) -> "DynamoReceipts | None":
+    def early_receipts(self) -> DynamoReceipts | None:
         settings = self._settings
         if not (settings.receipts_table and settings.receipt_days):
             return None
-        from mats.adapters.dynamodb.receipts import DynamoReceipts  # noqa: PLC0415 - not for enrichment
-
         return DynamoReceipts(self._online, settings.receipts_table, Retention(settings.receipt_days))
 
     @cached_property
-    def receipts(self) -> "BackgroundReceipts | None":
-        if self.early_receipts is None:
-            return None
-        from mats.adapters.background_receipts import BackgroundReceipts  # noqa: PLC0415 - not for enrichment
-
-        return BackgroundReceipts(self.early_receipts)
+    def receipts(self) -> BackgroundReceipts | None:
+        return BackgroundReceipts(self.early_receipts) if self.early_receipts else None
 
     @cached_property
     def outcomes(self) -> "DynamoOutcomes | None":
@@ -164,12 +161,9 @@ class CloudStores:
         return DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table)
 
     @cached_property
-    def tally_book(self) -> "DynamoTallies | None":
-        if not self._settings.tallies_table:
-            return None
-        from mats.adapters.dynamodb.tallies import DynamoTallies  # noqa: PLC0415 - not for enrichment
-
-        return DynamoTallies(self._online, self._settings.tallies_table)
+    def tally_book(self) -> DynamoTallies | None:
+        table = self._settings.tallies_table
+        return DynamoTallies(self._online, table) if table else None
 
     @cached_property
     def _bus(self) -> "EventBus":
@@ -199,17 +193,86 @@ class CloudStores:
     def spread(self) -> "SpreadChange":
         from mats.usecases.spread_change import SpreadChange  # noqa: PLC0415 - not for discovery
 
-        return SpreadChange(
-            registry=self.registry,
-            send=self.send_changes,
-            send_rest=self._send_namespace_change,
-        )
-
-    def _send_namespace_change(self, change: NamespaceChange) -> None:
-        self._bus.send_namespace_change(change)
+        return SpreadChange(registry=self.registry, send=self.send_changes, send_rest=self._bus.send_namespace_change)
 
     def close(self) -> None:
         """Does nothing: clients close their connections themselves."""
 
 
 CloudSystem: TypeAlias = System[CloudStores]
+
+
+def open_maintenance(settings: Settings) -> "Maintenance":
+    """The maintenance function: compares and fills the index itself, and sends other work down the event path.
+
+    Makes no call.
+
+    Raises:
+        NotPermitted: AWS's own settings cannot be used.
+    """
+    return maintenance_of(cloud_system(settings))
+
+
+def maintenance_of(system: CloudSystem) -> "Maintenance":
+    """Maintenance of this system."""
+    from mats.edge.maintenance import Maintenance  # noqa: PLC0415 - for its own function only
+    from mats.usecases.resend import Resend  # noqa: PLC0415 - as above
+
+    stores, memory = system.stores, system.stores.memory
+    resend = Resend(
+        registry=stores.registry,
+        trust=stores.trust,
+        profiles=stores.profiles,
+        maker=system.profile_maker,
+        send=stores.send_changes,
+    )
+    return Maintenance(
+        reconcile=replace(system.reconcile, enrich=resend),
+        reindex=system.reindex,
+        backfill=replace(system.backfill(per_minute=0), enrich=replace(resend, renew=True)),
+        registry=stores.registry,
+        generations=stores.generations,
+        follow_memory=memory.follow if memory else lambda: None,
+    )
+
+
+def open_learner(settings: Settings) -> "Learner":
+    """The learning function: updates the memory from outcomes, and deletes outcomes of what was removed.
+
+    Makes no call.
+
+    Raises:
+        NotPermitted: AWS's own settings cannot be used.
+        SettingsInvalid: there are no outcomes.
+    """
+    from mats.edge.learning import Learner  # noqa: PLC0415 - for its own function only
+    from mats.usecases.forget_removed import ForgetRemoved  # noqa: PLC0415 - as above
+    from mats.usecases.learn import Learn  # noqa: PLC0415 - as above
+
+    stores = cloud_system(settings).stores
+    if stores.outcomes is None:
+        raise SettingsInvalid("MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE must be set")
+    forget = ForgetRemoved(stores.registry, stores.outcomes)
+    if stores.memory is None:  # without an encoder there is nothing to compare requests by
+        return Learner(lambda query_ids: None, forget)
+    return Learner(Learn(stores.outcomes, stores.memory), forget)
+
+
+def open_feedback(settings: Settings) -> "FeedbackService":
+    """The feedback function: receipts to read, outcomes to write, and nothing else. Makes no call.
+
+    Raises:
+        NotPermitted: AWS's own settings cannot be used.
+    """
+    from mats.adapters.dynamodb.outcomes import DynamoOutcomes  # noqa: PLC0415 - not for discovery
+    from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - as above
+    from mats.usecases.record_feedback import RecordFeedback  # noqa: PLC0415 - as above
+
+    tables = Tables(region=settings.region, session=aws.session("DynamoDB"))
+    record = RecordFeedback(
+        receipts=DynamoReceipts(tables, settings.receipts_table, Retention(settings.receipt_days)),
+        outcomes=DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table),
+        clock=SystemClock(),
+        days=settings.receipt_days,
+    )
+    return FeedbackService(record, service_observer(settings, "feedback"))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -20,14 +21,14 @@ from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.adapters.sqlite.use import SqliteUseLog
 from mats.bootstrap.models import ConfiguredModels, configured_models
-from mats.bootstrap.stores import Stores
-from mats.bootstrap.system import System
+from mats.bootstrap.system import Stores, System
 from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistryNotFound
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Profile
-from mats.ports import CandidateIndex, Encoder, Generations, Item, Memory, Writer
+from mats.ports import CandidateIndex, Encoder, Generations, Item, Memory, SourceBook, SyncTarget, Writer
 from mats.settings import Settings, SettingsInvalid
+from mats.usecases.find_demand import Demand, FindDemand
 
 __all__ = [
     "DATABASE",
@@ -35,6 +36,7 @@ __all__ = [
     "LocalStores",
     "LocalSystem",
     "Restored",
+    "SystemClock",
     "as_local",
     "back_up",
     "is_missing",
@@ -45,8 +47,10 @@ __all__ = [
 ]
 
 DATABASE = "mats.db"
+_WRITERS, _ATTEMPTS, _TIMEOUT_S = 8, 10, 10.0
+"""Concurrent writes to a table, and attempts for each with exponential backoff: a pipeline can wait."""
 _GATHER_S = 0.1
-"""So long receipts wait for others, to be stored with one synchronisation of the file."""
+"""Seconds that receipts wait for others, to be stored with one synchronisation of the file."""
 
 
 def local_system(
@@ -164,3 +168,45 @@ LocalSystem: TypeAlias = System[LocalStores]
 def as_local(system: System[Stores]) -> LocalSystem | None:
     """The system with its local stores; None if it is the one in AWS."""
     return cast("LocalSystem", system) if isinstance(system.stores, LocalStores) else None
+
+
+def source_book(settings: Settings, table: str = "", *, create: bool = False) -> SourceBook:
+    """The sources, with what came from each into the local registry or a table. Its file is local in both cases.
+
+    Raises:
+        RegistryNotFound: there is no such file, and `create` is false.
+        StorageUnusable: the message says what to do.
+    """
+    if not create and is_missing(settings):
+        raise RegistryNotFound(settings.home)
+    return SqliteSources(Database(settings.home / DATABASE), table)
+
+
+def table_target(table: str, region: str = "") -> SyncTarget:
+    """The registry in a DynamoDB table.
+
+    Raises:
+        NotPermitted: the AWS settings cannot be used.
+    """
+    from mats.adapters.dynamodb.registry import DynamoRegistry  # noqa: PLC0415 - boto3, for those who write to a table
+    from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
+
+    return DynamoRegistry(Tables(region=region, writers=_WRITERS, attempts=_ATTEMPTS, timeout_s=_TIMEOUT_S), table)
+
+
+def find_demand(local: LocalSystem, days: int) -> Demand:
+    """The demand of the last days, answers that were given until now included.
+
+    Raises:
+        DependencyFailed: the file cannot be used.
+    """
+    from mats.adapters.grouping import group_by_similarity  # noqa: PLC0415 - numpy, for those who ask for demand
+
+    stores = local.stores
+    if stores.receipts:
+        stores.receipts.flush()
+    find = FindDemand(
+        receipts=stores.receipt_log, outcomes=stores.outcomes, index=stores.index, group=group_by_similarity
+    )
+    since = datetime.fromisoformat(local.clock.now()) - timedelta(days=days)
+    return find(since.isoformat(timespec="seconds"))

@@ -1,6 +1,7 @@
-"""The models that settings name: on Bedrock, behind an address, or an encoder on this machine; built at first use."""
+"""The models that settings name, built at first use, and the calibration that belongs to index and encoder."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mats.domain.errors import DependencyFailed, NotInstalled
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices, Usage
+from mats.domain.ranking.ranking import Scale, Thresholds
+from mats.domain.shortlist.trace import CalibrationSource
 from mats.ports import Encoder, Reranker, Writer
 from mats.settings import TITAN, Settings
 from mats.usecases.stages import Budgets
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from mats.adapters.bedrock.factory import Bedrock
 
+LOGGER = logging.getLogger("mats")
 BUDGETS = Budgets()
 BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
 """Timeouts of an evaluation, for which a lost answer is worse than a late one."""
@@ -268,3 +272,33 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
 def user_cache() -> Path:
     """The folder for files that can be built again."""
     return Path.home() / ".cache" / "mats"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Scale and thresholds for one index and encoder, and whose they are."""
+
+    scale: Scale
+    thresholds: Thresholds
+    source: CalibrationSource
+
+
+RERANKED = Thresholds(match=0.7, weak=0.4)
+"""For relevance by the scores of a reranker, which are absolute by themselves; not fitted to one model."""
+
+
+def load_calibration(index: str, encoder: str) -> Calibration:
+    """The constants for an index and an encoder, by the start of `index/encoder`.
+
+    Fallback for a pair without calibration, with a warning: the same index with another encoder, else the first entry.
+    `make calibrate` adds a pair.
+    """
+    table = json.loads(packaged_text("calibration.json"))
+    wanted = f"{index}/{encoder}"
+    known = next((key for key in table if wanted.startswith(key)), None)
+    if known is None:
+        known = next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
+        LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
+    row = table[known]
+    source = CalibrationSource(name=known, fitted=wanted.startswith(known))
+    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]), source)

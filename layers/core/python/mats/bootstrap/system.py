@@ -1,36 +1,55 @@
 """The pipeline over stores and models. Each part is built at first use, for short cold starts."""
 
 import logging
+import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.threads import DaemonThreads
-from mats.bootstrap.calibration import RERANKED, load_calibration
-from mats.bootstrap.learning import feedback_service, leave_receipt, read_reliability, tallies_reader
-from mats.bootstrap.models import ConfiguredModels
-from mats.bootstrap.observers import service_observer
-from mats.bootstrap.stages import retrieval_gate, stages_of
-from mats.bootstrap.stores import Stores
+from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
+from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
+from mats.domain.profile.profile import Profile
 from mats.domain.ranking.ranking import WEIGHT_SETS, VerdictThresholds
 from mats.domain.shortlist.scoring import Scoring, TrustRule
 from mats.edge.app import Application
-from mats.ports import Clock, LanguageBound, ModelChoice, ModelsRefused, Observer, Reranker, Writer
-from mats.settings import Settings
-from mats.usecases.discover import Discover
+from mats.edge.observers import LogObserver, MeasureObserver, Observers
+from mats.ports import (
+    Clock,
+    Generations,
+    LanguageBound,
+    Memory,
+    ModelChoice,
+    ModelsRefused,
+    ModelSwitch,
+    Observer,
+    Outcomes,
+    ProfileStore,
+    Receipts,
+    Registry,
+    Reranker,
+    SearchIndex,
+    TallyBook,
+    TrustBook,
+    Writer,
+)
+from mats.settings import TITAN, Settings
+from mats.usecases.discover import Discover, Tallies
 from mats.usecases.look_up import LookUp
 from mats.usecases.model_switch import CurrentChoice, SwitchedModel
 from mats.usecases.query_vectors import QueryVectors
 from mats.usecases.read_reliability import ReadReliability
 from mats.usecases.recall import Recall
+from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve, reads_all
+from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
@@ -41,6 +60,93 @@ if TYPE_CHECKING:
     from mats.usecases.profile_maker import ProfileMaker
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
+    from mats.usecases.spread_change import SpreadChange
+
+
+class Stores(Protocol):
+    """The stores and the index of one system."""
+
+    @property
+    def registry(self) -> Registry:
+        """The registrations."""
+        ...
+
+    @property
+    def trust(self) -> TrustBook:
+        """The trust that operators assigned."""
+        ...
+
+    @property
+    def profiles(self) -> ProfileStore:
+        """The profiles."""
+        ...
+
+    @property
+    def index(self) -> SearchIndex:
+        """The search index."""
+        ...
+
+    @property
+    def memory(self) -> Memory | None:
+        """The remembered requests; None where there are none."""
+        ...
+
+    @property
+    def generations(self) -> Generations:
+        """The generations of the index."""
+        ...
+
+    @property
+    def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
+        """Look up the audiences of an IAM principal by its ARN; None where tokens carry them."""
+        ...
+
+    @property
+    def model_switch(self) -> ModelSwitch | None:
+        """The operators' choice of models; None where there is none."""
+        ...
+
+    @property
+    def receipts(self) -> Receipts | None:
+        """Takes receipts and stores them in the background; None where answers leave none."""
+        ...
+
+    @property
+    def early_receipts(self) -> Receipts | None:
+        """Stores a receipt before its answer is complete, where nothing is sure to run afterwards; else None."""
+        ...
+
+    @property
+    def outcomes(self) -> Outcomes | None:
+        """The reported outcomes; None where feedback has a function of its own."""
+        ...
+
+    @property
+    def tally_book(self) -> TallyBook | None:
+        """The sums of what callers reported, for those who answer; None where there are none."""
+        ...
+
+    @property
+    def spread(self) -> "SpreadChange | None":
+        """Spreads the change of a namespace's row; None where the store itself announces every capability there."""
+        ...
+
+    def openers(self) -> Sequence[Callable[[], object]]:
+        """Opens connections to the stores that answers need."""
+        ...
+
+    def announce_rejections(self, rejected: Sequence[Profile]) -> None:
+        """Announce rejected registrations, if there is an event bus.
+
+        Raises:
+            DependencyFailed: not all were announced.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release files and connections."""
+        ...
+
 
 M = TypeVar("M", Reranker, Writer)
 S_co = TypeVar("S_co", bound=Stores, covariant=True)
@@ -48,6 +154,10 @@ S_co = TypeVar("S_co", bound=Stores, covariant=True)
 LOGGER = logging.getLogger("mats")
 _OPEN_S = 2.0
 """Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore."""
+_THREADS = 256
+"""Threads start on demand, and an idle one is cheap."""
+_REMOTE_ENCODERS_PER_CORE = 16
+"""Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +182,7 @@ class System(Generic[S_co]):
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
         trust = _trust_rule(self.settings)
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
+        per_core = _REMOTE_ENCODERS_PER_CORE if _has_remote_encoder(self.settings) else 1
         return Discover(
             retrieve=Retrieve(
                 index=index,
@@ -96,14 +207,21 @@ class System(Generic[S_co]):
             ),
             ids=fresh_id,
             calibration=calibration.source,
-            tallies=tallies_reader(self.stores, self.settings),
-            gate=retrieval_gate(self.settings),
+            tallies=self._tallies,
+            gate=FirstComeGate((os.cpu_count() or 1) * per_core),
         )
 
     @cached_property
     def reliability(self) -> ReadReliability | None:
         """Reads the reliability of a capability; None where nothing is learned from reports."""
-        return read_reliability(self.stores, self.settings, _trust_rule(self.settings), self.clock)
+        trust, tallies = _trust_rule(self.settings), self._tallies
+        return ReadReliability(tallies=tallies, trust=trust, clock=self.clock) if tallies else None
+
+    @property
+    def _tallies(self) -> Callable[[Collection[Id]], Tallies] | None:
+        """Reads what callers reported; None where nothing is learned from it."""
+        book = self.stores.tally_book
+        return book.tallies if book and self.settings.learning == "on" else None
 
     @cached_property
     def _choice(self) -> CurrentChoice | None:
@@ -121,20 +239,32 @@ class System(Generic[S_co]):
     @cached_property
     def application(self) -> Application:
         """The operations of the API over the online path."""
+        stores, texts = self.stores, self.settings.log_queries == "text"
+        receipts = (
+            LeaveReceipt(later=stores.receipts, early=stores.early_receipts, texts=texts) if stores.receipts else None
+        )
         return Application(
             self.discover,
-            LookUp(self.stores.index),
-            audiences_of=self.stores.audiences_of,
+            LookUp(stores.index),
+            audiences_of=stores.audiences_of,
             observe=self.observe("discovery"),
-            receipts=leave_receipt(self.stores, self.settings),
+            receipts=receipts,
             feedback=self.feedback,
             reliability_of=self.reliability,
         )
 
     @cached_property
     def feedback(self) -> "FeedbackService | None":
-        """The recorder of feedback, if this system has one."""
-        return feedback_service(self.stores, self.settings, self.clock, self.observe)
+        """The recorder of feedback; None where answers leave no receipts, or where it has a function of its own."""
+        receipts, outcomes = self.stores.receipts, self.stores.outcomes
+        if receipts is None or outcomes is None:
+            return None
+        from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
+        from mats.usecases.record_feedback import RecordFeedback  # noqa: PLC0415 - as above
+
+        days = self.settings.receipt_days
+        record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days)
+        return FeedbackService(record, self.observe("feedback"))
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
@@ -264,3 +394,31 @@ def _trust_rule(settings: Settings) -> TrustRule:
 
 def _log_switch_failure(error: DependencyFailed) -> None:
     LOGGER.warning("the choice of models cannot be read, so the last one stays: %s", error)
+
+
+def service_observer(settings: Settings, service: str, further: Sequence[Observer] = ()) -> Observer:
+    """The log of a service, its metrics if the settings name a namespace, and any others."""
+    log = LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")
+    if not settings.metrics:
+        return Observers([log], further)
+    from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
+
+    return Observers([log, MeasureObserver(CloudWatchMetrics(settings.metrics, service))], further)
+
+
+def stages_of(settings: Settings, clock: Clock) -> Stages:
+    """What waits for a network has threads and a budget; what only computes runs in the answer's own thread."""
+    models = DaemonThreads(_THREADS, "model")
+    return Stages(
+        clock=clock,
+        executor=ThreadPoolExecutor(_THREADS, "stage") if settings.in_aws else CallersThread(),
+        models={
+            "encode": models if settings.in_aws or _has_remote_encoder(settings) else CallersThread(),
+            "rerank": models,
+        },
+        budgets=budgets_of(settings),
+    )
+
+
+def _has_remote_encoder(settings: Settings) -> bool:
+    return settings.encoder.startswith(TITAN)

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mats.bootstrap.demand import find_demand
-from mats.bootstrap.local import local_system
+from mats.bootstrap.local import find_demand, local_system
 from mats.domain.learning.demand import Gap
 from mats.local.cli.output import AsJson, facts, note, out, plain, print_json
 from mats.local.demand_json import demand_json

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import local_system
-from mats.bootstrap.sync import source_book, system_clock
+from mats.bootstrap.local import SystemClock, local_system, source_book
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.profile.sync import SourceKind, TrackedSource
@@ -118,7 +117,7 @@ def list_sources(
 ) -> None:
     """Show every source: its entries, its last success, its error."""
     settings: Settings = context.obj
-    states, now = source_book(settings, table).all(), system_clock().now()
+    states, now = source_book(settings, table).all(), SystemClock().now()
     if as_json:
         print_json([state_json(state) for state in states])
         return

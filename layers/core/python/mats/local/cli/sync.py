@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import LocalSystem, local_system
-from mats.bootstrap.sync import source_book, system_clock, table_target
+from mats.bootstrap.local import LocalSystem, SystemClock, local_system, source_book, table_target
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.placement import Placed
 from mats.domain.profile.sync import TrackedSource
@@ -94,7 +93,7 @@ def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: 
 
     if dry_run:
         target, book = DryRunTarget(target), DryRunSources(book)
-    return Sync(target=target, book=book, clock=system_clock(), open=open_source)
+    return Sync(target=target, book=book, clock=SystemClock(), open=open_source)
 
 
 def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[SourceState]:

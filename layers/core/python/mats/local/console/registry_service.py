@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from mats.bootstrap.demand import find_demand
-from mats.bootstrap.local import LocalSystem
+from mats.bootstrap.local import LocalSystem, find_demand
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
