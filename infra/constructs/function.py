@@ -8,7 +8,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.constructs.checkov import accept_checkov
 from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
@@ -84,7 +83,6 @@ class Function(Construct):
             actions = ["kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey"]
             self.role.add_to_policy(iam.PolicyStatement(actions=actions, resources=[own_key.key_arn]))
         self._accept(snap_start=snap_start, in_network=network is not None)
-        self._accept_checkov(limits, own_key=own_key is not None, in_network=network is not None)
 
     def _accept(self, *, snap_start: bool, in_network: bool) -> None:
         if snap_start:
@@ -99,25 +97,6 @@ class Function(Construct):
                         "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
                     )
                 },
-            )
-
-    def _accept_checkov(self, limits: Limits, *, own_key: bool, in_network: bool) -> None:
-        accept_checkov(
-            self.function,
-            CKV_AWS_116="For asynchronous calls only; it is called synchronously, or by SQS with a dead-letter queue",
-        )
-        if not limits.concurrency:
-            accept_checkov(
-                self.function,
-                CKV_AWS_115="A reservation takes from the account's other functions; its caller limits the calls",
-            )
-        if not own_key:
-            accept_checkov(
-                self.function, CKV_AWS_173="Lambda encrypts its settings, none of them secret; kms_key_arn: your key"
-            )
-        if not in_network:
-            accept_checkov(
-                self.function, CKV_AWS_117="network=vpc puts it into one, but for the authorizer, which fetches keys"
             )
 
     def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:

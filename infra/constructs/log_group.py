@@ -5,7 +5,6 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.constructs.checkov import accept_checkov
 from infra.context import Context
 
 
@@ -29,8 +28,6 @@ def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") 
     declared = group.node.default_child
     assert isinstance(declared, logs.CfnLogGroup)  # noqa: S101 - what the construct is made of
     declared.retention_in_days = context.log_retention_days
-    if not context.kms_key_arn:
-        accept_checkov(group, CKV_AWS_158="CloudWatch encrypts it with a key of its own; kms_key_arn chooses another")
     return group
 
 

@@ -4,7 +4,6 @@ from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from infra.constructs.checkov import accept_checkov
 from infra.constructs.log_group import customer_key
 from infra.context import Context
 
@@ -62,8 +61,6 @@ class MatsTables(Construct):
             stream=dynamodb.StreamViewType.KEYS_ONLY if streamed else None,
             time_to_live_attribute=expires,
         )
-        if not own_key:
-            accept_checkov(table, CKV_AWS_119="AWS's key for DynamoDB encrypts it; kms_key_arn chooses another")
         CfnOutput(self, f"{name}Name", value=table.table_name).override_logical_id(f"{name}Table")
         stack = Stack.of(self)
         stack.export_value(table.table_name)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from infra.context.rules import RULES
 from infra.inference_profiles import InferenceProfile
 from infra.model_choice import ENCODER, model_faults, region_faults
-from infra.traffic import SIZES, Size
+from infra.sizes import SIZES, Size
 from mats.setting_values import parse_value
 from mats.settings import Settings
 

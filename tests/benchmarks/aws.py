@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from infra.event_path_simulation import Load, scenarios, simulate
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.text.text import query_terms
@@ -108,17 +107,11 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
             return cold_start.cold(replace(deployed, region=""))
 
 
-def event_path(data: Path, settings: Settings) -> dict[str, Any]:
-    """A minute of 1,000 changes a second in four configurations, simulated; data and settings play no part."""
-    return {name: simulate(load) for name, load in scenarios(Load(seconds=60)).items()}
-
-
 BENCHMARKS = {
     "parity": parity,
     "length-bias": length_bias.length_bias,
     "cold": cold,
     "memory": aws_memory.memory,
-    "event-path": event_path,
     "cut-vectors": cut_vectors.cut_vectors,
 }
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.traffic import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S
+from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S
 from mats.adapters import aws, eventbridge
 from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain

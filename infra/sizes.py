@@ -1,0 +1,53 @@
+"""The sizes of a deployment, and the limits of the event path; without the CDK."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+PIPE_BATCH = 10
+"""Changes in a batch of a Pipe: the most events that one PutEvents call takes."""
+ENRICHED_AT_ONCE = 10
+"""Changes in a batch. All its descriptions are written in parallel, so it takes as long as its slowest."""
+ENRICHMENT_TIMEOUT_S = 300
+"""Two attempts of the slowest writer call and of its repair, 60 s each, and the writes after them."""
+VISIBILITY_S = ENRICHMENT_TIMEOUT_S + 60
+"""Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
+concurrency prevents them."""
+MAX_RECEIVES = 12
+"""Receives of a change before it becomes a dead letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """The nodes of a domain, with a zone for each of up to three, and the limits of what is around it."""
+
+    nodes: int
+    node: str
+    gb_each: int
+    masters: int = 0
+    master: str = ""
+    enrichment_concurrency: int
+    throttle_rate: int
+    """Calls of the API in a second."""
+
+    @property
+    def zones(self) -> int:
+        """Zones that the data nodes are in."""
+        return min(self.nodes, 3)
+
+    def but(self, **chosen: Any) -> Self:
+        """This size with other values; 0 and empty texts change nothing."""
+        return replace(self, **{name: value for name, value in chosen.items() if value})
+
+
+SIZES = {
+    "trial": Size(nodes=1, node="t3.small.search", gb_each=10, enrichment_concurrency=2, throttle_rate=20),
+    "production": Size(
+        nodes=3,
+        node="r7g.large.search",
+        gb_each=100,
+        masters=3,
+        master="m7g.medium.search",
+        enrichment_concurrency=10,
+        throttle_rate=200,
+    ),
+}
