@@ -306,7 +306,7 @@ def test_a_missing_folder_serves_no_files(tmp_path):
     console = tmp_path / "console"
     console.mkdir()
     (console / "headers.json").write_text('{"X-Frame-Options": "DENY"}')
-    client = TestClient(Starlette(routes=files.routes(console, tmp_path / "none")))
+    client = TestClient(Starlette(routes=files.file_routes(console, tmp_path / "none")))
     for path in ("/", "/console/main.js", "/evaluation/report.json", "/evaluation/"):
         assert client.get(path).status_code == 404
     (console / "index.html").write_text("<!doctype html>")

@@ -84,7 +84,7 @@ def application(
         telemetry.close()
 
     routes = [
-        *files.routes(),
+        *files.file_routes(),
         *api.routes(registry, access),
         metrics_page.route(telemetry.render_metrics, access),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),

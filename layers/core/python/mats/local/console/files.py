@@ -33,7 +33,7 @@ class Files(StaticFiles):
         return response
 
 
-def routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
+def file_routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
     headers = {**headers_of(console), "Cache-Control": "no-cache"}  # the browser revalidates by ETag
     files = Files(console, headers)
 
