@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from mats.edge.answer import Problem
-from mats.local.console.files import headers_of
+from mats.local.console.api import headers_of
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving, wait_until
 from tests.integration.test_cli import rows, tool

@@ -12,7 +12,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Invalid
 from mats.domain.ranking.query import Query
 from mats.edge.listing import ListRequest
-from mats.local.console.parameters import NoParameters
+from mats.local.console.api import NoParameters
 from mats.local.console.selection import ListQuery
 
 for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.discover_request"):

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from mats.edge.routes import ROUTES
-from mats.local.access import Access, Tokens, digest
-from mats.local.asgi import header_fields, origin_problem
-from mats.local.cli.access import access_to, is_loopback
+from mats.local.access import Access, Tokens, digest, header_fields, origin_problem
+from mats.local.cli.serve import access_to, is_loopback
 from mats.settings import Settings
 
 READ, WRITE = "r" * 32, "w" * 40

@@ -13,16 +13,14 @@ from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.domain.learning.receipt import Receipt
 from mats.domain.learning.reliability import time_of_weight, weight_at, wilson_interval
 from mats.domain.profile.assignment import Assigned
-from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest, parse_body
+from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest
+from mats.local.console.api import parse_model, parse_query
 from mats.local.console.capability_list import Snapshot
 from mats.local.console.demand import DemandReader
 from mats.local.console.imports import ImportRequest
-from mats.local.console.list_row import ListRow
-from mats.local.console.outcomes import OutcomeQuery
-from mats.local.console.parameters import parse_query
 from mats.local.console.registry_service import RegistryService
-from mats.local.console.selection import ListQuery
-from mats.local.console.use_counts import UseCounts
+from mats.local.console.selection import ListQuery, ListRow
+from mats.local.console.use_counts import OutcomeQuery, UseCounts
 from mats.local.worker import drain
 from mats.ports import ChangedOutcomes, OutcomeCounts, ShownAnswer, ShownAnswers
 from mats.settings import Settings
@@ -223,7 +221,7 @@ def test_pages_of_a_sorted_list_follow_each_other(local, service):
 
 
 def act(service: RegistryService, **request):
-    return service.actions.run(parse_body(request, ActionRequest))
+    return service.actions.run(parse_model(request, ActionRequest))
 
 
 def test_several_are_changed_at_once_and_each_failure_has_its_reason(local, service):
@@ -252,7 +250,7 @@ def test_several_are_changed_at_once_and_each_failure_has_its_reason(local, serv
 )
 def test_an_action_that_is_not_one_is_refused(request_):
     with pytest.raises(RequestInvalid):
-        parse_body(request_, ActionRequest)
+        parse_model(request_, ActionRequest)
 
 
 def test_a_namespace_has_trust_and_a_verified_provider(local, service):
@@ -278,7 +276,7 @@ def test_a_service_that_owners_write_to_assigns_no_trust(local):
 
 def imported(service: RegistryService, *texts: str, **more):
     documents = [{"name": f"{place}.json", "text": text} for place, text in enumerate(texts)]
-    return service.import_documents(parse_body({"documents": documents, **more}, ImportRequest))
+    return service.import_documents(parse_model({"documents": documents, **more}, ImportRequest))
 
 
 def test_a_dry_run_says_what_an_import_would_do_and_writes_nothing(local, service):

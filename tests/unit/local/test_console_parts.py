@@ -9,12 +9,10 @@ from mats.domain.capability.capability import Kind, Lifecycle
 from mats.domain.capability.suspicion_patterns import ORDERS
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
-from mats.local.asgi import registry_problem
-from mats.local.console.files import headers_of
-from mats.local.console.list_row import ListRow, Show, list_row, sparse_reason
-from mats.local.console.parameters import NoParameters, parse_query, percent_decode, precondition
-from mats.local.console.selection import ListQuery
-from mats.local.console.versions import versions_json
+from mats.local.access import registry_problem
+from mats.local.console.api import NoParameters, headers_of, parse_query, percent_decode, precondition
+from mats.local.console.registry_service import versions_json
+from mats.local.console.selection import ListQuery, ListRow, Show, list_row, sparse_reason
 from tests.builders import a_profile
 from tests.conftest import ROOT
 

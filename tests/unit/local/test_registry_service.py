@@ -26,9 +26,10 @@ from mats.domain.profile.placement import Placed
 from mats.domain.profile.sync import SourceKind, SourceRun, TrackedSource
 from mats.evaluation.systems.workbench import index_changes
 from mats.local.cli.registry import counts
-from mats.local.console import capability_list, files
+from mats.local.console import api as files
+from mats.local.console import capability_list
+from mats.local.console.api import precondition
 from mats.local.console.capability_list import RefreshThread
-from mats.local.console.parameters import precondition
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
 from mats.local.worker import drain

@@ -8,7 +8,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mats.edge.routes import ROUTES
-from mats.local.asgi import METHODS
+from mats.local.access import METHODS
+from mats.local.console.api import CAPABILITIES, PATHS
 from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled
 
 OTHER = "other"
@@ -16,10 +17,9 @@ OTHER = "other"
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_FIXED = frozenset({"/", "/metrics", "/docs", "/registry", "/registry/capabilities"})
-_REGISTRY = re.compile(r"/registry/(actions|check|demand|exposure|home|import|outcomes|preview|sources|trust)")
+_FIXED = frozenset({"/", "/metrics", "/docs", *PATHS})
 _BELOW: Mapping[str, str] = {
-    "/registry/capabilities/": "/registry/capabilities/{id}",
+    CAPABILITIES: f"{CAPABILITIES}{{id}}",
     "/console/": "/console/{file}",
     "/evaluation/": "/evaluation/{file}",
     "/docs/assets/": "/docs/assets/{file}",
@@ -50,7 +50,7 @@ def current_request(scope: Scope) -> CurrentRequest:
 @lru_cache(maxsize=1_024)
 def route_of(path: str) -> str:
     """The template of a percent-decoded path; `other` if it is no endpoint's."""
-    if path in _FIXED or _REGISTRY.fullmatch(path):
+    if path in _FIXED:
         return path
     for prefix, template in _BELOW.items():
         if path.startswith(prefix):

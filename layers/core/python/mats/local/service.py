@@ -1,9 +1,11 @@
-"""The HTTP service."""
+"""The HTTP service: API, console, metrics and pages, with their threads."""
 
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -18,20 +20,29 @@ from starlette.staticfiles import StaticFiles
 
 from mats.bootstrap.local import LocalSystem
 from mats.bootstrap.telemetry import open_telemetry
+from mats.domain.errors import DependencyFailed
 from mats.edge import http
 from mats.edge.caller import Caller, local_caller
 from mats.edge.dispatch import respond
 from mats.edge.observers import Observers
-from mats.local import metrics_page
-from mats.local.access import THIS_MACHINE, Access
-from mats.local.asgi import METHODS, TokenGuard, header_fields, origin_problem, raw_path, read_body, to_starlette
-from mats.local.console import api, files
+from mats.local.access import (
+    METHODS,
+    THIS_MACHINE,
+    Access,
+    TokenGuard,
+    header_fields,
+    origin_problem,
+    raw_path,
+    read_body,
+    to_starlette,
+)
+from mats.local.console import api
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
-from mats.local.metrics_page import read_state
+from mats.local.console.selection import WAITING, ListRow
 from mats.local.observed_requests import ObservedRequests, current_request
 from mats.local.worker import EnrichmentWorker
-from mats.ports import Answered, ExposureLog, Observation
+from mats.ports import Answered, ExposureLog, Observation, ServiceState, SourceState
 from mats.resources import swagger_ui
 
 _THREADS = 256
@@ -84,9 +95,9 @@ def application(
         telemetry.close()
 
     routes = [
-        *files.file_routes(),
+        *api.file_routes(),
         *api.routes(registry, access),
-        metrics_page.route(telemetry.render_metrics, access),
+        _metrics_route(telemetry.render_metrics, access),
         Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
         Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
@@ -119,7 +130,7 @@ def _endpoint(
         headers = header_fields(request.headers)
         if access.tokens or request.url.path != _MCP:
             if refused := origin_problem(request.url.scheme, request.headers, access):
-                return _to_starlette(request, refused)
+                return to_starlette(request.url.path, refused)
             headers.pop("origin", None)
         parsed = http.Request(
             method=request.method,
@@ -134,6 +145,61 @@ def _endpoint(
         return Response(answered.body, answered.status, dict(answered.headers))
 
     return answer
+
+
+def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> Route:
+    """`GET /metrics`. Where the service has tokens, the guard asks for one of them, as for every answer."""
+
+    def read() -> Response:
+        try:
+            content, media_type = render()
+        except DependencyFailed as error:
+            return to_starlette("/metrics", http.error_response(error))
+        return Response(content, headers={"Content-Type": media_type, "Cache-Control": "no-store"})
+
+    async def answer(request: Request) -> Response:
+        if problem := origin_problem(request.url.scheme, request.headers, access):
+            return to_starlette("/metrics", problem)
+        if request.method not in ("GET", "HEAD"):
+            return _problem(request, 405, "use GET", {"Allow": "GET"})
+        return await anyio.to_thread.run_sync(read)
+
+    return Route("/metrics", answer, methods=METHODS)
+
+
+def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
+    """The state of the service, for its metrics. Raises DependencyFailed: the storage cannot be read."""
+    stores, snapshot = local.stores, registry.snapshot()
+    depth, oldest = stores.queue.depth(), stores.queue.peek(0, 1)
+    vectors = local.discover.retrieve.vectors
+    return ServiceState(
+        capabilities=Counter((row.kind or "unknown", _state(row)) for row in snapshot.rows),
+        findable=snapshot.findable,
+        waiting=depth.waiting,
+        oldest_s=_seconds_since(oldest[0].time, local.clock.now()) if oldest else 0.0,
+        dead=depth.dead,
+        sources=Counter(map(_sync, stores.sources.all())),
+        vectors=dict(vectors.found) if vectors else {},
+        usage=local.models.spending(),
+    )
+
+
+def _state(row: ListRow) -> str:
+    if row.error:
+        return "rejected"
+    if row.status == WAITING:
+        return WAITING
+    return "enriched" if row.enriched else "raw"
+
+
+def _sync(state: SourceState) -> str:
+    if state.run.error:
+        return "failed"
+    return "ok" if state.run.succeeded else "never"
+
+
+def _seconds_since(time: str, now: str) -> float:
+    return max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds())
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:
@@ -155,8 +221,4 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
 
 
 def _problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    return _to_starlette(request, http.problem(status, detail, headers=headers))
-
-
-def _to_starlette(request: Request, answer: http.Response) -> Response:
-    return to_starlette(request.url.path, answer)
+    return to_starlette(request.url.path, http.problem(status, detail, headers=headers))

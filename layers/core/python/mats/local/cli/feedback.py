@@ -1,4 +1,4 @@
-"""`mats feedback`."""
+"""The commands on what callers report: feedback, its confirmation, and unmet demand."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -6,11 +6,16 @@ from typing import Annotated
 
 import typer
 
-from mats.bootstrap.local import local_system
+from mats.bootstrap import open_system
+from mats.bootstrap.local import find_demand, local_system
+from mats.domain.errors import Fault, NotPossible
+from mats.domain.learning.demand import Gap
 from mats.domain.learning.outcome import Event
 from mats.edge.caller import local_caller
 from mats.edge.feedback import FeedbackRequest, require
-from mats.local.cli.output import AsJson, print_result
+from mats.local.cli.output import AsJson, facts, note, out, plain, print_json, print_result
+from mats.local.console.demand import demand_json
+from mats.settings import SettingsInvalid
 
 
 def feedback(
@@ -45,3 +50,61 @@ def feedback(
     if missing:
         text = f"recorded what was missing; {text}" if outcomes else "recorded what was missing"
     print_result(answer.model_dump(), text, as_json=as_json)
+
+
+def confirm(
+    context: typer.Context,
+    query_id: Annotated[str, typer.Argument(help="`query_id` of an answer with feedback; `mats replay` shows it.")],
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take an earlier confirmation back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Confirm what a caller reported on an answer, here or in AWS, so that it counts for every caller."""
+    outcomes = open_system(context.obj, create=False).stores.outcomes
+    if outcomes is None:
+        raise SettingsInvalid("missing: set MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE")
+    if not outcomes.confirm(query_id, confirmed=not withdraw):
+        raise NotPossible([Fault("QUERY_ID", f"nothing is reported on {query_id[:80]!r}: see `mats feedback -h`")])
+    text = f"{query_id}: {'no longer confirmed' if withdraw else 'confirmed; its outcomes count for every caller'}"
+    print_result({"query_id": query_id, "confirmed": not withdraw}, text, as_json=as_json)
+
+
+_SHOWN = 20
+
+
+def demand(
+    context: typer.Context,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Only the last N days; receipts are kept for 30.")] = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Show what callers asked for and did not find, grouped by meaning.
+
+    Counts requests with the verdict none or weak, and those whose callers reported that nothing served them. What they
+    reported as served counts against a group.
+    """
+    local = local_system(context.obj, create=False)
+    found = find_demand(local, days)
+    if as_json:
+        print_json(demand_json(found))
+        return
+    for gap in found.gaps[:_SHOWN]:
+        out.print(plain(gap.name or "(the texts of these requests are not stored)", style="bold"))
+        out.print(facts(_facts_of(gap)))
+    if len(found.gaps) > _SHOWN:
+        note(f"and {len(found.gaps) - _SHOWN:,} more; --json has all")
+    unmet = f"{found.unmet:,} of {found.requests:,} requests in {days} days were not served"
+    groups = f"{len(found.gaps):,} group{'' if len(found.gaps) == 1 else 's'}"
+    note(f"{unmet}; {groups}" if found.requests else f"no receipts of the last {days} days")
+
+
+def _facts_of(gap: Gap) -> list[tuple[str, object]]:
+    verdicts = "".join(f"{count} {verdict}, " for verdict, count in gap.verdicts.items())
+    asked = f"{gap.requests:,} times by {gap.callers:,} caller{'' if gap.callers == 1 else 's'}"
+    rows: list[tuple[str, object]] = [
+        ("asked", f"{asked} ({verdicts}{gap.reported} reported as unserved)"),
+        ("last", gap.last),
+        *(("example", text) for text in gap.examples),
+    ]
+    if gap.nearest:
+        lacks = f"; its text lacks: {', '.join(gap.nearest.lacks)}" if gap.nearest.lacks else ""
+        rows.append(("nearest", f"{gap.nearest.id}, relevance {gap.nearest.relevance:.2f}{lacks}"))
+    return rows

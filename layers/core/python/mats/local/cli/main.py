@@ -10,25 +10,20 @@ import typer
 
 from mats import __version__
 from mats.local.cli import dataset, source
-from mats.local.cli.confirm import confirm
-from mats.local.cli.demand import demand
 from mats.local.cli.enrich import enrich
-from mats.local.cli.erase import erase
 from mats.local.cli.evaluation import evaluate, experiment, gate, report
-from mats.local.cli.feedback import feedback
+from mats.local.cli.feedback import confirm, demand, feedback
 from mats.local.cli.import_ import import_
-from mats.local.cli.list_ import list_
 from mats.local.cli.mcp import mcp
 from mats.local.cli.move import backup, export, restore
-from mats.local.cli.operate import backfill, reconcile, reindex
+from mats.local.cli.operate import backfill, reconcile, reindex, switch
 from mats.local.cli.output import ExitCodes
 from mats.local.cli.preview import preview
-from mats.local.cli.registry import add, show, stats
-from mats.local.cli.remove import remove
+from mats.local.cli.registry import add, list_, show, stats
+from mats.local.cli.remove import erase, remove
 from mats.local.cli.replay import replay
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
-from mats.local.cli.switch import switch
 from mats.local.cli.sync import sync
 from mats.local.cli.trust import trust
 from mats.settings import Settings

@@ -10,13 +10,14 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Kind
+from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.ranking import Signal, Verdict
 from mats.edge.caller import local_caller
 from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
 from mats.edge.http import to_json
 from mats.local.cli.output import AsJson, Exit, err, out, plain, print_json
-from mats.local.cli.remote import ask_service
+from mats.settings import Settings, SettingsInvalid, variable_of
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _REASONS = {
@@ -188,3 +189,41 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
     for note in answer["notes"]:
         text.append(f"\nNote: {note}")
     return text
+
+
+def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[str, Any]:
+    """The answer of `POST /discover`, with the token of the settings.
+
+    Raises:
+        typer.BadParameter: the address, or what it was asked, is invalid.
+        SettingsInvalid: the service does not know the token.
+        DependencyFailed: it does not answer.
+    """
+    try:
+        from mats import client as api  # noqa: PLC0415 - urllib3, for --url only
+    except ImportError as error:
+        raise typer.BadParameter("needs urllib3: pip install 'mats[client]'", param_hint="--url") from error
+    token = settings.read_token or settings.write_token
+    try:
+        with api.Client(url, auth=api.Bearer(token) if token else None) as client:
+            return _ask(client, request)
+    except (ValueError, api.WrongRequest) as error:
+        hint = f"set {variable_of('read_token')} to its token" if not token else "check it"
+        raise typer.BadParameter(f"{error} ({hint})", param_hint="--url") from error
+    except api.NotAllowed as error:
+        variable = variable_of("read_token")
+        raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}): set {variable}") from error
+    except api.MatsError as error:
+        raise DependencyFailed(str(error)) from error
+
+
+def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
+    filters = {"kinds": request.kinds, "namespaces": request.namespaces, "tags": request.tags}
+    limits = {"limit": request.limit, "min_relevance": request.min_relevance}
+    query = list(request.queries or ()) or request.query
+    if request.format:
+        answer = client.tools(query, request.format, token_budget=request.token_budget, **filters, **limits)
+    else:
+        answer = client.discover(query, parts=request.parts, explain=request.explain, **filters, **limits)
+    content: dict[str, Any] = json.loads(to_json(answer))
+    return content

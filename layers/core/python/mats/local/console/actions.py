@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
-from mats.domain.capability.faults import faults_of
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.profile.assignment import (
@@ -57,18 +56,6 @@ class TrustQuery(BaseModel, frozen=True, extra="forbid"):
     """The parameters of the trust of a namespace."""
 
     namespace: _Id
-
-
-def parse_body(item: object, model: type[BaseModel]) -> Any:
-    """The request of a body.
-
-    Raises:
-        RequestInvalid: with every fault.
-    """
-    try:
-        return model.model_validate(item)
-    except ValidationError as error:
-        raise RequestInvalid(faults_of(error, model, {})) from error
 
 
 @dataclass(frozen=True, slots=True)

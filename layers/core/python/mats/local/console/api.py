@@ -1,44 +1,96 @@
-"""HTTP routes of the registry, for the console."""
+"""HTTP routes of the console: its files, and the registry as JSON."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar, get_origin
+from urllib.parse import unquote_to_bytes
 
 import anyio.to_thread
+from pydantic import BaseModel, Field, ValidationError
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from mats.domain.capability.capability import Id
+from mats.domain.capability.faults import faults_of
 from mats.domain.capability.registration import MAX_ITEM_BYTES
-from mats.domain.errors import CapabilityError
+from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
-from mats.local.access import THIS_MACHINE, Access
-from mats.local.asgi import METHODS, raw_path, read_body, registry_problem
-from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest, parse_body
+from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem
+from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest
 from mats.local.console.imports import MAX_BODY_BYTES as MAX_IMPORT_BYTES
 from mats.local.console.imports import ImportRequest
-from mats.local.console.outcomes import OutcomeQuery
-from mats.local.console.parameters import (
-    DemandQuery,
-    NoParameters,
-    parse_query,
-    percent_decode,
-    precondition,
-)
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
+from mats.local.console.use_counts import OutcomeQuery
 from mats.ports import Precondition
+from mats.resources import resource
 
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 """Above the limit of an item, which may be sent indented or with every character escaped."""
-_CAPABILITIES = "/registry/capabilities/"
+CAPABILITIES = "/registry/capabilities/"
+"""The id of a capability follows."""
+_CONSOLE = resource("console")
+_REPORT = resource("evaluation/results/report")
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _PREVIEWS = 2
-"""Concurrent previews; others wait, so that searches stay fast."""
+"""Concurrent previews and imports; others wait, so that searches stay fast."""
+_STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Files(StaticFiles):
+    """A folder, which need not exist; every response has the headers."""
+
+    def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
+        super().__init__(directory=folder, check_dir=False)
+        self._headers = headers
+
+    async def check_config(self) -> None:
+        """Does nothing: a folder that does not exist has no files."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(self._headers)
+        return response
+
+
+def file_routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
+    headers = {**headers_of(console), "Cache-Control": "no-cache"}  # the browser revalidates by ETag
+    files = Files(console, headers)
+
+    async def index(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
+
+    return [
+        Route("/", index, methods=METHODS),
+        Mount("/console", files),
+        Mount("/evaluation", Files(report, headers)),
+    ]
+
+
+def headers_of(console: Path) -> dict[str, str]:
+    """The headers of all files of the console, here and in AWS."""
+    headers: dict[str, str] = json.loads((console / "headers.json").read_text("utf-8"))
+    return headers
+
+
+class NoParameters(BaseModel, extra="forbid"):
+    """Every parameter is a fault."""
+
+
+class DemandQuery(BaseModel, frozen=True, extra="forbid"):
+    """The parameters of demand."""
+
+    days: Annotated[int, Field(ge=1, le=3650)] = 30
 
 
 class RegistryRequest(NamedTuple):
@@ -51,23 +103,57 @@ class RegistryRequest(NamedTuple):
 
     @property
     def id(self) -> Id:
-        return Id(percent_decode(self.path.removeprefix(_CAPABILITIES).encode("latin-1"), "id"))
-
-    @property
-    def item(self) -> Any:
-        return http.parse_json(self.body, MAX_BODY_BYTES)
-
-    @property
-    def large_item(self) -> Any:
-        """The body of a route with a higher limit."""
-        return http.parse_json(self.body, MAX_IMPORT_BYTES)
+        return Id(percent_decode(self.path.removeprefix(CAPABILITIES).encode("latin-1"), "id"))
 
     @property
     def precondition(self) -> Precondition:
         return precondition(self.headers.get("if-match"), self.headers.get("if-none-match"))
 
+    def item(self, most: int = MAX_BODY_BYTES) -> Any:
+        """The value of the body, of at most this many bytes."""
+        return http.parse_json(self.body, most)
 
-Handler = Callable[[RegistryRequest], dict[str, Any]]
+
+Handler = Callable[[RegistryService, RegistryRequest], dict[str, Any]]
+
+
+def _with_query(answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[BaseModel]) -> Handler:
+    return lambda service, request: answer(service, parse_query(request.query, model))
+
+
+def _without_parameters(answer: Callable[[RegistryService], dict[str, Any]]) -> Handler:
+    return _with_query(lambda service, _: answer(service), NoParameters)
+
+
+def _with_body(
+    answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[BaseModel], most: int = MAX_BODY_BYTES
+) -> Handler:
+    return lambda service, request: answer(service, parse_model(request.item(most), model))
+
+
+PATHS: Mapping[str, Mapping[str, Handler]] = {
+    "/registry": {"GET": _without_parameters(RegistryService.overview)},
+    "/registry/capabilities": {"GET": _with_query(RegistryService.page, ListQuery)},
+    "/registry/exposure": {"GET": _without_parameters(RegistryService.exposure)},
+    "/registry/sources": {"GET": _without_parameters(RegistryService.sources)},
+    "/registry/demand": {"GET": _with_query(lambda service, query: service.demand(query.days), DemandQuery)},
+    "/registry/home": {"GET": _without_parameters(RegistryService.home)},
+    "/registry/outcomes": {"GET": _with_query(RegistryService.outcomes, OutcomeQuery)},
+    "/registry/actions": {"POST": _with_body(lambda service, body: service.actions.run(body), ActionRequest)},
+    "/registry/trust": {
+        "GET": _with_query(lambda service, query: service.actions.trust_of(query), TrustQuery),
+        "POST": _with_body(lambda service, body: service.actions.assign(body), TrustRequest),
+    },
+    "/registry/import": {"POST": _with_body(RegistryService.import_documents, ImportRequest, MAX_IMPORT_BYTES)},
+    "/registry/check": {"POST": lambda service, request: service.check(request.item())},
+    "/registry/preview": {"POST": lambda service, request: service.preview(request.item())},
+}
+"""The handler of each method at each fixed path of the registry."""
+_CAPABILITY: Mapping[str, Handler] = {
+    "GET": lambda service, request: service.get(request.id),
+    "PUT": lambda service, request: service.put(request.id, request.item(), request.precondition),
+    "DELETE": lambda service, request: service.remove(request.id, request.precondition),
+}
 
 
 class _Anything(StringConvertor):
@@ -80,61 +166,24 @@ register_url_convertor("anything", _Anything())
 
 
 def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[BaseRoute]:
-    previews = anyio.CapacityLimiter(_PREVIEWS)
-    _route, actions = partial(_guarded_route, access), service.actions
+    guarded, slow = partial(_guarded_route, service, access), anyio.CapacityLimiter(_PREVIEWS)
+    limiters = {"/registry/import": slow, "/registry/preview": slow}
     return [
-        _route("/registry", {"GET": _without_parameters(service.overview)}),
-        _route("/registry/capabilities", {"GET": lambda request: service.page(parse_query(request.query, ListQuery))}),
-        _route("/registry/exposure", {"GET": _without_parameters(service.exposure)}),
-        _route("/registry/sources", {"GET": _without_parameters(service.sources)}),
-        _route("/registry/demand", {"GET": lambda request: service.demand(parse_query(request.query, DemandQuery))}),
-        _route("/registry/home", {"GET": _without_parameters(service.home)}),
-        _route(
-            "/registry/outcomes", {"GET": lambda request: service.outcomes(parse_query(request.query, OutcomeQuery))}
-        ),
-        _route("/registry/actions", {"POST": lambda request: actions.run(parse_body(request.item, ActionRequest))}),
-        _route(
-            "/registry/trust",
-            {
-                "GET": lambda request: actions.trust_of(parse_query(request.query, TrustQuery)),
-                "POST": lambda request: actions.assign(parse_body(request.item, TrustRequest)),
-            },
-        ),
-        _route(
-            "/registry/import",
-            {"POST": lambda request: service.import_documents(parse_body(request.large_item, ImportRequest))},
-            previews,
-            MAX_IMPORT_BYTES,
-        ),
-        _route("/registry/check", {"POST": lambda request: service.check(request.item)}),
-        _route("/registry/preview", {"POST": lambda request: service.preview(request.item)}, previews),
-        _route(
-            _CAPABILITIES + "{id:anything}",
-            {
-                "GET": lambda request: service.get(request.id),
-                "PUT": lambda request: service.put(request.id, request.item, request.precondition),
-                "DELETE": lambda request: service.remove(request.id, request.precondition),
-            },
-        ),
-        _route("/registry/{rest:anything}", {}),
+        *(guarded(path, handlers, limiters.get(path)) for path, handlers in PATHS.items()),
+        guarded(CAPABILITIES + "{id:anything}", _CAPABILITY),
+        guarded("/registry/{rest:anything}", {}),
     ]
 
 
-def _without_parameters(answer: Callable[[], dict[str, Any]]) -> Handler:
-    def handle(request: RegistryRequest) -> dict[str, Any]:
-        parse_query(request.query, NoParameters)
-        return answer()
-
-    return handle
-
-
 def _guarded_route(
+    service: RegistryService,
     access: Access,
     path: str,
     handlers: Mapping[str, Handler],
     limiter: anyio.CapacityLimiter | None = None,
-    most: int = MAX_BODY_BYTES,
 ) -> Route:
+    most = MAX_IMPORT_BYTES if path == "/registry/import" else MAX_BODY_BYTES
+
     async def endpoint(request: Request) -> Response:
         body = await read_body(request, most + 1)
         if problem := registry_problem(request.method, request.url.scheme, request.headers, access):
@@ -146,14 +195,14 @@ def _guarded_route(
             allowed = ", ".join(handlers)
             return _response(http.problem(405, f"use {allowed}", headers={"Allow": allowed}))
         checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, body)
-        return await anyio.to_thread.run_sync(partial(_handle, handler, checked), limiter=limiter)
+        return await anyio.to_thread.run_sync(_handle, handler, service, checked, limiter=limiter)
 
     return Route(path, endpoint, methods=METHODS)
 
 
-def _handle(handler: Handler, request: RegistryRequest) -> Response:
+def _handle(handler: Handler, service: RegistryService, request: RegistryRequest) -> Response:
     try:
-        content = json.dumps(handler(request), allow_nan=False)  # ASCII, which can hold lone surrogates, too
+        content = json.dumps(handler(service, request), allow_nan=False)  # ASCII, which can hold lone surrogates, too
         return Response(content, headers={**_HEADERS, "Content-Type": "application/json"})
     except CapabilityError as error:
         return _response(http.error_response(error))
@@ -161,3 +210,59 @@ def _handle(handler: Handler, request: RegistryRequest) -> Response:
 
 def _response(answer: http.Response) -> Response:
     return Response(answer.body, answer.status, {**_HEADERS, **answer.headers})
+
+
+def parse_query(query: bytes, model: type[M]) -> M:
+    """The parameters of a query string; those that are tuples may be repeated.
+
+    Strict where Starlette's own parser is lenient: invalid encodings and repeated parameters are faults.
+    """
+    values: dict[str, list[str]] = {}
+    for pair in filter(None, query.split(b"&")):
+        name, _, value = pair.replace(b"+", b" ").partition(b"=")
+        key = percent_decode(name, "")
+        values.setdefault(key, []).append(percent_decode(value, key))
+    repeatable = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is tuple}
+    if repeated := [name for name, texts in values.items() if len(texts) > 1 and name not in repeatable]:
+        raise RequestInvalid([Fault(name, "is given more than once: give it once") for name in sorted(repeated)])
+    return parse_model({name: texts if name in repeatable else texts[0] for name, texts in values.items()}, model)
+
+
+def parse_model(value: object, model: type[M]) -> M:
+    """The value as this model.
+
+    Raises:
+        RequestInvalid: with every fault.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise RequestInvalid(faults_of(error, model, {})) from error
+
+
+def percent_decode(text: bytes, field: str) -> str:
+    """Decode percent-encoded UTF-8; a fault names the field."""
+    try:
+        if _STRAY_PERCENT.search(text):
+            raise ValueError
+        return unquote_to_bytes(text).decode()
+    except ValueError as error:
+        raise RequestInvalid([Fault(field, "is not percent-encoded UTF-8; write a % itself as %25")]) from error
+
+
+def precondition(if_match: str | None, if_none_match: str | None) -> Precondition:
+    """The precondition of `If-Match` and `If-None-Match` (RFC 9110, 13.1); None where a header is absent."""
+    expected, excluded = _etags(if_match), _etags(if_none_match)
+
+    def holds(etag: str | None) -> bool:
+        if if_match is not None and (etag is None or not expected & {"*", etag}):
+            return False
+        return if_none_match is None or etag is None or not excluded & {"*", etag}
+
+    return holds
+
+
+def _etags(header: str | None) -> set[str]:
+    """The ETags of a header, without quotes; weak ones never match ours, which are strong."""
+    parts = [part.strip() for part in (header or "").split(",")]
+    return {part.strip('"') for part in parts if part and not part.startswith("W/")}

@@ -12,8 +12,7 @@ from typing import Any
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Status
-from mats.local.console.list_row import ListRow, list_row
-from mats.local.console.selection import ListQuery, Sort, count_shows
+from mats.local.console.selection import ListQuery, ListRow, Sort, count_shows, list_row
 from mats.local.console.use_counts import UseCounts
 from mats.ports import Listing, QueueMonitor
 

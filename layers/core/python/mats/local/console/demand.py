@@ -4,10 +4,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mats.domain.errors import CapabilityError
+from mats.usecases.find_demand import Demand
 
 _CHEAP_S = 0.05
 """A cheaper computation runs at every request."""
@@ -71,3 +72,17 @@ class DemandReader:
         ended = self._now()
         self._found[days] = _Found(ended, ended - began, value)
         return value
+
+
+_QUERY_IDS = 20
+
+
+def demand_json(demand: Demand) -> dict[str, Any]:
+    """Every gap with its counts, examples and nearest capability, and some query ids for `mats replay`."""
+    return {
+        "since": demand.since,
+        "requests": demand.requests,
+        "unmet": demand.unmet,
+        "ungrouped": demand.ungrouped,
+        "gaps": [{**asdict(gap), "query_ids": gap.query_ids[:_QUERY_IDS]} for gap in demand.gaps],
+    }

@@ -17,21 +17,20 @@ from mats.edge.caller import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.actions import RegistryActions
 from mats.local.console.capability_list import CapabilityList, Snapshot
-from mats.local.console.demand import DemandReader
-from mats.local.console.home import home_page
+from mats.local.console.demand import DemandReader, demand_json
 from mats.local.console.imports import ImportRequest, import_documents
-from mats.local.console.list_row import is_vector_pending
-from mats.local.console.outcomes import OutcomeQuery, outcomes_page, use_json
-from mats.local.console.parameters import DemandQuery
-from mats.local.console.selection import ListQuery
-from mats.local.console.use_counts import UseCounts
-from mats.local.console.versions import versions_json
-from mats.local.demand_json import demand_json
+from mats.local.console.selection import ListQuery, Sort, is_vector_pending
+from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
 from mats.local.imports.source_state import state_json
 from mats.local.preview.report import preview_over
 from mats.ports import Precondition
 
 _POLL_S = 0.05
+_NEWEST, _GAPS = 6, 5
+_FEW = 300
+"""Answers whose demand is computed while the home page waits."""
+_BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
+"""Fields that differ between revisions without a change of the capability."""
 
 
 class RegistryService:
@@ -84,7 +83,7 @@ class RegistryService:
         return self._list.current().page(query, self._current_uses())
 
     def home(self) -> dict[str, Any]:
-        return home_page(self._list.current(), self._current_uses(), self._demand)
+        return _home_json(self._list.current(), self._current_uses(), self._demand)
 
     def outcomes(self, query: OutcomeQuery) -> dict[str, Any]:
         return outcomes_page(self._current_uses(), self._stores.use_log, query)
@@ -131,9 +130,9 @@ class RegistryService:
         """The sources as `mats source list --json` prints them."""
         return {"sources": [state_json(state) for state in self._stores.sources.all()]}
 
-    def demand(self, query: DemandQuery) -> dict[str, Any]:
+    def demand(self, days: int) -> dict[str, Any]:
         """Requests of the last days for which nothing was found."""
-        return self._demand.get(query.days)
+        return self._demand.get(days)
 
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""
@@ -207,6 +206,45 @@ class RegistryService:
             return False
         finally:
             self._list.expire()
+
+
+def _home_json(snapshot: Snapshot, uses: UseCounts, demand: DemandReader) -> dict[str, Any]:
+    """What there is, what is new, and what was asked for and not found; `demand` is null until it is computed."""
+    newest = snapshot.page(ListQuery(sort=Sort.REGISTERED_DOWN, limit=_NEWEST), uses)["capabilities"]
+    found = demand.get(DAYS) if uses.answers <= _FEW else demand.peek(DAYS)
+    return {
+        "kinds": snapshot.kinds,
+        "registered": len(snapshot.rows),
+        "newest": newest,
+        "answers": uses.answers,
+        "unmatched": uses.unmatched_count,
+        "demand": found
+        and [
+            {name: gap[name] for name in ("name", "requests", "callers", "examples")} for gap in found["gaps"][:_GAPS]
+        ],
+    }
+
+
+def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
+    """Revisions (oldest first) as JSON, newest first, each with the fields that differ from the revision before."""
+    before: dict[str, Any] | None = None
+    versions = []
+    for profile in profiles:
+        fields = profile.model_dump(mode="json", exclude={*_BOOKKEEPING, "enrichment", "source"})
+        fields |= profile.enrichment.model_dump() | (profile.source.model_dump() if profile.source else {})
+        names = {**fields, **before} if before else {}
+        versions.append(
+            {
+                "rev": profile.rev,
+                "status": profile.status,
+                "enriched": profile.enriched,
+                "origin": profile.origin,
+                "cause": profile.cause.model_dump() if profile.cause else None,
+                "changed": [name for name in names if fields.get(name) != (before or {}).get(name)],
+            }
+        )
+        before = fields
+    return versions[::-1]
 
 
 def _is_made_from(profile: Profile, registration: Registration) -> bool:
