@@ -14,7 +14,7 @@ COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY layers/core/python/mats layers/core/python/mats
 COPY console console
 COPY examples examples
-COPY evaluation/results/report evaluation/results/report
+COPY experiments/results/report experiments/results/report
 RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --no-index --wheel-dir /opt/wheel .
 RUN /opt/mats/bin/pip install --no-deps --no-index /opt/wheel/*.whl
 

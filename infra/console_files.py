@@ -7,7 +7,7 @@ from infra.context import Context
 from infra.vendor import ROOT
 
 _CONSOLE = ROOT / "console"
-_REPORT = ROOT / "evaluation" / "results" / "report"
+_REPORT = ROOT / "experiments" / "results" / "report"
 _POLICY = "Content-Security-Policy"
 
 

@@ -13,16 +13,16 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Self
 
+from experiments.report.rendered_pages import replace_block, rewrite
 from infra.sizes import SIZES
 from infra.vendor import ROOT
 from mats.domain.prompts.usage import Prices
-from mats.evaluation.reporting.rendered_pages import replace_block, rewrite
 from mats.settings import TITAN, Settings
 
 PAGES = (ROOT / "docs" / "scale.md", ROOT / "docs" / "aws.md")
-GROWTH = ROOT / "evaluation" / "results" / "aws-growth.json"
+GROWTH = ROOT / "experiments" / "results" / "aws-growth.json"
 """Growth of the index, as `make bench-aws BENCH=growth` measured it."""
-_RERANK = ROOT / "evaluation" / "results" / "bench-rerank.json"
+_RERANK = ROOT / "experiments" / "results" / "bench-rerank.json"
 _PRICES = Path(__file__).with_name("prices.json")
 _MODEL_PRICES = ROOT / "layers" / "core" / "python" / "mats" / "prices.json"
 HOURS = 730

@@ -71,7 +71,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     """Mark the server tier."""
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
+        folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
         if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.server)
 

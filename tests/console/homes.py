@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
+from experiments.data.synthetic import registrations as synthetic
 from mats import bootstrap
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.evaluation.data.synthetic import registrations as synthetic
 from mats.local.worker import drain
 from mats.settings import Settings
 from tests.console.hostile import hostile_items, hostile_writing, rejected_item

@@ -10,7 +10,7 @@ from tests.console.pages import at, calm
 
 pytestmark = pytest.mark.server
 
-REPORT = json.loads((ROOT / "evaluation" / "results" / "report" / "report.json").read_text())
+REPORT = json.loads((ROOT / "experiments" / "results" / "report" / "report.json").read_text())
 SECTIONS = REPORT["sections"]
 
 

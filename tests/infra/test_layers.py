@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.benchmarks import layer_size
 from infra import vendor
 from infra.core_layer import copy_core_layer
 from infra.vendor import JWT, ROOT, VENDOR, CannotBuild, Wheels
-from tests.benchmarks import layer_size
 from tests.conftest import skip_or_fail
 
 _AARCH64 = 183

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.evaluation.reporting import results
+from mats.evaluation import results
 from tests.integration.conftest import Mats
 from tests.integration.test_cli import rows, tool
 

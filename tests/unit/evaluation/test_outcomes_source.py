@@ -6,8 +6,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, ReportedAnswer
 from mats.domain.learning.receipt import Receipt
 from mats.evaluation.data.datasets import load
-from mats.evaluation.data.sources.layout import write
-from mats.evaluation.data.sources.outcomes import from_outcomes
+from mats.evaluation.data.layout import write
+from mats.evaluation.data.outcomes import from_outcomes
 from tests.builders import an_item
 
 REFUND, GEOCODE = Id("com.acme.pay/refund"), Id("com.acme.pay/geocode")

@@ -19,7 +19,7 @@ from mats.domain.ranking.ranking import Scale
 from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
 from mats.evaluation.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
-from mats.evaluation.reporting.results import RESULTS, write_results
+from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings

@@ -4,22 +4,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from importlib.metadata import entry_points
 from typing import TypeAlias
 
 from mats import bootstrap
-from mats.domain.capability.registration import Registration
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import MEASURES
-from mats.evaluation.systems import conversation
 from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
-from mats.evaluation.systems.chat_model import ChatModel
-from mats.evaluation.systems.full_context import FullContext
-from mats.evaluation.systems.keyword_search import PlainBm25, Regex
+from mats.evaluation.systems.keyword_search import PlainBm25
 from mats.evaluation.systems.pipeline import reranked_system, shortlist_system
-from mats.evaluation.systems.search_and_pick import SearchAndPick
-from mats.evaluation.systems.trial_and_error import TrialAndError
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
 from mats.usecases.retrieve import Retrieve, Retrieved
@@ -118,28 +113,7 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
     )
 
 
-def _picker(
-    name: str, description: str, system: Callable[[Sequence[Registration], ChatModel], RankingSystem]
-) -> Variant:
-    """A model that picks one capability from the registry without the pipeline."""
-    return Variant(
-        measures=("match@1",),
-        name=name,
-        description=description,
-        needs=frozenset({"llm"}),
-        prompt=lambda: conversation.prompt(name).hash,
-        build=lambda bench: system(bench.dataset.registrations, bench.models.chat(bench.models.settings.rerank_model)),
-    )
-
-
-_ALL = (
-    Variant(
-        name="regex", description="every word of the query as a pattern, no model",
-        build=lambda bench: Regex(bench.dataset.registrations, bench.models.settings.k),
-    ),
-    _picker("full-ctx", "the whole registry in one prompt, a model picks", FullContext),
-    _picker("search-and-pick", "a model searches with BM25, then picks", SearchAndPick),
-    _picker("trial-and-err", "a model lists and tries; its final try counts", TrialAndError),
+_SHIPPED = (
     Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=_plain_bm25),
     _first_stage("lexical", "our fielded BM25 alone", lexical),
     _first_stage("dense", "vectors alone", dense, "encoder"),
@@ -151,5 +125,13 @@ _ALL = (
     ),
     _pipeline("pipeline-hybrid", "the whole pipeline as shipped", as_shipped, "llm", "encoder"),
 )  # fmt: skip
-VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _ALL}
+VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _SHIPPED}
+PLUGINS = "mats.variants"
+"""The group of entry points by which another distribution adds variants: each names an iterable of `Variant`."""
 SYNONYMS = {"neural": "dense"}
+
+
+def all_variants() -> dict[str, Variant]:
+    """The variants of installed plug-ins, then those of mats, which no plug-in replaces."""
+    added = (variant for plugin in entry_points(group=PLUGINS) for variant in plugin.load())
+    return {variant.name: variant for variant in added if variant.name not in VARIANTS} | dict(VARIANTS)

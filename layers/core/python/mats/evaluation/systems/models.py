@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse, ask_through
 from mats.evaluation.systems.cached_converse import CachedConverse, ReplyCache
-from mats.evaluation.systems.chat_model import ChatModel
 from mats.ports import Encoder, Reranker, Vector, Writer
 from mats.settings import DEFAULT_ENCODER, TITAN, Settings
 
@@ -145,9 +144,6 @@ class Models:
         from mats.adapters.llm.reranker import LlmReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         return LlmReranker(ask=ask_through(converse or self.converse), name=model, text=bootstrap.prompt("rerank"))
-
-    def chat(self, model: str) -> ChatModel:
-        return ChatModel(converse=self.converse, model=model)
 
     @cached_property
     def writer(self) -> Writer:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,51 +11,13 @@ from mats.domain.capability.capability import Id
 from mats.local.cli.output import AsJson, note, out, plain, print_json, table_of
 
 if TYPE_CHECKING:
-    from mats.evaluation.data.sources.layout import JudgedSet
+    from mats.evaluation.data.layout import JudgedSet
 
-Source = Annotated[
-    Path, typer.Argument(metavar="SOURCE", help="Folder with a local copy of the published files.", exists=True)
-]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder of the new set.", file_okay=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing set.")]
 
 
-commands = typer.Typer(help="Convert and check judged data sets.", no_args_is_help=True)
-
-
-View = Literal["tools", "agents"]
-
-
-@commands.command()
-def toolret(
-    source: Source,
-    to: Out,
-    view: Annotated[View, typer.Option(help="Tools, or agents that group them by provider.")] = "tools",
-    registry: Annotated[
-        Literal["gold", "all"], typer.Option(help="Gold tools only, as in the paper, or all published tools.")
-    ] = "gold",
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
-    """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
-    from mats.evaluation.data.sources import toolret as source_module  # noqa: PLC0415 - evaluation's libraries
-
-    judged = source_module.toolret(source, whole=registry == "all")
-    _finish(source_module.agents(judged) if view == "agents" else judged, to, force, as_json)
-
-
-@commands.command()
-def appworld(
-    source: Source,
-    to: Out,
-    view: Annotated[View, typer.Option(help="APIs as tools, or apps as agents.")] = "tools",
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
-    """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
-    from mats.evaluation.data.sources.appworld import appworld as load_appworld  # noqa: PLC0415
-
-    _finish(load_appworld(source, agents=view == "agents"), to, force, as_json)
+commands = typer.Typer(help="Make and check judged data sets.", no_args_is_help=True)
 
 
 @commands.command(name="from-outcomes")
@@ -73,13 +35,13 @@ def from_outcomes(
     `mats evaluate` and `mats gate` take the set. Requests whose texts are not stored, or that had filters, are left
     out, and so is a capability on which reports contradict each other.
     """
-    from mats.evaluation.data.sources.outcomes import from_outcomes as load_outcomes  # noqa: PLC0415
+    from mats.evaluation.data.outcomes import from_outcomes as load_outcomes  # noqa: PLC0415
 
     local = local_system(context.obj, create=False)
     outcomes = local.stores.outcomes
     items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
     answers = (answer for query_id in outcomes.query_ids() if (answer := outcomes.of(query_id)))
-    _finish(load_outcomes(items, answers, confirmed=confirmed), to, force, as_json)
+    finish(load_outcomes(items, answers, confirmed=confirmed), to, force=force, as_json=as_json)
 
 
 @commands.command()
@@ -98,9 +60,9 @@ def check(
         _show(report)
 
 
-def _finish(judged: "JudgedSet", to: Path, force: bool, as_json: bool) -> None:
+def finish(judged: "JudgedSet", to: Path, *, force: bool, as_json: bool) -> None:
     """Write a set, and print its counts and defects."""
-    from mats.evaluation.data.sources.layout import write  # noqa: PLC0415
+    from mats.evaluation.data.layout import write  # noqa: PLC0415
 
     write(judged, to, force=force)
     found = {**_check(to), "left_out": dict(judged.left_out)}

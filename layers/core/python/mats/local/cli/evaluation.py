@@ -1,10 +1,9 @@
-"""The commands that measure: `mats evaluate`, `experiment`, `gate` and `report`.
+"""The commands that measure: `mats evaluate` and `mats gate`.
 
-The modules of the evaluation load scipy and matplotlib, so each command imports those that it needs.
+The modules of the evaluation load scipy, so each command imports those that it needs.
 """
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +43,7 @@ def evaluate(
 ) -> None:
     """Measure a system on a judged data set, in a temporary registry.
 
-    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to evaluation/results. A
+    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to experiments/results. A
     query whose model call failed counts as missed; if every query failed, nothing was measured, the exit code is 1 and
     earlier results stay.
     """
@@ -68,7 +67,7 @@ def evaluate(
 
 def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: bool) -> None:
     """Write and print results; end the command if every query failed, without replacing earlier results."""
-    from mats.evaluation.reporting.results import has_results, write_results  # noqa: PLC0415
+    from mats.evaluation.results import has_results, write_results  # noqa: PLC0415
     from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
 
     name = f"evaluate-{dataset.name}-{results['variant']}"
@@ -88,7 +87,7 @@ def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: boo
 
 
 def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bool) -> dict[str, Any]:
-    from mats.evaluation.systems.costs import bound_cost  # noqa: PLC0415
+    from experiments.baselines.costs import bound_cost  # noqa: PLC0415
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
@@ -103,22 +102,23 @@ def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bo
 
 
 def _variant(name: str) -> "Variant":
-    from mats.evaluation.systems.catalogue import SYNONYMS, VARIANTS  # noqa: PLC0415
+    from mats.evaluation.systems.catalogue import SYNONYMS, all_variants  # noqa: PLC0415
 
+    variants = all_variants()
     try:
-        return VARIANTS[SYNONYMS.get(name, name)]
+        return variants[SYNONYMS.get(name, name)]
     except KeyError as error:
-        known = ", ".join(VARIANTS)
+        known = ", ".join(variants)
         raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant") from error
 
 
 def _list(models: "Models", as_json: bool) -> None:
     """Print every system, with the reason if it cannot run."""
-    from mats.evaluation.systems.catalogue import VARIANTS  # noqa: PLC0415
+    from mats.evaluation.systems.catalogue import all_variants  # noqa: PLC0415
 
     rows: list[dict[str, Any]] = [
         {"name": v.name, "says": v.description, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
-        for v in VARIANTS.values()
+        for v in all_variants().values()
     ]
     if as_json:
         print_json(rows)
@@ -142,44 +142,6 @@ def _show(results: dict[str, Any], dataset: "Dataset") -> None:
     for source in defects(dataset):
         if source.suspicions:
             err.print(plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
-
-
-def experiment(
-    context: typer.Context,
-    data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; default: all.")] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
-    ] = None,
-    yes: Yes = False,
-    examples: Annotated[
-        Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")
-    ] = Path("build/examples"),
-) -> None:
-    """Run the paper's experiments over judged data sets and write their results to evaluation/results.
-
-    Experiments: main, scale, decomposition, enrichment, signals, blends, first-stage, field-weights, length-bias,
-    parts, learning, efficiency, kinds, abstention and demand. A system whose model is not configured is reported as
-    not run. `mats report` renders tables and figures.
-    """
-    from mats.evaluation.data.datasets import SETS  # noqa: PLC0415
-    from mats.evaluation.experiments.catalogue import EXPERIMENTS, bound_costs  # noqa: PLC0415
-    from mats.evaluation.experiments.context import ExperimentContext  # noqa: PLC0415
-    from mats.evaluation.reporting.results import write_results  # noqa: PLC0415
-    from mats.evaluation.systems.models import Models  # noqa: PLC0415
-
-    if unknown := set(names or ()) - EXPERIMENTS.keys():
-        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
-    models = Models(context.obj)
-    with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
-        chosen = names or list(EXPERIMENTS)
-        confirm_cost(bound_costs(shared, chosen), yes=yes)
-        for name in chosen:
-            began = time.monotonic()
-            results = EXPERIMENTS[name].run(shared)
-            seconds = round(time.monotonic() - began, 1)
-            path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
-            note(f"{name}: results written to {path}")
 
 
 def gate(
@@ -222,27 +184,3 @@ def gate(
         complain(drop)
     if dropped:
         raise typer.Exit(Exit.REFUSED)
-
-
-def report(
-    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.", file_okay=False)] = Path(
-        "evaluation/results/report"
-    ),
-    results: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the results.", show_default="evaluation/results", file_okay=False),
-    ] = None,
-) -> None:
-    """Render the results of experiments as Markdown, figures and one HTML page, without measuring.
-
-    Writes report.md, index.html, report.json (for the console), and every figure as SVG and PNG. Lists the experiments
-    that have no results.
-    """
-    from mats.evaluation.reporting.render import build_report, write_report  # noqa: PLC0415
-    from mats.evaluation.reporting.results import RESULTS  # noqa: PLC0415
-
-    rendered = build_report(results or RESULTS)
-    paths = write_report(rendered, to)
-    for line in rendered.intro[1:]:
-        note(line)
-    out.print(plain(f"{paths[1]} ({len(rendered.sections)} sections, {len(rendered.figures)} figures)"), soft_wrap=True)

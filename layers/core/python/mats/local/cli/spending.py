@@ -11,7 +11,7 @@ from mats.bootstrap import AnySystem
 from mats.local.cli.output import Exit, complain, err, out, print_result
 
 if TYPE_CHECKING:
-    from mats.evaluation.systems.costs import CostBound
+    from experiments.baselines.costs import CostBound
 
 
 def usage_json(system: AnySystem) -> dict[str, Any]:

@@ -38,7 +38,7 @@ MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 CAPABILITIES = "/registry/capabilities/"
 """The id of a capability follows."""
 _CONSOLE = resource("console")
-_REPORT = resource("evaluation/results/report")
+_REPORT = resource("experiments/results/report")
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _PREVIEWS = 2
 """Concurrent previews and imports; others wait, so that searches stay fast."""

@@ -1,0 +1,129 @@
+"""`python -m experiments`: run experiments, render the report, convert published data sets."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from experiments.data.appworld import appworld as load_appworld
+from experiments.data.toolret import agents
+from experiments.data.toolret import toolret as load_toolret
+from experiments.report import readme as pages
+from experiments.report.render import build_report, write_report
+from experiments.studies.catalogue import EXPERIMENTS, bound_costs
+from experiments.studies.context import ExperimentContext
+from mats.evaluation.data.datasets import SETS
+from mats.evaluation.results import RESULTS, write_results
+from mats.evaluation.systems.models import Models
+from mats.local.cli.dataset import Force, Out, finish
+from mats.local.cli.evaluation import Yes
+from mats.local.cli.output import AsJson, ExitCodes, note, out, plain
+from mats.local.cli.spending import confirm_cost
+from mats.settings import Settings
+
+app = typer.Typer(
+    name="experiments",
+    cls=ExitCodes,
+    help=__doc__,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+dataset = typer.Typer(help="Convert published data to judged sets.", no_args_is_help=True)
+app.add_typer(dataset, name="dataset")
+
+Source = Annotated[
+    Path, typer.Argument(metavar="SOURCE", help="Folder with a local copy of the published files.", exists=True)
+]
+View = Literal["tools", "agents"]
+
+
+@app.command()
+def run(
+    data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(EXPERIMENTS)}; default: all.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
+    ] = None,
+    yes: Yes = False,
+    examples: Annotated[
+        Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")
+    ] = Path("build/examples"),
+) -> None:
+    """Run experiments over judged data sets and write their results to experiments/results.
+
+    A system whose model is not configured is reported as not run. `report` renders tables and figures.
+    """
+    if unknown := set(names or ()) - EXPERIMENTS.keys():
+        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
+    models = Models(Settings.from_env(os.environ))
+    with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
+        chosen = names or list(EXPERIMENTS)
+        confirm_cost(bound_costs(shared, chosen), yes=yes)
+        for name in chosen:
+            began = time.monotonic()
+            results = EXPERIMENTS[name].run(shared)
+            seconds = round(time.monotonic() - began, 1)
+            path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
+            note(f"{name}: results written to {path}")
+
+
+@app.command()
+def report(
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.", file_okay=False)] = Path(
+        "experiments/results/report"
+    ),
+    results: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results.", file_okay=False)] = RESULTS,
+) -> None:
+    """Render the results of experiments as Markdown and figures, without measuring.
+
+    Writes report.md, report.json (for the console), and every figure as SVG and PNG. Lists the experiments that have no
+    results.
+    """
+    rendered = build_report(results)
+    paths = write_report(rendered, to)
+    for line in rendered.intro[1:]:
+        note(line)
+    out.print(plain(f"{paths[0]} ({len(rendered.sections)} sections, {len(rendered.figures)} figures)"), soft_wrap=True)
+
+
+@app.command()
+def readme() -> None:
+    """Render the parts of README and docs that come from experiments/results."""
+    pages.main()
+
+
+@dataset.command()
+def toolret(
+    source: Source,
+    to: Out,
+    view: Annotated[View, typer.Option(help="Tools, or agents that group them by provider.")] = "tools",
+    registry: Annotated[
+        Literal["gold", "all"], typer.Option(help="Gold tools only, as in the paper, or all published tools.")
+    ] = "gold",
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
+    judged = load_toolret(source, whole=registry == "all")
+    finish(agents(judged) if view == "agents" else judged, to, force=force, as_json=as_json)
+
+
+@dataset.command()
+def appworld(
+    source: Source,
+    to: Out,
+    view: Annotated[View, typer.Option(help="APIs as tools, or apps as agents.")] = "tools",
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
+    finish(load_appworld(source, agents=view == "agents"), to, force=force, as_json=as_json)
+
+
+if __name__ == "__main__":
+    app()

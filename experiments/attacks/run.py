@@ -1,0 +1,161 @@
+"""How attacks run: through the production path, in registries that are filled once."""
+
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from experiments.attacks.items import SEED
+from experiments.attacks.measures import Observation
+from experiments.attacks.scene import AttackTarget, Scene, Wave
+from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
+from mats.domain.ranking.query import Query
+from mats.domain.shortlist.scoring import TrustRule
+from mats.domain.shortlist.shortlist import Shortlist
+from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.systems.base import LONGEST_QUERY
+from mats.evaluation.systems.models import QueryCache
+from mats.evaluation.systems.workbench import index_changes, without_timeouts
+from mats.ports import Memory, Reranker
+from mats.usecases.discover import Discover, Tallies
+from mats.usecases.recall import Recall
+
+QUERIES = 50
+"""Attacked queries of a registry."""
+Say: TypeAlias = Callable[[str], object]
+"""Takes one line on the progress."""
+
+_NOBODY: Mapping[str, str] = MappingProxyType({})
+
+
+def pipeline_of(local: LocalSystem) -> Discover:
+    """The production pipeline without a reranker and without timeouts."""
+    discover = without_timeouts(local.discover)
+    encoder = discover.retrieve.encoder
+    if encoder is None:
+        return discover
+    return replace(discover, retrieve=replace(discover.retrieve, encoder=QueryCache(encoder)))
+
+
+def targets_of(dataset: Dataset, count: int = QUERIES) -> list[AttackTarget]:
+    """A seeded sample of the queries that have a relevant capability in the registry."""
+    registered = {registration.id: registration for registration in dataset.registrations}
+    targets = [
+        AttackTarget(query, registered[max(relevant, key=lambda id: (dataset.trust.get(id, -1), id))])
+        for query in dataset.queries
+        if (relevant := query.relevant & registered.keys())
+    ]
+    return random.Random(SEED).sample(targets, min(count, len(targets)))
+
+
+@dataclass(kw_only=True)
+class AttackedRegistry:
+    """A filled registry, in which attacks are tried one after the other. `trust` is what is assigned now."""
+
+    local: LocalSystem
+    registrations: Sequence[Registration]
+    targets: Sequence[AttackTarget]
+    trust: Mapping[Id, int]
+    _pipeline: Discover | None = None
+    _before: dict[str, tuple[Id, ...]] = field(default_factory=dict)
+
+    @property
+    def pipeline(self) -> Discover:
+        """The pipeline that answers."""
+        if self._pipeline is None:
+            self._pipeline = pipeline_of(self.local)
+        return self._pipeline
+
+    def scoring_by(self, rule: TrustRule) -> AbstractContextManager[None]:
+        """Another rule for trust, for the length of a `with` block."""
+        retrieve = replace(self.pipeline.retrieve, unrated=rule.unrated_trust)
+        return self._answering(replace(self.pipeline.with_scoring(trust=rule), retrieve=retrieve))
+
+    def reranking_by(self, reranker: Reranker) -> AbstractContextManager[None]:
+        """A reranker, for the length of a `with` block."""
+        return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
+
+    def with_reports(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
+        """Reports of callers, for the length of a `with` block."""
+        return self._answering(replace(self.pipeline, tallies=tallies))
+
+    def remembering(self, memory: Memory) -> AbstractContextManager[None]:
+        """Another memory, for the length of a `with` block."""
+        recall = Recall(memory=memory, scale=self.pipeline.scoring.scale)
+        return self._answering(replace(self.pipeline, retrieve=replace(self.pipeline.retrieve, recall=recall)))
+
+    @contextmanager
+    def _answering(self, pipeline: Discover) -> Iterator[None]:
+        kept, before = self.pipeline, self._before
+        self._pipeline, self._before = pipeline, {}
+        try:
+            yield
+        finally:
+            self._pipeline, self._before = kept, before
+
+    @property
+    def scene(self) -> Scene:
+        return Scene(registrations=self.registrations, targets=self.targets, trust=self.trust)
+
+    def assign(self, trust: Mapping[Id, int]) -> None:
+        """Replace all trust."""
+        changed = [id for id in {**self.trust, **trust} if self.trust.get(id) != trust.get(id)]
+        for id in changed:
+            self.local.stores.trust.put(id, Assigned(trust=trust.get(id)))
+        index_changes(self.local, changed)
+        self.trust = trust
+        self._before = {}
+
+    def shortlist(self, text: str, *, caller: str = "") -> Shortlist:
+        return self.pipeline(Query(query=text[:LONGEST_QUERY]), caller=caller)
+
+    def rank_ids(self, text: str, *, caller: str = "") -> tuple[Id, ...]:
+        """The ids of all candidates, best first."""
+        return tuple(result.candidate.profile.id for result in self.shortlist(text, caller=caller).ranked)
+
+    def observe(self, wave: Wave) -> list[Observation]:
+        """The answers to the queries of one wave, which is removed at the end."""
+        for target in wave.targets:
+            if target.query.text not in self._before:
+                self._before[target.query.text] = self.rank_ids(target.query.text)
+        with self.with_items(wave.items, wave.trust, wave.verified):
+            return [self._observe(target, wave.attacker_ids) for target in wave.targets]
+
+    def _observe(self, target: AttackTarget, attackers: frozenset[Id]) -> Observation:
+        results = self.shortlist(target.query.text).ranked
+        return Observation(
+            relevant=target.query.relevant,
+            ranked=tuple(result.candidate.profile.id for result in results),
+            before=self._before[target.query.text],
+            attackers=attackers - target.query.relevant,
+            flagged=frozenset(result.candidate.profile.id for result in results if result.suspicious),
+            trust=max((self.trust[id] for id in target.query.relevant if id in self.trust), default=None),
+        )
+
+    @contextmanager
+    def with_items(
+        self, items: Sequence[Registration], trust: Mapping[Id, int], verified: Mapping[str, str] = _NOBODY
+    ) -> Iterator[None]:
+        """These registrations in the registry, with what is assigned, for the length of a `with` block."""
+        stores = self.local.stores
+        rows = {id: Assigned(trust=value) for id, value in trust.items()}
+        rows |= {pattern_id(namespace): Assigned(provider=provider) for namespace, provider in verified.items()}
+        stores.registry.put(items)
+        concerned = [id for namespace in verified for id in stores.registry.ids(namespace=namespace)]
+        ids = [item.id for item in items]
+        for key, assigned in rows.items():
+            stores.trust.put(key, assigned)
+        index_changes(self.local, [*ids, *concerned])
+        try:
+            yield
+        finally:
+            for id in ids:
+                stores.registry.remove(id)
+            for key in rows:
+                stores.trust.put(key, NOTHING_ASSIGNED)
+            index_changes(self.local, [*ids, *concerned])

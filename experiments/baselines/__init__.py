@@ -1,0 +1,1 @@
+"""The paper's baselines: systems that find without the pipeline."""

@@ -1,0 +1,1 @@
+"""Benchmarks of latency, throughput, memory and tokens. `python -m experiments.benchmarks --help`."""

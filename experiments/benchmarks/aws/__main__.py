@@ -1,0 +1,160 @@
+"""Benchmarks of the AWS deployment without an account: a real OpenSearch node, stand-ins for other services.
+
+`python -m experiments.benchmarks.aws --data DIR [NAME ...]` writes experiments/results/aws-NAME.json for each of NAMES.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.benchmarks.aws import cold_start, cut_vectors, growth, length_bias
+from experiments.benchmarks.aws import memory as aws_memory
+from experiments.benchmarks.aws.growth_indices import ENCODINGS
+from experiments.benchmarks.aws.opensearch import REGION, index_on, node
+from experiments.benchmarks.own_share import PAGE, WARM_UP, fill
+from experiments.benchmarks.processes import interrupt_on_sigterm, module_process
+from experiments.benchmarks.vectors import vector_of
+from experiments.data.synthetic import registrations
+from experiments.studies.slices import dense_slice
+from mats.bootstrap.cloud import cloud_system
+from mats.domain.ranking.query import Filter, Query
+from mats.domain.text.text import query_terms
+from mats.evaluation.data.datasets import JudgedQuery, load
+from mats.evaluation.measures import estimate, per_query
+from mats.evaluation.results import write_results
+from mats.evaluation.systems.base import ask, run_of
+from mats.evaluation.systems.models import cached_encoder
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.workbench import registry_of
+from mats.ports import SearchIndex, Vector
+from mats.settings import Settings
+
+DIMENSION = 1024
+TITAN = "amazon.titan-embed-text-v2:0"
+_SLICE = 2_000
+
+
+def parity(data: Path, settings: Settings) -> dict[str, Any]:
+    """The first stage over OpenSearch and SQLite: the same slice of the tools, the same encoder."""
+    dataset = dense_slice(load(data / "tools"), _SLICE)
+    wanted, asked = [registration.id for registration in dataset.registrations], dataset.queries
+    encoder = cached_encoder(settings)
+    if encoder is None:
+        raise SystemExit("no encoder to compare with: unset MATS_ENCODER=none")
+    results: dict[str, Any] = {"documents": len(wanted), "queries": len(asked), "encoder": encoder.name}
+    with (
+        registry_of(dataset.registrations, settings, encoder=encoder) as local,
+        node("1g") as url,
+        index_on(url, encoder) as index,
+    ):
+        index.put(list(local.stores.profiles.get(wanted).values()))
+        index.domain.refresh("capabilities")
+        sqlite = local.discover
+        cloud = cloud_system(replace(settings, index_endpoint=url, region=REGION), encoder=encoder)
+        shipped = cloud.discover
+        opensearch = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
+        systems = {"sqlite": shortlist_system(sqlite), "opensearch": shortlist_system(opensearch)}
+        runs = {name: run_of(ask(system, asked)) for name, system in systems.items()}
+        ratio = _bm25_ratio(sqlite.retrieve.index, index, asked[:200])
+    for name, run in runs.items():
+        results[name] = {measure: asdict(estimate(values)) for measure, values in per_query(run, asked).items()}
+    difference = results["opensearch"]["match@15"]["mean"] - results["sqlite"]["match@15"]["mean"]
+    shared = [len(set(a[:15]) & set(b[:15])) / 15 for a, b in zip(*(r.values() for r in runs.values()), strict=True)]
+    return {
+        **results,
+        "match@15_difference_pp": round(100 * difference, 2),
+        "same_of_15": round(float(np.mean(shared)), 3),
+        "bm25_ratio": round(ratio, 3),
+    }
+
+
+def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQuery]) -> float:
+    """The median ratio of the other index's BM25 score to the one's, over entries that both find."""
+    ratios = []
+    for query in queries:
+        terms = query_terms(query.text)
+        scores = {hit.id: hit.score for hit in one.lexical(terms, Filter(), depth=15)}
+        ratios += [hit.score / scores[hit.id] for hit in other.lexical(terms, Filter(), depth=15) if hit.id in scores]
+    return float(np.median(ratios))
+
+
+def _vectors_of(start: int, texts: Sequence[str]) -> Sequence[Vector]:
+    return [vector_of(text, DIMENSION) for text in texts]
+
+
+def cold(data: Path, settings: Settings) -> dict[str, Any]:
+    """Cold starts of both functions with the settings of the stacks, over a small index."""
+    deployed = replace(settings, bedrock=True, encoder=TITAN, metrics="mats", callers_table="callers")
+    with node("1g") as url, module_process("tests.aws.bedrock", "--port", "0", env={}) as (_, bedrock):
+        os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
+        deployed = replace(
+            deployed, index_endpoint=url, region=REGION, registry_table="r", trust_table="t", profiles_table="p"
+        )
+        cloud = cloud_system(deployed)
+        if cloud.models.encoder is None:
+            raise SystemExit("no encoder: unset MATS_ENCODER=none")
+        with index_on(url, cloud.models.encoder) as index:
+            fill(index, registrations(PAGE), cloud.models.encoder.name, _vectors_of)
+            for number in range(WARM_UP):
+                cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
+            return cold_start.cold(replace(deployed, region=""))
+
+
+BENCHMARKS = {
+    "parity": parity,
+    "length-bias": length_bias.length_bias,
+    "cold": cold,
+    "memory": aws_memory.memory,
+    "cut-vectors": cut_vectors.cut_vectors,
+}
+
+
+def main() -> None:
+    """Run the benchmarks that the command line names; all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"any of {', '.join(BENCHMARKS)}, which are the default, or growth, which takes hours",
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", metavar="N", default=growth.SIZES, help="of growth: capabilities"
+    )
+    parser.add_argument(
+        "--components", type=int, nargs="+", metavar="N", default=growth.COMPONENTS, help="of growth: of a vector"
+    )
+    parser.add_argument("--encodings", nargs="+", choices=ENCODINGS, default=tuple(ENCODINGS), help="of growth")
+    parser.add_argument("--again", action="store_true", help="of growth: measure anew what has been measured")
+    parser.add_argument(
+        "--folder", type=Path, help="of growth: its indices stay here for other runs; default: removed when measured"
+    )
+    parser.add_argument("--fill-only", action="store_true", help="of growth: make its indices, measure nothing")
+    chosen = parser.parse_args()
+    grown = growth.Chosen(chosen.sizes, chosen.components, chosen.encodings, chosen.again, chosen.folder)
+    benchmarks = BENCHMARKS | {"growth": partial(growth.growth, chosen=grown)}
+    if unknown := set(chosen.names) - benchmarks.keys():
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+    os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
+    interrupt_on_sigterm()
+    settings = Settings.from_env(os.environ)
+    if chosen.fill_only:
+        growth.fill_indices(chosen.data, settings, grown)
+        return
+    for name in chosen.names or BENCHMARKS:
+        results = benchmarks[name](chosen.data, settings)
+        path = write_results(f"aws-{name}", results)
+        sys.stdout.write(f"{path.name}: {json.dumps(results)}\n")
+
+
+if __name__ == "__main__":
+    main()

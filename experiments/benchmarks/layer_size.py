@@ -1,0 +1,59 @@
+"""Size of a layer of wheels and of its largest packages: `make vendor`."""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mats.evaluation.results import write_results
+
+_SHOWN = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure built layers, print a table of each, write the results."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.benchmarks.layer_size", description=main.__doc__)
+    parser.add_argument("layers", nargs="+", type=Path, metavar="FOLDER", help="a built layer, with its folder python/")
+    folders = parser.parse_args(arguments).layers
+    results = {folder.name: layer_sizes(folder / "python") for folder in folders}
+    for name, figures in results.items():
+        sys.stdout.write(f"{table(name, figures)}\n")
+    write_results("vendor-layer", {"layers": results})
+
+
+def layer_sizes(packages: Path) -> dict[str, Any]:
+    """Sizes in megabytes (10^6 bytes, unzipped, as Lambda counts): total, by suffix, of the largest packages."""
+    by_package: Counter[str] = Counter()
+    by_suffix: Counter[str] = Counter()
+    for file in packages.rglob("*"):
+        if file.is_file():
+            size = file.stat().st_size
+            by_package[file.relative_to(packages).parts[0]] += size
+            by_suffix[file.suffix or file.name] += size
+    return {
+        "unzipped_mb": _mb(by_package.total()),
+        "compiled_mb": _mb(by_suffix[".pyc"]),
+        "binaries_mb": _mb(by_suffix[".so"]),
+        "packages": sum(1 for name in by_package if name.endswith(".dist-info")),
+        "biggest_mb": {name: _mb(size) for name, size in by_package.most_common(_SHOWN)},
+    }
+
+
+def table(name: str, figures: dict[str, Any]) -> str:
+    """The sizes of a layer as text."""
+    lines = [
+        f"{name}: {figures['unzipped_mb']:.1f} MB unzipped, {figures['packages']} packages "
+        f"(byte code {figures['compiled_mb']:.1f} MB, binaries {figures['binaries_mb']:.1f} MB)"
+    ]
+    lines += [f"  {size:6.2f} MB  {package}" for package, size in figures["biggest_mb"].items()]
+    return "\n".join(lines)
+
+
+def _mb(size: int) -> float:
+    return round(size / 1e6, 2)
+
+
+if __name__ == "__main__":
+    main()

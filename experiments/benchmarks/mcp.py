@@ -1,0 +1,99 @@
+"""Benchmark of the MCP tools: tokens of their definitions, of an answer, and of a whole registry in a prompt."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.baselines.conversation import alphabetical, list_line
+from experiments.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
+from mats import bootstrap
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import MinRelevance
+from mats.domain.shortlist.shortlist import Shortlist
+from mats.edge.app import Application
+from mats.edge.caller import Caller
+from mats.edge.mcp.results import SearchResults, readable, to_lines
+from mats.edge.mcp.tools import definitions
+from mats.evaluation.data.datasets import load, sample
+from mats.evaluation.percentiles import percentiles
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.settings import Settings
+
+RESULTS = 5
+REGISTRY = "tools"
+"""The data set whose capabilities are counted in a prompt."""
+Count = Callable[[str], int]
+
+
+def mcp(data: Path, settings: Settings) -> dict[str, Any]:
+    """Tokens of the definitions, and of the answers to the queries of the sample with at most five results.
+
+    Clients pass on the text or the structured content of an answer; a few pass on both. `weak` is the default of
+    `min_relevance`; under `enriched` every summary is as long as a writer's.
+    """
+    count = token_counter()
+    with sample_application(settings) as application:
+        of_all, of_weak = (list(shortlists(application, bound)) for bound in (0, "weak"))
+    return {
+        "tokenizer": TOKENIZER,
+        "definitions": count_definitions(count),
+        "answer": count_answers(of_weak, count),
+        "answer_of_five": count_answers(of_all, count),
+        "enriched": {
+            "answer": count_answers(map(with_full_summaries, of_weak), count),
+            "answer_of_five": count_answers(map(with_full_summaries, of_all), count),
+        },
+        "registry_in_prompt": count_registry(data / REGISTRY, count),
+    }
+
+
+@contextmanager
+def sample_application(settings: Settings) -> Iterator[Application]:
+    """The application over the sample registry, without a reranker and without timeouts."""
+    dataset, encoder = sample(), bootstrap.load_encoder(settings)
+    with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
+        yield replace(local.application, discover=without_timeouts(local.discover))
+
+
+def shortlists(application: Application, min_relevance: MinRelevance) -> Iterator[Shortlist]:
+    for query in sample().queries:
+        yield application.search(Caller(), Query(query=query.text, limit=RESULTS, min_relevance=min_relevance))
+
+
+def with_full_summaries(shortlist: Shortlist) -> Shortlist:
+    profiles = (enriched_by_template(result.candidate.profile) for result in shortlist.ranked)
+    ranked = (
+        replace(result, candidate=replace(result.candidate, profile=profile))
+        for result, profile in zip(shortlist.ranked, profiles, strict=True)
+    )
+    return replace(shortlist, ranked=tuple(ranked))
+
+
+def count_registry(folder: Path, count: Count) -> dict[str, int]:
+    """Tokens of a list of every capability of a data set: a number, name and description each, without schemas."""
+    listed = alphabetical(load(folder).registrations)
+    tokens = sum(count(list_line(number, each)) for number, each in enumerate(listed, start=1))
+    return {"capabilities": len(listed), "tokens": tokens}
+
+
+def count_definitions(count: Count) -> int:
+    return count(_to_json({"tools": definitions()}))
+
+
+def count_answers(answers: Iterable[Shortlist], count: Count) -> dict[str, dict[str, float]]:
+    """Percentiles of the tokens of the text, of the structured content, and of both."""
+    structured = [readable(SearchResults.of(answer).to_structured()) for answer in answers]
+    text = [count(to_lines(answer)) for answer in structured]
+    content = [count(_to_json(answer)) for answer in structured]
+    both = [sum(pair) for pair in zip(text, content, strict=True)]
+    return {
+        name: {**percentiles(tokens, 50, 95, digits=1), "max": float(max(tokens))}
+        for name, tokens in (("text", text), ("structured", content), ("both", both))
+    }
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,1 @@
+"""Data makers: published sets and made-up registries as judged sets."""

@@ -1,0 +1,85 @@
+"""Sections, tables and figures of the report, and the format of its numbers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.report.results import not_run_reason
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+NONE, NOT_RUN = "–", "not run"
+INTERVALS = "In per cent, with bootstrap 95 % intervals over the queries."
+
+
+class PaperRow(tuple[str, ...]):
+    """A row with the paper's numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of plain text, which is escaped at output."""
+
+    id: str
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: int = 1
+    """The number of leading columns with text; the rest are numbers."""
+    notes: tuple[str, ...] = ()
+    """Sentences below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    id: str
+    caption: str
+    alt: str
+    draw: Callable[[], "Canvas"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    id: str
+    title: str
+    summary: str
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+def percent(value: Any) -> str:
+    """A share in per cent, with its 95 % interval if it is an estimate; – if there is none."""
+    if value is None:
+        return NONE
+    if not_run_reason(value):
+        return NOT_RUN
+    if not isinstance(value, Mapping):
+        return f"{100 * value:.1f}"
+    return f"{100 * value['mean']:.1f} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+
+
+def measure(metrics: Any, name: str) -> str:
+    return NOT_RUN if not_run_reason(metrics) else percent(metrics.get(name))
+
+
+def measures(metrics: Any, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(measure(metrics, name) for name in names)
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def p_value(value: float) -> str:
+    """A p-value to three places, or how small it is at most."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def gained_lost(test: Mapping[str, Any] | None) -> str:
+    """Queries gained and lost, and the exact McNemar p-value."""
+    return NONE if not test else f"+{test['gained']:,} / −{test['lost']:,}, p {p_value(test['p'])}"
+
+
+def comma_list(names: Iterable[object]) -> str:
+    return ", ".join(str(name) for name in names)

@@ -1,0 +1,199 @@
+"""Render the parts of README and docs that come from experiments/results."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.report.rendered_pages import replace_block, rewrite
+from experiments.report.results import paper
+from experiments.report.security import security_tables
+from mats.evaluation.results import RESULTS, Json, read_results
+from mats.resources import REPOSITORY
+
+README = REPOSITORY / "README.md"
+SECURITY = REPOSITORY / "docs" / "security.md"
+SCORING = REPOSITORY / "docs" / "scoring.md"
+MEASURED = REPOSITORY / "docs" / "results.md"
+_MILLION = RESULTS / "bench-million.json"
+"""Measured only where a machine has the memory and the time."""
+
+
+def main() -> None:
+    rewrite(PAGES)
+
+
+def render_readme(readme: str) -> str:
+    parts = {"problem": _problem(), "shortlist": _terminal(), "comparison": _comparison(), "results": _reach()}
+    for name, text in parts.items():
+        readme = replace_block(readme, name, text)
+    return readme
+
+
+def render_scoring(page: str) -> str:
+    return replace_block(page, "answer", _answer())
+
+
+def render_results(page: str) -> str:
+    main = _load("experiment-main")
+    return replace_block(page, "results", "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"]))))
+
+
+def render_security(page: str) -> str:
+    return replace_block(page, "attacks", security_tables())
+
+
+PAGES: Mapping[Path, Callable[[str], str]] = {
+    README: render_readme,
+    SCORING: render_scoring,
+    MEASURED: render_results,
+    SECURITY: render_security,
+}
+"""The pages with rendered parts."""
+
+
+def _template(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def _problem() -> str:
+    tools, known = _load("experiment-main")["sets"]["tools"], paper()["main"]["rows"]["Tools / ToolRet"]
+    found = tools["systems"]["hybrid"]["metrics"]
+    shares = {f"match_{k}": 100 * found[f"match@{k}"]["mean"] for k in (1, 5)}
+    mcp = _load("bench-mcp")
+    read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
+    whole = {"queries": tools["queries"], "paper_queries": known["queries"]}
+    whole["paper_all"] = 100 * known["match@1"]["full-ctx"]
+    return _template("problem").format(**_growth(), **whole, **shares, mcp=mcp, read=read)
+
+
+def _comparison() -> str:
+    systems = _load("experiment-main")["sets"]["tools"]["systems"]
+    shares = {name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")}
+    report = "experiments/results/report/report.md"
+    return _template("compare").format(**_growth(), **shares, report=report)
+
+
+def _growth() -> Json:
+    """Match@1 in per cent in the smallest and the largest registry, ours and the paper's."""
+    ours, known = _load("experiment-scale")["systems"]["hybrid"], paper()["scale"]
+    first, last = known["systems"]["full-ctx"]
+    return {
+        "first": ours[0]["size"],
+        "documents": ours[-1]["size"],
+        "sampled": ours[0]["queries"],
+        "ours_first": 100 * ours[0]["match@1"]["mean"],
+        "ours_last": 100 * ours[-1]["match@1"]["mean"],
+        "paper_first": 100 * first,
+        "paper_last": 100 * last,
+        "paper_size": known["sizes"][1],
+        "crossover": known["crossover"],
+    }
+
+
+def _reach() -> str:
+    main = _load("experiment-main")
+    sets = {
+        name: {
+            "documents": main["sets"][name]["documents"],
+            "plain": _pair(main["sets"][name]["systems"]["bm25"]["metrics"]),
+            "ours": _pair(main["sets"][name]["systems"]["hybrid"]["metrics"]),
+        }
+        for name in ("tools", "agents", "skills", "models")
+    }
+    benchmarks = {name: _load(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
+    return _template("reach").format(**sets, **benchmarks)
+
+
+def _terminal() -> str:
+    """The measured answer as `mats search` prints it."""
+    measured = _load("bench-answer")
+    answer = measured["answer"]
+    lines = [f'$ mats search "{measured["query"]["query"]}" --limit {len(answer["results"])}', "Found:"]
+    for place, result in enumerate(answer["results"], start=1):
+        signals = ", ".join(f"{name} {value:.2f}" for name, value in result["signals"].items())
+        lines.append(f"{place:>2}  {result['score']:.2f}  {result['kind']:<5}  {result['id']}")
+        lines += [f"{'':10}{result['summary']}", f"{'':10}{signals}"]
+    lines.append(f"{len(answer['results'])} results in {answer['took_ms']['total']:.0f} ms; without: llm")
+    return "```console\n" + "\n".join(lines) + "\n```"
+
+
+def _answer() -> str:
+    """The measured answer, formatted, without empty attributes."""
+    answer = dict(_load("bench-answer")["answer"])
+    answer["results"] = [
+        {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
+    ]
+    return f"```json\n{_format_json(answer)}\n```"
+
+
+def _format_json(value: Any, indent: str = "") -> str:
+    """JSON with a line per attribute of an answer and of a result, nested values on one line."""
+    if isinstance(value, dict) and ("results" in value or "score" in value):
+        entries = (f"{indent}  {json.dumps(key)}: {_format_json(inner, indent + '  ')}" for key, inner in value.items())
+        return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[" + ", ".join(_format_json(inner, indent) for inner in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _retrieval(results: Json) -> str:
+    lines = [
+        "| data set | capabilities | queries | plain BM25 @1 / @15 | mats, no LLM @1 / @15 | gain @1 | gain @15 |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, one in results["sets"].items():
+        plain, ours = one["systems"]["bm25"]["metrics"], one["systems"]["hybrid"]["metrics"]
+        gain = one["systems"]["hybrid"]["over_bm25"]
+        lines.append(
+            f"| {name} | {one['documents']:,} | {one['queries']:,} | {_pair(plain)} | **{_pair(ours)}** "
+            f"| {_points(gain['match@1'])} | {_points(gain['match@15'])} |"
+        )
+    return "\n".join(lines)
+
+
+def _pair(system: Json) -> str:
+    return f"{100 * system['match@1']['mean']:.1f} / {100 * system['match@15']['mean']:.1f}"
+
+
+def _points(gain: Json) -> str:
+    return f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
+
+
+def _speed() -> str:
+    """The table `speed.md` with the results of the benchmarks in its places."""
+    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
+    results = {name: _load(f"bench-{name}") for name in benchmarks}
+    results |= {name: _load(f"aws-{name}") for name in ("cold", "parity")}
+    results["own_share"] = next(row for row in _load("aws-growth")["rows"] if _is_shown(row))
+    slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
+    return _template("speed").format(
+        **results, layer=_load("vendor-layer"), slowest=slowest, million=_million() if _MILLION.exists() else ""
+    )
+
+
+def _is_shown(row: Json) -> bool:
+    """Whether a size of the index stands for the deployment: 100,000 entries with Titan's vectors."""
+    return (row["documents"], row["dimension"], row["encoding"]) == (100_000, 1_024, "float")
+
+
+def _million() -> str:
+    """A row of the table, after a line break."""
+    found = read_results(_MILLION)
+    return (
+        f"\n| the same over {found['documents']:,}, with synthetic vectors | p50 {found['ms']['p50']:.1f} ms, "
+        f"p99 {found['ms']['p99']:.1f} ms, {found['resident_mb']:,} MB resident, started in {found['start_s']:.1f} s, "
+        f"the first time in {found['first_start']['start_s']:.0f} s |"
+    )
+
+
+def _origin(source: Json) -> str:
+    machine = source["machine"]
+    return (
+        f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
+        f"on {machine['cores']} cores ({machine['cpu']}), Python {source['python']}."
+    )
+
+
+def _load(name: str) -> Json:
+    return read_results(RESULTS / f"{name}.json")

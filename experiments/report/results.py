@@ -1,0 +1,29 @@
+"""Reading of results: the paper's own numbers, and systems that were not run."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mats.evaluation.results import Json, read_results
+
+
+def paper() -> Json:
+    return read_results(Path(__file__).with_name("paper.json"))
+
+
+def not_run_reason(value: object) -> str:
+    """The reason why a system was not run; empty if it was."""
+    return str(value["not_run"]) if isinstance(value, Mapping) and "not_run" in value else ""
+
+
+def measured_only(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not not_run_reason(value)}
+
+
+def not_run_notes(values: Iterable[tuple[str, object]]) -> Iterator[str]:
+    """One sentence per reason why systems were not run, with their names."""
+    names_by_reason: dict[str, dict[str, None]] = {}
+    for name, value in values:
+        if why := not_run_reason(value):
+            names_by_reason.setdefault(why, {})[name] = None
+    return (f"Not run ({', '.join(names)}): {why}" for why, names in names_by_reason.items())

@@ -1,0 +1,104 @@
+"""Render the tables of docs/security.md from the results of the attacks."""
+
+from collections.abc import Mapping
+
+from mats.evaluation.results import RESULTS, Json, read_results
+
+_RESULTS = RESULTS / "bench-attacks.json"
+_SETS = ("sample", "tools")
+_HEAD = "first, unrated / trusted | places | lost @1 / @15 | flagged"
+_NONE, _RATED = "none", "targets rated"
+
+
+def security_tables() -> str:
+    """The tables of the results file; a sentence if there is none."""
+    if not _RESULTS.exists():
+        return "Not measured yet."
+    return render_attacks(read_results(_RESULTS))
+
+
+def render_attacks(results: Json) -> str:
+    """The attacks, the prior, the flags on the honest, and false reports if they were measured."""
+    parts = [_attacks(results), _curve(results["sample"]["prior_curve"]), _flags(results["honest"])]
+    if all("false_reports" in results[name] for name in _SETS):
+        parts.append(_false_reports(results))
+    return "\n\n".join(parts)
+
+
+def _false_reports(results: Json) -> str:
+    """The worst over the kinds of trust that were assigned."""
+    head = "places moved for others / for itself | answers with a move of more than a place"
+    lines = [
+        f"| false reports of one caller | {' | '.join(f'{name}: {head}' for name in _SETS)} |",
+        "|---|" + "---:|---:|" * len(_SETS),
+    ]
+    rows: dict[tuple[str, str], dict[str, list[Json]]] = {}
+    for name in _SETS:
+        for by_crowd in results[name]["false_reports"].values():
+            for crowd, found in by_crowd.items():
+                for row in found:
+                    rows.setdefault((row["attack"], crowd), {}).setdefault(name, []).append(row)
+    for (attack, crowd), by_set in rows.items():
+        cells = (_worst(by_set[name]) for name in _SETS)
+        lines.append(f"| {attack}; {crowd} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _worst(rows: list[Json]) -> str:
+    moved, own, answers = (max(row[name] for row in rows) for name in ("moved", "own_moved", "moved_answers"))
+    return f"{moved} / {own} | {answers} of {rows[0]['answers']}"
+
+
+def _attacks(results: Json) -> str:
+    lines = [
+        f"| attack | knows | {' | '.join(f'{name}: {_HEAD}' for name in _SETS)} |",
+        "|---|---|" + "---:|---:|---:|---:|" * len(_SETS),
+    ]
+    rows = {name: _rows(results[name]["attacks"]) for name in _SETS}
+    every = [each for by_trust in rows.values() for each in by_trust.values()]
+    attacks = {attack: row["knows"] for each in every for attack, row in each.items()}
+    for attack, knows in attacks.items():
+        cells = (_cells(rows[name][_NONE].get(attack), rows[name][_RATED].get(attack)) for name in _SETS)
+        lines.append(f"| {attack} | {knows} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _rows(by_trust: Json) -> dict[str, dict[str, Json]]:
+    """The rows of each trust by attack."""
+    return {trust: {row["attack"]: row for row in one["attacks"]} for trust, one in by_trust.items()}
+
+
+def _cells(unrated: Json | None, trusted: Json | None) -> str:
+    """The cells of one registry; the measures after the first are those without trust, where there are any."""
+    if (measured := unrated or trusted) is None:
+        return "– | – | – | –"
+    first = " / ".join(_share(row["all"]) if row else "–" for row in (unrated, trusted))
+    row = measured["all"]
+    return f"{first} | {row['places']:.1f} | {row['lost@1']} / {row['lost@15']} | {row['flagged']}"
+
+
+def _share(row: Json) -> str:
+    return f"{row['rank1']} of {row['queries']}"
+
+
+def _curve(curve: Json) -> str:
+    rules: Mapping[str, Json] = curve["rules"]
+    tried = list(next(iter(rules.values()))["first"])
+    lines = [
+        f"| trust | honest Match@1, of {curve['honest_queries']} | " + " | ".join(tried) + " |",
+        "|---|---:|" + "---:|" * len(tried),
+    ]
+    for rule, row in rules.items():
+        lines.append(
+            f"| {rule} | {row['honest']['match@1']} | {' | '.join(str(row['first'][name]) for name in tried)} |"
+        )
+    caption = f"Sample registry: trusted targets, of {curve['trusted_targets']}, on which an unrated attacker is first."
+    return f"{caption}\n\n" + "\n".join(lines)
+
+
+def _flags(honest: Json) -> str:
+    total = honest["all"]
+    return (
+        f"Of {total['registrations']:,} honest registrations {total['ever']:,} ({100 * total['share']:.2f} %) are "
+        "flagged, at registration or in the answers to their set's queries."
+    )

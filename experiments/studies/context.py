@@ -1,0 +1,150 @@
+"""The context that experiments share: data sets, their registries, and answers."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from experiments.baselines.costs import CostBound, bound_cost
+from experiments.variants import SYSTEMS
+from mats.domain.errors import Fault
+from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
+from mats.evaluation.measures import Values, estimate, mcnemar
+from mats.evaluation.systems.base import Answers, ask, total_failure
+from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.score import estimate_json, metrics_json
+from mats.evaluation.systems.workbench import Workbench
+from mats.ports import Writer
+from mats.usecases.discover import Discover
+
+
+@dataclass(kw_only=True)
+class ExperimentContext:
+    """Each data set is read, each registry filled and each query answered once, for all experiments."""
+
+    data: Path
+    models: Models
+    sets: tuple[str, ...] = SETS
+    """One that is not in the folder of data is skipped with a warning."""
+    examples: Path | None = None
+    """The folder for texts of real failures, which may not be part of the results."""
+    _datasets: dict[str, Dataset] = field(default_factory=dict)
+    _benches: dict[str, Workbench] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], Answers] = field(default_factory=dict)
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        """Drop the sets that are not in the folder.
+
+        Raises:
+            DatasetInvalid: the folder holds none of them.
+        """
+        asked, self.sets = self.sets, tuple(name for name in self.sets if (self.data / name).is_dir())
+        for name in asked:
+            if name not in self.sets:
+                self.log(f"{self.data} holds no {name}: skipped")
+        if not self.sets:
+            raise DatasetInvalid([Fault(str(self.data), f"holds none of {', '.join(asked)}: name a folder that does")])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def dataset(self, name: str) -> Dataset:
+        if name not in self._datasets:
+            self._datasets[name] = load(self.data / name)
+        return self._datasets[name]
+
+    def bench(self, name: str) -> Workbench:
+        if name not in self._benches:
+            self._benches[name] = self._open.enter_context(self.bench_of(self.dataset(name)))
+        return self._benches[name]
+
+    def bench_of(self, dataset: Dataset, *, writer: Writer | None = None) -> Workbench:
+        """A workbench for any data set, for the caller to close; with a writer its profiles are enriched."""
+        return Workbench(dataset=dataset, models=self.models, writer=writer)
+
+    def answers(self, name: str, variant: str) -> Answers | str:
+        """The answers of a system to a set, or the reason why there are none: it cannot run, or every query failed."""
+        chosen = SYSTEMS[variant]
+        if lacking := self.models.lacking(chosen.needs):
+            return lacking
+        if (name, variant) not in self._answers:
+            self.log(f"{name}: {variant}")
+            self._answers[name, variant] = chosen.answers(self.bench(name))
+        answers = self._answers[name, variant]
+        if failure := total_failure(answers):
+            self.log(f"{name}: {variant}: {failure}")
+        return failure or answers
+
+    def result(self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]]) -> dict[str, Any]:
+        """The result of `measure` over the answers of a system to a set, or `not_run` with the reason."""
+        answers = self.answers(name, variant)
+        return {"not_run": answers} if isinstance(answers, str) else measure(answers, self.dataset(name))
+
+    def match_of_each(self, name: str, pipelines: Mapping[str, Discover]) -> dict[str, Any]:
+        dataset, results = self.dataset(name), {}
+        for label, discover in pipelines.items():
+            self.log(f"{name}: {label}")
+            results[label] = match_json(ask(shortlist_system(discover), dataset.queries), dataset)
+        return results
+
+    def to_json(self) -> dict[str, Any]:
+        settings = self.models.settings
+        return {
+            "encoder": self.models.encoder.name if self.models.encoder else None,
+            "llm": settings.rerank_model if settings.bedrock else None,
+            "writer": settings.writer_model if settings.bedrock else None,
+            "prompts": {name: variant.prompt() for name, variant in SYSTEMS.items() if variant.prompt()},
+            "sets": {name: dataset.digest for name, dataset in self._datasets.items()},
+        }
+
+    def cost_bounds(self, datasets: Sequence[Dataset], what: str) -> list[CostBound]:
+        """The most that asking every system with an LLM costs over these sets; empty if no LLM is configured."""
+        return [
+            bound_cost(variant, self.models.settings, *datasets, what=f"{what}: {variant.name}")
+            for variant in SYSTEMS.values()
+            if variant.has_llm and not self.models.lacking(variant.needs)
+        ]
+
+    def log(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    def write_examples(self, name: str, rows: list[dict[str, Any]]) -> None:
+        if self.examples is None:
+            return
+        self.examples.mkdir(parents=True, exist_ok=True)
+        path = self.examples / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        self.log(f"{len(rows)} examples in {path}")
+
+
+def share_json(values: Values) -> dict[str, float] | None:
+    """The mean of per-query values with its interval; None without values."""
+    return estimate_json(estimate(values)) if len(values) else None
+
+
+def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float] | None]:
+    measures = metrics_json(answers, dataset)
+    return {name: measures[name] for name in ("match@1", "match@15")}
+
+
+def mcnemar_json(before: Answers, after: Answers, dataset: Dataset) -> dict[str, Any]:
+    """The paired test of two systems by their first results."""
+    return asdict(mcnemar(first_is_right(before, dataset), first_is_right(after, dataset)))
+
+
+def has_candidate(answers: Answers, dataset: Dataset) -> Values:
+    """For every query, whether a relevant capability is among the candidates (1 or 0)."""
+    return np.array([float(not q.relevant.isdisjoint(answers[q.id].retrieved)) for q in dataset.queries])
+
+
+def first_is_right(answers: Answers, dataset: Dataset) -> Values:
+    """For every query, whether the first result is relevant (1 or 0)."""
+    return np.array([float(not q.relevant.isdisjoint(answers[q.id].ranked[:1])) for q in dataset.queries])

@@ -1,0 +1,252 @@
+"""Attacks over a tiny registry, and their measures against counting by hand."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from experiments.attacks import items
+from experiments.attacks.benchmark import run_attacks
+from experiments.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
+from experiments.attacks.deceived_reranker import DeceivedReranker
+from experiments.attacks.false_memories import MEMORY_ATTACKS
+from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
+from experiments.attacks.hidden import a_probe, read_outputs, try_hidden
+from experiments.attacks.honest import count_flags, trust_cost
+from experiments.attacks.measures import Observation, measure, measure_groups
+from experiments.attacks.run import AttackedRegistry, targets_of
+from experiments.attacks.scene import AttackTarget, Knowledge, Scene
+from experiments.attacks.table import ATTACKS
+from mats.domain.capability.capability import Id
+from mats.domain.capability.suspicion import HIDDEN
+from mats.domain.profile.assignment import pattern_id
+from mats.domain.shortlist.scoring import PAPER_TRUST
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.systems.workbench import registry_of
+from mats.settings import Settings
+from tests.builders import a_registration
+from tests.fakes import FakeEncoder
+
+PAY, MAP, MAIL = (
+    a_registration(namespace="com.acme", name=name, description=text, provider="Acme")
+    for name, text in (
+        ("refund", "Gives the money of a purchase back to the card of the customer who paid for it."),
+        ("geocode", "Turns a street address into coordinates of latitude and longitude on the earth."),
+        ("send_mail", "Sends a letter with text and attached files to one or many electronic mailboxes."),
+    )
+)
+QUERIES = (
+    JudgedQuery("q1", "return money to a customer", frozenset({PAY.id})),
+    JudgedQuery("q2", "coordinates of an\naddress", frozenset({MAP.id})),
+    JudgedQuery("q3", "an unserved request", frozenset()),
+)
+DATASET = Dataset("tiny", (PAY, MAP, MAIL), QUERIES, {}, "", {PAY.id: 90})
+SCENE = Scene(registrations=DATASET.registrations, targets=targets_of(DATASET), trust=DATASET.trust)
+
+
+def seen(ranked: str, *, before: str = "r", flagged: str = "", trust: int | None = None) -> Observation:
+    """An answer with a letter per candidate: `r` is relevant, `a` to `e` are attackers."""
+    relevant, attackers = frozenset({Id("r")}), frozenset(map(Id, "abcde"))
+    return Observation(
+        relevant=relevant,
+        ranked=tuple(map(Id, ranked)),
+        before=tuple(map(Id, before)),
+        attackers=attackers,
+        flagged=frozenset(map(Id, flagged)),
+        trust=trust,
+    )
+
+
+@pytest.fixture
+def registry() -> Iterator[AttackedRegistry]:
+    with registry_of(DATASET.registrations, Settings(), encoder=FakeEncoder(), trust=DATASET.trust) as local:
+        yield AttackedRegistry(
+            local=local, registrations=DATASET.registrations, targets=targets_of(DATASET), trust=dict(DATASET.trust)
+        )
+
+
+class TestMeasures:
+    def test_each_counts_as_by_hand(self):
+        observations = [
+            seen("arx", flagged="a"),  # first and flagged, the right one second
+            seen("xxxxxbr", before="xr"),  # sixth, above the right one, which was second before
+            seen("abcdexxxx", before="r"),  # five places, the right one is gone
+            seen("rx", before="xx"),  # the right one was not found before
+        ]
+        assert measure(observations) == {
+            "queries": 4,
+            "rank1": 2,
+            "top5": 2,
+            "top10": 3,
+            "above": 3,
+            "places": 1.75,  # (1 + 1 + 5 + 0) / 4
+            "full": 0,
+            "flagged": 1,
+            "flagged_first": 1,
+            "match@1": 1,
+            "match@15": 3,
+            "lost@1": 1,  # the first and the third lost it, the fourth won it
+            "lost@15": 0,  # the third lost it, the fourth won it
+            "gone": 1,
+        }
+
+    def test_fourteen_places_take_an_answer_over(self):
+        many = Observation(
+            relevant=frozenset({Id("r")}),
+            ranked=tuple(Id(str(n)) for n in range(15)),
+            before=(),
+            attackers=frozenset(Id(str(n)) for n in range(14)),
+            flagged=frozenset(),
+            trust=None,
+        )
+        assert measure([many])["full"] == 1
+
+    def test_queries_are_grouped_by_the_trust_of_the_right_capability(self):
+        groups = measure_groups([seen("r", trust=70), seen("r", trust=69), seen("r"), seen("a")])
+        assert {name: group["queries"] for name, group in groups.items()} == {"all": 4, "trusted": 1, "unrated": 2}
+        assert groups["unrated"]["rank1"] == 1
+
+
+class TestAttacks:
+    @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+    def test_each_makes_valid_registrations_of_its_own(self, attack):
+        waves = attack.waves(SCENE)
+        honest = {registration.id for registration in SCENE.registrations}
+        assert waves
+        for wave in waves:
+            ids = [item.id for item in wave.items]
+            assert len(set(ids)) == len(ids)
+            assert not honest & set(ids)
+            assert wave.targets
+            assert wave.attacker_ids
+
+    def test_names_are_unique(self):
+        assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+
+    def test_what_needs_no_query_is_the_same_whatever_is_asked(self):
+        other = [AttackTarget(JudgedQuery("q", "something else", t.query.relevant), t.item) for t in SCENE.targets]
+        elsewhere = Scene(registrations=SCENE.registrations, targets=other, trust=SCENE.trust)
+        for attack in ATTACKS:
+            same = [w.items for w in attack.waves(SCENE)] == [w.items for w in attack.waves(elsewhere)]
+            assert same is (attack.knows is not Knowledge.QUERIES), attack.name
+
+    def test_a_refused_copy_is_counted_and_left_out(self):
+        bare = a_registration(namespace="com.acme", name="bare", description="")
+        targets = [AttackTarget(JudgedQuery("q", "q", frozenset({item.id})), item) for item in (PAY, bare)]
+        scene = Scene(registrations=[PAY, bare], targets=targets)
+        [wave] = items.copy_each(items.rewrite(items.zero_width))(scene)
+        assert (len(wave.items), wave.refused) == (1, 1)
+
+    def test_changed_copies_look_alike(self):
+        assert items.one_homoglyph("send it") == "sеnd it"
+        assert items.zero_width("send it") == "se\u200bnd it"
+        assert items.half("one two three four") == "one three"
+
+
+def test_a_pasted_query_wins_and_is_removed_afterwards(registry):
+    before = registry.rank_ids("return money to a customer")
+    pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its example")
+    results = run_attacks(registry, {"none": {}}, [pasted], say=lambda _: None)
+    [row] = results["none"]["attacks"]
+    assert results["none"]["without_attack"] == {"match@1": 2, "match@15": 2}
+    assert row["all"]["rank1"] == row["all"]["lost@1"] == 2
+    assert row["all"]["places"] == 2
+    assert set(registry.rank_ids("return money to a customer")) == set(before)
+
+
+def test_trust_is_replaced_in_the_index(registry):
+    registry.assign({MAP.id: 10})
+    fetched = registry.local.stores.index.fetch([PAY.id, MAP.id])
+    assert (fetched[PAY.id].trust, fetched[MAP.id].trust) == (None, 10)
+
+
+def test_the_cost_of_trust_is_measured_with_and_without(registry):
+    cost = trust_cost(registry, QUERIES[:2], {MAIL.id: 100})
+    assert cost["without_trust"] == {"match@1": 2, "match@15": 2}
+    assert (cost["queries"], cost["rated"]) == (2, 1)
+
+
+def test_the_curve_has_a_row_per_rule(registry):
+    curve = prior_curve(registry, DATASET, {PAY.id: 90}, honest=2)
+    assert (curve["rated"], curve["honest_queries"], curve["trusted_targets"]) == (1, 2, 1)
+    assert curve["rules"].keys() == RULES.keys()
+    for row in curve["rules"].values():
+        assert row["honest"]["match@15"] == 2
+        assert row["first"].keys() == row["taken"].keys() == set(ATTACKS_TRIED)
+        assert all(row["taken"][name] <= min(row["held"], first) for name, first in row["first"].items())
+    pasted = [row["first"]["1 item a query, as its example"] for row in curve["rules"].values()]
+    assert pasted[0] == 1  # the paper's rule: an unrated item has no quality signal to lose
+
+
+def test_another_rule_for_trust_is_in_force_within_its_block_only(registry):
+    before = registry.pipeline
+    with registry.scoring_by(PAPER_TRUST):
+        assert registry.pipeline.scoring.trust == PAPER_TRUST
+    assert registry.pipeline is before
+
+
+def test_a_deceived_reranker_leaves_the_choice_to_trust(registry):
+    reranker = DeceivedReranker(
+        {query.text: query.relevant for query in QUERIES}, {item.id for item in DATASET.registrations}
+    )
+    pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its description")
+    with registry.reranking_by(reranker):
+        [row] = run_attacks(registry, {"assigned": {PAY.id: 90}}, [pasted], say=lambda _: None)["assigned"]["attacks"]
+    assert row["trusted"]["rank1"] == 0
+    assert row["unrated"]["rank1"] == 1
+
+
+def test_flags_on_the_honest_are_counted_once_each(registry):
+    twin = a_registration(namespace="com.other", name="refund", description=PAY.description)
+    hidden = a_registration(namespace="com.other", name="noted", description="a\U000e0041b")
+    dataset = Dataset("more", (*DATASET.registrations, twin, hidden), QUERIES[:2], {}, "")
+    with registry.with_items([twin, hidden], {}):
+        flags = count_flags(registry, dataset)
+    assert flags["registrations"] == flags["in_any_answer"] == 5
+    assert flags["flagged"] == {"at_registration": 1, "in_answers": 1}
+    assert flags["ever"] == 2
+    assert flags["reasons"]["at_registration"] == {HIDDEN: 1}
+    assert sum(flags["reasons"]["in_answers"].values()) == 1
+
+
+class TestHidden:
+    def test_every_output_tells_of_the_probe(self, registry):
+        probe = a_probe({"name": "plainly"})
+        with registry.with_items([probe], {}):
+            outputs = dict(read_outputs(registry.local, probe))
+        assert len(outputs) == 5
+        assert all("plainly" in text for text in outputs.values())
+
+    def test_the_outputs_that_repeat_hidden_characters_are_named(self, registry):
+        tried = try_hidden(registry)
+        assert tried["registrations"] >= tried["refused"] + tried["flagged"]
+        assert "reranker's card" not in tried["raw_in"]
+
+
+def test_a_target_is_the_best_rated_relevant_capability():
+    query = JudgedQuery("q", "q", frozenset({PAY.id, MAP.id}))
+    dataset = Dataset("tiny", (PAY, MAP), [query], {}, "", {MAP.id: 20})
+    assert targets_of(dataset) == [AttackTarget(query, MAP)]
+
+
+def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_stays_assigned(registry):
+    attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
+    registry.assign({PAY.id: 70})
+    with registry.scoring_by(PAPER_TRUST):
+        observations = [one for wave in attack.waves(registry.scene) for one in registry.observe(wave)]
+    assert observations
+    for one in observations:
+        assert one.attackers
+        assert one.ranked[0] not in one.attackers
+        assert one.attackers.intersection(one.ranked) <= one.flagged
+    assert not registry.local.stores.trust.rows([pattern_id("com.acme")])
+
+
+class TestFalseReports:
+    def test_one_caller_moves_nothing_for_others_where_nobody_else_reports(self, registry):
+        rows = false_reports(registry, registry.targets)["nobody else reports"]
+        assert [row["attack"] for row in rows] == [attack.name for attack in (*REPORT_ATTACKS, *MEMORY_ATTACKS)]
+        assert all(row["answers"] == 2 and row["moved"] == row["moved_answers"] == row["lost@1"] == 0 for row in rows)
+
+    def test_it_moves_a_capability_by_at_most_one_place_beside_a_crowd(self, registry):
+        rows = false_reports(registry, registry.targets)["a crowd reports"]
+        assert all(row["moved"] <= 1 for row in rows)

@@ -1,0 +1,75 @@
+"""The commands of the experiments from the outside."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.__main__ import app
+from experiments.tests.results_builders import enrichment, written
+from mats.local.cli.main import app as mats
+
+
+@pytest.fixture
+def run():
+    def invoked(*arguments):
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    return invoked
+
+
+@pytest.fixture
+def copy(tmp_path):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    labels = [
+        {"id": f"ultra_tool_{n}", "doc": {"name": "same", "description": "Same."}, "relevance": 1} for n in range(6)
+    ]
+    rows = [{"id": f"ultra_query_{n}", "query": "Do it.", "labels": [label]} for n, label in enumerate(labels)]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_loader_reports_the_problem_of_its_copy(run, copy, tmp_path):
+    done = run("dataset", "toolret", copy, tmp_path / "set", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["sources"][0]["unregistered"] == 5
+    assert found["left_out"]["label of a broken source, not registered"] == 5
+    assert any("most labels embed one document" in said for said in found["suspicions"])
+
+
+def test_set_is_overwritten_only_with_force(run, copy, tmp_path):
+    assert run("dataset", "toolret", copy, tmp_path / "set").exit_code == 0
+    assert run("dataset", "toolret", copy, tmp_path / "set").exit_code == 1
+    assert run("dataset", "toolret", copy, tmp_path / "set", "--view", "agents", "--force").exit_code == 0
+
+
+def test_what_it_makes_can_be_checked(run, copy, tmp_path):
+    run("dataset", "toolret", copy, tmp_path / "set")
+    done = CliRunner().invoke(mats, ["dataset", "check", str(tmp_path / "set")])
+    assert done.exit_code == 0
+    assert "suspicious: ultra: 5 of 6 labels are not in the registry" in done.output
+
+
+def test_what_is_no_copy_or_no_set_ends_in_one_line(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for arguments in (
+        ("toolret", tmp_path / "empty", tmp_path / "o"),
+        ("appworld", tmp_path / "empty", tmp_path / "o"),
+    ):
+        assert run("dataset", *arguments).exit_code == 1
+    assert CliRunner().invoke(mats, ["dataset", "check", str(tmp_path / "empty")]).exit_code == 1
+
+
+def test_report_is_rendered_from_a_folder_and_lists_missing_results(run, tmp_path):
+    written(tmp_path / "in", {"enrichment": enrichment(judged=False)})
+    done = run("report", "--results", tmp_path / "in", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "report.json").exists()
+    assert "Not measured yet: main" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_results_file_that_is_broken_ends_in_one_line(run, tmp_path):
+    (tmp_path / "experiment-main.json").write_text("{")
+    assert run("report", "--results", tmp_path, "--out", tmp_path / "out").exit_code == 1

@@ -1,0 +1,381 @@
+"""Every system that asks a model, from its name to its answers, against a service as strict as the real one."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.baselines.costs import bound_cost, bound_writing_cost
+from experiments.studies.context import has_candidate
+from experiments.variants import SYSTEMS
+from mats.domain.capability.capability import Id
+from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.prompts.rerank_prompt import CARD_BYTES
+from mats.domain.prompts.usage import Usage
+from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
+from mats.evaluation.systems.base import SystemAnswer, ask
+from mats.evaluation.systems.models import PAPER_ENCODERS, Models
+from mats.evaluation.systems.score import score
+from mats.evaluation.systems.workbench import Workbench
+from mats.settings import TITAN, Settings
+from tests.aws.bedrock import Answer as Reply
+from tests.aws.bedrock import BedrockServer, Exchange, Refuse, converse_reply, tool_reply
+from tests.bedrock.conftest import aws_settings
+from tests.builders import a_registration
+
+ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
+PIPELINES = ASKING[3:]
+PAPER_MODELS = {
+    "Nova Micro": "amazon.nova-micro-v1:0",
+    "Nova Lite": "amazon.nova-lite-v1:0",
+    "Claude 3.5 Haiku": "us.anthropic.claude-3-5-haiku-20241022-v1:0",
+    "Claude Sonnet 4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
+    "Qwen3 Next": "qwen.qwen3-next-80b-a3b",
+    "Mistral Large 3": "mistral.mistral-large-3-675b-instruct",
+}
+"""The models of the paper's two cross-model tables by their ids for `bedrock-runtime`.
+
+The Claude models are available through inference profiles only; `us.` is the profile of the United States.
+"""
+WORDS = (
+    "refund a card payment",
+    "forecast tomorrow weather",
+    "translate a letter",
+    "book a train seat",
+    "resize photo",
+)
+
+
+def a_dataset() -> Dataset:
+    registrations = [
+        a_registration(namespace="n", name=f"t{n}", description=f"{text}.") for n, text in enumerate(WORDS)
+    ]
+    queries = [
+        JudgedQuery(f"q{n}", f"please {text} for me", frozenset({Id(f"n/t{n}")})) for n, text in enumerate(WORDS)
+    ]
+    return Dataset("made-up", registrations, queries, {}, "digest")
+
+
+@pytest.fixture(autouse=True)
+def strict(server: BedrockServer) -> Iterator[None]:
+    """Nothing asked here may break the service's rules."""
+    yield
+    assert server.rejected == []
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(bedrock=True, region="us-east-1", encoder=f"{TITAN}:0", cache=tmp_path / "cache")
+
+
+def answers(name: str, settings: Settings, *, at_once: int = 1) -> dict[str, SystemAnswer]:
+    """The answers of a variant by name, by models that remember only what is on disk."""
+    dataset, models = a_dataset(), Models(settings)
+    assert models.lacking(SYSTEMS[name].needs) == ""
+    with Workbench(dataset=dataset, models=models) as bench:
+        return dict(ask(SYSTEMS[name].build(bench), dataset.queries, at_once=at_once))
+
+
+def converse(server: BedrockServer) -> list[Exchange]:
+    return [exchange for exchange in server.exchanges if exchange.operation == "Converse"]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_pipeline_retrieves_reranks_and_ranks_the_whole_shortlist(server, settings, name):
+    given = answers(name, settings)
+    assert [given[f"q{n}"].ranked[0] for n in range(5)] == [f"n/t{n}" for n in range(5)]
+    assert len(converse(server)) == 5
+    for answer in given.values():
+        assert (answer.calls, answer.cached, answer.failed) == (1, 0, "")
+        assert answer.usage.input_tokens > 0
+        assert answer.took_ms["rerank"] > 0
+    assert list(has_candidate(given, a_dataset())) == [1] * 5
+
+
+def test_the_first_stages_are_words_vectors_or_both(server, settings):
+    lexical, dense, hybrid = (answers(name, settings) for name in PIPELINES)
+    assert {len(answer.ranked) for answer in dense.values()} == {5}
+    assert {len(answer.ranked) for answer in hybrid.values()} == {5}
+    assert min(len(answer.ranked) for answer in lexical.values()) < 5
+    assert "encode" not in lexical["q0"].took_ms
+    assert "encode" in dense["q0"].took_ms
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_second_run_makes_no_calls_and_gives_the_same_answers(server, settings, name):
+    first = answers(name, settings)
+    asked = len(converse(server))
+    second = answers(name, settings, at_once=4)
+    assert len(converse(server)) == asked > 0
+    for query, answer in second.items():
+        assert (answer.calls, answer.cached) == (first[query].calls, first[query].calls)
+        assert first[query].cached == 0
+        assert (answer.ranked, answer.usage, answer.failed) == (
+            first[query].ranked, first[query].usage, first[query].failed,
+        )  # fmt: skip
+        stage = "rerank" if name in PIPELINES else "llm"
+        assert answer.took_ms[stage] > 0
+
+
+def test_a_cached_rerank_has_the_latency_of_the_original_call(running, settings):
+    with BedrockServer(delay_s=0.2) as slow, aws_settings(slow.client_environment()):
+        first, second = (answers("pipeline-bm25", settings)["q0"] for _ in range(2))
+    assert second.cached == 1
+    assert second.took_ms["rerank"] >= 200
+    assert second.took_ms["total"] >= second.took_ms["rerank"]
+    assert first.took_ms["rerank"] >= 200
+
+
+def test_a_run_that_was_cut_short_is_resumed(server, settings):
+    def after_two(exchange: Exchange) -> Refuse | None:
+        return Refuse("ValidationException") if exchange.operation == "Converse" and len(converse(server)) > 2 else None
+
+    server.play = after_two
+    first = answers("pipeline-bm25", settings)
+    assert sum(bool(answer.failed) for answer in first.values()) == 3
+    server.play = None
+    server.exchanges.clear()
+    second = answers("pipeline-bm25", settings)
+    assert [answer.failed for answer in second.values()] == [""] * 5
+    assert [answer.cached for answer in second.values()] == [1, 1, 0, 0, 0]
+    assert len(converse(server)) == 3
+
+
+def test_failures_in_a_row_open_no_circuit_breaker(server, settings):
+    server.play = lambda exchange: Refuse("ValidationException", f"not number {exchange.number}")
+    settings = replace(settings, encoder="none")
+    given = answers("pipeline-bm25", settings)
+    assert ["not asked" in answer.failed for answer in given.values()] == [False] * 5
+    given = answers("pipeline-bm25", settings)
+    assert len(converse(server)) == 10
+    assert all(answer.failed for answer in given.values())
+
+
+def test_missing_permission_ends_the_run_of_every_llm_system(server, settings):
+    server.play = lambda exchange: Refuse("AccessDeniedException") if exchange.operation == "Converse" else None
+    for name in ASKING:
+        with pytest.raises(NotPermitted):
+            answers(name, settings)
+
+
+def picking(exchange: Exchange) -> Reply | None:
+    """A baseline's model that picks the capability about weather, or tries one after the other."""
+    if exchange.operation != "Converse":
+        return None
+    names = [tool["toolSpec"]["name"] for tool in exchange.body["toolConfig"]["tools"]]
+    turn = len(exchange.body["messages"]) // 2
+    if names == ["pick"]:
+        return Reply(tool_reply("pick", {"line": 2}))
+    if names[0] == "search":
+        return Reply(tool_reply("pick", {"number": 1}) if turn else tool_reply("search", {"query": "weather"}))
+    return Reply(tool_reply("try", {"number": f"t{turn}"}))
+
+
+def test_baselines_return_the_models_pick(server, settings):
+    server.play = picking
+    assert {answer.ranked for answer in answers("full-ctx", settings).values()} == {("n/t1",)}
+    assert {answer.ranked for answer in answers("search-and-pick", settings).values()} == {("n/t1",)}
+    assert {answer.ranked for answer in answers("trial-and-err", settings).values()} <= {(f"n/t{n}",) for n in range(6)}
+
+
+@pytest.mark.parametrize("model", PAPER_MODELS.values())
+def test_every_model_of_the_paper_reranks_and_converses(server, settings, model):
+    settings = replace(settings, rerank_model=model, encoder="none")
+    answers("pipeline-bm25", settings)
+    answers("search-and-pick", settings)
+    assert {exchange.model for exchange in converse(server)} == {model}
+
+
+def of_queries(exchange: Exchange) -> bool:
+    return exchange.operation == "InvokeModel" and exchange.body["inputText"].startswith("please")
+
+
+@pytest.mark.parametrize("name", ["dense", "hybrid", "pipeline-dense", "pipeline-hybrid"])
+def test_an_answer_without_its_query_vector_is_a_failure(server, settings, name):
+    server.play = lambda exchange: Refuse("ValidationException", "no vector") if of_queries(exchange) else None
+    given = answers(name, settings)
+    assert all("no vector" in answer.failed for answer in given.values())
+    assert len([exchange for exchange in server.exchanges if of_queries(exchange)]) == 5
+
+
+@pytest.mark.parametrize("operation", ["InvokeModel", "Converse"])
+def test_a_registry_with_a_failed_model_is_not_measured(server, settings, operation):
+    server.play = lambda exchange: Refuse("ValidationException", "out of") if exchange.operation == operation else None
+    models = Models(settings)
+    bench = Workbench(dataset=a_dataset(), models=models, writer=models.writer)
+    with bench, pytest.raises(DependencyFailed, match=r"cannot be filled.*out of"):
+        _ = bench.discover
+
+
+def test_an_enriched_registry_is_written_once(server, settings):
+    for asked in (5, 5):
+        models = Models(settings)
+        with Workbench(dataset=a_dataset(), models=models, writer=models.writer) as bench:
+            profiles = bench.discover.retrieve.index.fetch([Id("n/t0")])
+        assert profiles[Id("n/t0")].enriched
+        assert len(converse(server)) == asked
+
+
+LABELS = ("distractor", "relevance", "label", "gold", "split", "judgement", "is_positive", "examples", "hard_negative")
+
+
+def a_labelled_folder(folder: Path) -> Path:
+    """A data set whose rows carry marks of an evaluation, each with a value that stands nowhere else."""
+    rows = [
+        {"_id": f"t{n}", "type": kind, "name": f"t{n}", "description": f"{text}.", "source": "lab"}
+        | ({"parameters": {"topic": text}} if kind == "model" else {})
+        | {label: f"zz{label}value" for label in LABELS}
+        for n, (text, kind) in enumerate(zip(WORDS, ("tool", "model", "agent", "skill", "tool"), strict=True))
+    ]
+    queries = [{"_id": f"q{n}", "text": f"please {text} for me"} for n, text in enumerate(WORDS)]
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "qrels.tsv").write_text("query\tdocument\tgrade\n" + "".join(f"q{n}\tt{n}\t1\n" for n in range(5)))
+    return folder
+
+
+def test_no_label_of_a_data_set_reaches_a_model(server, settings, tmp_path):
+    models, dataset = Models(settings), load(a_labelled_folder(tmp_path / "labelled"))
+    seen = []
+    for writer in (None, models.writer):
+        with Workbench(dataset=dataset, models=models, writer=writer) as bench:
+            for name in ASKING:
+                ask(SYSTEMS[name].build(bench), dataset.queries)
+            profiles = bench.discover.retrieve.index.fetch([r.id for r in dataset.registrations])
+            seen += [profile.model_dump_json() for profile in profiles.values()]
+    assert len(seen) == 10
+    sent = [json.dumps(exchange.body.get("messages", exchange.body)) for exchange in server.exchanges]
+    assert sum("<candidates>" in text for text in sent) >= 15
+    assert sum("<registration>" in text for text in sent) == 5
+    marks = re.compile("|".join(rf"{label}value|\b{label}\b" for label in LABELS))
+    assert [text for text in sent if marks.search(text)] == []
+    assert [text for text in seen if re.search("value", text)] == []
+
+
+class TestNotRun:
+    @pytest.mark.parametrize("name", ASKING)
+    def test_without_bedrock_the_reason_names_the_setting(self, name):
+        assert "MATS_BEDROCK=1" in Models(Settings(encoder="none")).lacking(SYSTEMS[name].needs)
+
+    def test_without_a_model_the_reason_names_the_setting(self, settings):
+        lacking = Models(replace(settings, rerank_model="none")).lacking({"llm"})
+        assert lacking == "needs an LLM: MATS_RERANK_MODEL is none"
+
+    def test_without_an_encoder_systems_that_need_none_run(self, settings):
+        models = Models(replace(settings, encoder="none"))
+        assert models.lacking(SYSTEMS["pipeline-dense"].needs) == "needs an encoder: MATS_ENCODER is none"
+        assert models.lacking(SYSTEMS["pipeline-bm25"].needs) == ""
+        assert [name for name, v in SYSTEMS.items() if not Models(Settings(encoder="none")).lacking(v.needs)] == [
+            "regex", "bm25", "lexical",
+        ]  # fmt: skip
+
+
+def usage_of(given: dict[str, SystemAnswer]) -> Usage:
+    return Usage.total(answer.usage for answer in given.values())
+
+
+def talking(exchange: Exchange) -> Reply | None:
+    """As many calls as fit behind a long talk, never the last one."""
+    if "toolConfig" not in exchange.body or exchange.operation != "Converse":
+        return None
+    tool = exchange.body["toolConfig"]["tools"][0]["toolSpec"]["name"]
+    arguments = {"list": {"page": 1}, "search": {"query": "payment weather letter train photo"}}.get(tool)
+    if arguments is None:
+        return None
+    uses = [{"toolUse": {"toolUseId": f"use-{n}", "name": tool, "input": arguments}} for n in range(8)]
+    return Reply(converse_reply([{"text": "Well, let me think. " * 20}, *uses]))
+
+
+class TestCostBound:
+    @pytest.mark.parametrize("name", ASKING)
+    @pytest.mark.parametrize("play", [None, talking])
+    def test_no_system_costs_more_than_its_bound(self, server, settings, name, play):
+        bound = bound_cost(SYSTEMS[name], settings, a_dataset())
+        assert converse(server) == []
+        server.play = play
+        given = answers(name, settings)
+        spent = usage_of(given)
+        assert (bound.what, bound.model) == (name, settings.rerank_model)
+        assert bound.calls >= sum(answer.calls for answer in given.values()) == len(converse(server))
+        assert bound.usage.input_tokens >= spent.input_tokens > 0
+        assert bound.usage.output_tokens >= sum(e.body["inferenceConfig"]["maxTokens"] for e in converse(server))
+        assert bound.usage.usd
+
+    def test_more_candidates_cost_more_tokens(self, settings):
+        few, many = (bound_cost(SYSTEMS["pipeline-bm25"], replace(settings, k=k), a_dataset()).usage for k in (5, 15))
+        assert many.input_tokens - few.input_tokens >= 5 * 10 * CARD_BYTES
+        assert few.output_tokens < many.output_tokens
+
+    def test_an_unknown_price_is_not_zero(self, settings):
+        settings = replace(settings, rerank_model="nobody.knows-it")
+        assert bound_cost(SYSTEMS["search-and-pick"], settings, a_dataset()).usage.usd is None
+
+    def test_a_system_without_an_llm_costs_nothing(self, settings):
+        bound = bound_cost(SYSTEMS["bm25"], settings, a_dataset())
+        assert (bound.calls, bound.usage.usd) == (0, 0)
+
+    def test_writing_costs_no_more_than_its_bound(self, server, settings):
+        models, registrations = Models(settings), a_dataset().registrations
+        bound = bound_writing_cost(settings, registrations)
+        assert (bound.calls, bound.model) == (2 * 5, settings.writer_model)
+        spent = Usage.total(models.writer.describe(registration).usage for registration in registrations)
+        assert bound.usage.input_tokens >= spent.input_tokens > 0
+        assert bound.usage.output_tokens >= spent.output_tokens > 0
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_every_system_measures_a_total_that_holds_its_model(server, settings, name):
+    for answer in answers(name, settings, at_once=4).values():
+        assert answer.took_ms["total"] >= answer.took_ms["rerank" if name in PIPELINES else "llm"] > 0
+
+
+def test_results_name_the_model_and_count_what_failed(server, settings):
+    with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
+        results = score(bench, SYSTEMS["pipeline-hybrid"])
+    assert (results["llm"], results["prompt"]) == (settings.rerank_model, SYSTEMS["pipeline-hybrid"].prompt())
+    assert (results["failed"], results["reasons"], results["calls"], results["replayed"]) == (0, {}, 5, 0)
+    assert results["metrics"]["match@1"] == 1.0
+    assert results["usage"]["usd"] > 0
+
+
+def of_refund(exchange: Exchange) -> bool:
+    return "please refund" in str(exchange.body)
+
+
+def test_results_count_the_reasons_of_failures(server, settings):
+    server.play = lambda exchange: (
+        Refuse("ValidationException", "too long") if of_refund(exchange) else picking(exchange)
+    )
+    with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
+        results = score(bench, SYSTEMS["search-and-pick"])
+    [(reason, count)] = results["reasons"].items()
+    assert (results["failed"], count) == (1, 1)
+    assert "too long" in reason
+    assert 0 < results["metrics"]["match@1"] < 1
+
+
+def test_measures_of_a_single_pick_other_than_match_1_are_undefined(server, settings):
+    server.play = picking
+    with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
+        results = score(bench, SYSTEMS["search-and-pick"])
+    assert results["metrics"]["match@1"] is not None
+    for name in ("match@3", "match@5", "match@15", "mrr", "recall@15"):
+        assert (results["metrics"][name], results["intervals_95"][name]) == (None, None)
+
+
+def test_variants_have_the_papers_names_and_llm_variants_a_prompt():
+    assert list(SYSTEMS) == [
+        "regex", "full-ctx", "search-and-pick", "trial-and-err", "bm25", "lexical", "dense", "hybrid", *PIPELINES,
+    ]  # fmt: skip
+    assert {name for name, variant in SYSTEMS.items() if variant.prompt()} == set(ASKING)
+    assert {name for name, variant in SYSTEMS.items() if "llm" in variant.needs} == set(ASKING)
+
+
+def test_the_papers_encoders_are_settings():
+    for encoder in PAPER_ENCODERS.values():
+        given = Settings(bedrock=True, encoder=encoder.encoder, query_prefix=encoder.query_prefix)
+        assert Settings.from_env(given.to_env()) == given

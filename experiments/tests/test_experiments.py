@@ -1,0 +1,255 @@
+"""The experiments over data sets small enough to check by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.studies import enrichment, length_bias, scale_sweep, template_writer
+from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
+from experiments.studies.first_stage import reciprocal_ranks
+from experiments.studies.operation import first_of_kind
+from experiments.studies.slices import dense_slice
+from experiments.studies.whole_systems import category
+from mats.domain.capability.capability import Id, Kind
+from mats.evaluation import gate
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
+from mats.evaluation.measures import mcnemar
+from mats.evaluation.systems.base import SystemAnswer, ask, run_of
+from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.settings import Settings
+from tests.builders import a_registration
+from tests.fakes import FakeEncoder
+
+
+def a_query(id, *relevant, source=""):
+    return JudgedQuery(id, id, frozenset(map(Id, relevant)), source)
+
+
+def a_dataset(size, queries=()):
+    registrations = [
+        a_registration(namespace="n", name=f"t{i:03}", description=f"Does {i}. And more.") for i in range(size)
+    ]
+    return Dataset("made-up", registrations, list(queries), {}, "digest")
+
+
+def an_answer(*ranked, retrieved=None):
+    return SystemAnswer(ranked=list(map(Id, ranked)), retrieved=list(map(Id, retrieved or ranked)))
+
+
+class TestMcNemar:
+    def test_only_queries_on_which_two_systems_disagree_count(self):
+        before, after = np.array([1, 1, 0, 0, 0, 0, 1.0]), np.array([1, 0, 1, 1, 1, 0, 1.0])
+        paired = mcnemar(before, after)
+        assert (paired.gained, paired.lost) == (3, 1)
+        assert paired.p == pytest.approx(0.625)  # 2 * (1 + 4) / 2**4
+
+    def test_the_papers_example_is_reproduced(self):
+        before, after = np.array([0.0] * 14 + [1.0] * 4), np.array([1.0] * 14 + [0.0] * 4)
+        assert mcnemar(before, after).p == pytest.approx(0.031, abs=5e-4)
+
+    def test_equal_systems_do_not_differ(self):
+        assert mcnemar(np.ones(5), np.ones(5)).p == 1.0
+
+
+class TestAnswers:
+    def test_answers_keep_the_order_of_the_queries_with_any_number_of_threads(self):
+        queries = [a_query(f"q{i}") for i in range(20)]
+        for at_once in (1, 4):
+            answers = ask(lambda query: an_answer(query.id), queries, at_once=at_once)
+            assert list(run_of(answers).items()) == [(q.id, [q.id]) for q in queries]
+
+    def test_first_result_and_candidates_are_told_apart(self):
+        dataset = a_dataset(0, [a_query("q1", "a"), a_query("q2", "b"), a_query("q3", "c")])
+        answers = {"q1": an_answer("a", "b"), "q2": an_answer("a", "b"), "q3": an_answer("a")}
+        assert list(first_is_right(answers, dataset)) == [1, 0, 0]
+        assert list(has_candidate(answers, dataset)) == [1, 1, 0]
+
+
+class TestScaleSweep:
+    @given(
+        gold=st.lists(st.sets(st.integers(0, 59), min_size=1, max_size=4), min_size=1, max_size=15),
+        size=st.integers(4, 60),
+    )
+    def test_every_query_is_asked_once_in_a_registry_of_that_size_with_all_its_gold(self, gold, size):
+        queries = [a_query(f"q{i}", *(f"n/t{n:03}" for n in ids)) for i, ids in enumerate(gold)]
+        parts = list(scale_sweep.registries(a_dataset(60, queries), queries, size))
+        assert [query.id for part in parts for query in part.queries] == [query.id for query in queries]
+        for part in parts:
+            ids = {registration.id for registration in part.registrations}
+            assert len(part.registrations) == len(ids) == size
+            assert all(query.relevant <= ids for query in part.queries)
+
+    def test_a_larger_registry_holds_the_distractors_of_a_smaller_one(self):
+        queries = [a_query("q", "n/t001")]
+        small, large = (next(scale_sweep.registries(a_dataset(60, queries), queries, size)) for size in (10, 30))
+        assert {r.id for r in small.registrations} < {r.id for r in large.registrations}
+
+    def test_the_slice_leaves_out_queries_whose_gold_is_not_registered(self):
+        asked = scale_sweep.query_slice(a_dataset(3, [a_query("good", "n/t001"), a_query("lost", "n/t999")]))
+        assert [query.id for query in asked] == ["good"]
+
+    @pytest.mark.parametrize(
+        ("single", "two", "size"),
+        [([9, 5, 1], [8, 6, 4], 50), ([1, 1, 1], [2, 2, 2], 10), ([3, 1, 3], [2, 2, 2], None)],
+    )
+    def test_the_crossover_is_where_two_stages_get_ahead_for_good(self, single, two, size):
+        rows = {
+            name: [{"size": n, "match@1": {"mean": v}} for n, v in zip((10, 50, 100), values, strict=True)]
+            for name, values in ((scale_sweep.SINGLE, single), (scale_sweep.TWO_STAGE, two))
+        }
+        assert scale_sweep._crossover(rows, dict.fromkeys(rows, ""))["size"] == size
+
+    def test_a_crossover_that_was_not_measured_says_why(self):
+        why = {scale_sweep.SINGLE: "needs an LLM", scale_sweep.TWO_STAGE: "needs an LLM"}
+        assert scale_sweep._crossover({}, why) == {"not_run": "needs an LLM"}
+
+
+class TestReciprocalRankFusion:
+    def test_reciprocal_ranks_depend_on_the_order_only(self):
+        fused = reciprocal_ranks({Id("n/a"): 9.0, Id("n/b"): 8.9}, {Id("n/b"): 0.9, Id("n/c"): 0.1})
+        assert fused == pytest.approx({"n/a": 1 / 61, "n/b": 1 / 62 + 1 / 61, "n/c": 1 / 62})
+
+    @given(*[st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 9))] * 2)
+    def test_only_the_order_of_a_list_counts(self, lexical, neural):
+        stretched = {id: 10 * score + 1 for id, score in lexical.items()}
+        assert reciprocal_ranks(stretched, neural) == reciprocal_ranks(lexical, neural)
+
+
+def test_a_folder_without_any_of_the_sets_is_an_error(tmp_path):
+    with (
+        pytest.raises(DatasetInvalid, match="holds none of tools"),
+        ExperimentContext(data=tmp_path, models=Models(Settings())),
+    ):
+        pytest.fail("nothing can be measured there")
+
+
+class TestDecomposition:
+    @pytest.mark.parametrize(
+        ("gold", "candidates", "kind"),
+        [
+            (["z"], ["a"], "retrieval_miss"),
+            (["b"], ["a", "b"], "picked_another"),
+            (["b", "c"], ["a", "b"], "several_gold"),
+        ],
+    )
+    def test_a_miss_has_the_category_of_its_cause(self, gold, candidates, kind):
+        assert category(a_query("q", *gold), an_answer("a", retrieved=candidates)) == kind
+
+
+class TestEnrichment:
+    def test_each_level_has_less_of_the_owners_text(self):
+        registration = a_registration(name="pay", description="Pays a bill. Then it rests.", input_schema={"x": 1})
+        texts = {name: cut(registration) for name, cut in enrichment.LEVELS.items()}
+        assert [text.description for text in texts.values()] == ["Pays a bill. Then it rests.", "Pays a bill.", ""]
+        assert all(text.input_schema is None and text.id == registration.id for text in texts.values())
+
+    def test_the_pool_keeps_the_queries_it_answers_and_only_the_gold_it_has(self, monkeypatch):
+        monkeypatch.setattr(enrichment, "POOL", 1)
+        dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
+        assert [(q.id, q.relevant) for q in enrichment.sample_pool(dataset).queries] == [("q1", {"n/t000"})]
+
+
+class TestLengthBias:
+    def described(self, count=8):
+        kinds = ("gives money back", "sends a letter", "draws a map", "plays a song")
+        return [
+            a_registration(namespace="n", name=f"t{i}", description=f"It {kinds[i % 4]} in way {i}.")
+            for i in range(count)
+        ]
+
+    @pytest.mark.parametrize("name", list(template_writer.LENGTHS))
+    def test_a_template_fills_its_lengths_and_steals_from_neighbours(self, name):
+        own, *others = self.described()
+        length = template_writer.LENGTHS[name]
+        written = template_writer.write(own, length, others)
+        assert written == template_writer.write(own, length, others)
+        assert len(written.summary.split()) <= length.summary
+        assert len(written.action.split()) <= length.action
+        assert len(written.keywords) <= length.keywords
+        assert len(written.positive_examples) == length.examples
+        assert written.positive_examples[:2] == ("t 1 It sends a letter in way 1.", "t 2 It draws a map in way 2.")
+
+    def test_a_slice_has_all_that_its_queries_ask_for(self):
+        queries = [a_query(f"q{i}", f"n/t{i:03}", f"n/t{i + 1:03}") for i in range(40)]
+        part = dense_slice(a_dataset(60, [*queries, a_query("lost", "n/t999")]), 12)
+        ids = {registration.id for registration in part.registrations}
+        assert len(ids) == len(part.registrations) == 12
+        assert part.queries
+        assert all(query.relevant <= ids for query in part.queries)
+
+    def test_each_half_is_described_once_and_the_index_is_left_raw(self):
+        registrations, encoder = self.described(40), FakeEncoder()
+        queries = [a_query(r.description, r.id) for r in registrations]
+        dataset = Dataset("made-up", registrations, queries, {}, "digest")
+        with registry_of(registrations, Settings(), encoder=encoder) as local:
+            index, discover = local.stores.index, without_timeouts(local.discover)
+            raw = index.fetch([r.id for r in registrations])
+            arm = length_bias.arms_of(dataset, encoder)["medium"]
+            measured, again = (
+                length_bias.measure(dataset, arm, index, encoder, {"as shipped": discover})["as shipped"]
+                for _ in range(2)
+            )
+            left = index.fetch([r.id for r in registrations])
+        assert {id: profile.enrichment for id, profile in left.items()} == {id: p.enrichment for id, p in raw.items()}
+        assert measured == again
+        assert measured["enriched"]["places"]["before"] != measured["enriched"]["places"]["after"]
+        assert [measured[entries]["queries"] for entries in ("raw", "enriched")] == [40, 40]
+
+
+def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():
+    answers = {"q1": an_answer("a", "b"), "q2": an_answer("b"), "q3": an_answer("b"), "q4": SystemAnswer(ranked=[])}
+    shares = first_of_kind(answers, {Id("a"): Kind.TOOL, Id("b"): Kind.SKILL})
+    assert shares == {"model": 0.0, "agent": 0.0, "tool": 0.25, "skill": 0.5}
+
+
+class TestGate:
+    def metrics(self, mean, low=0.0):
+        return {"data_sha256": "d", "metrics": {"match@1": {"mean": mean, "low": low, "high": 1.0}}}
+
+    def test_a_measure_within_its_interval_passes_and_one_below_it_does_not(self):
+        before = self.metrics(0.5, low=0.45)
+        assert list(gate.drops("s", before, self.metrics(0.45))) == []
+        (drop,) = gate.drops("s", before, self.metrics(0.44))
+        assert drop == "s: match@1 was 50.0 % (at least 45.0 %), now 44.0 %"
+
+    def test_other_data_cannot_be_compared(self):
+        with pytest.raises(gate.BaselineInvalid, match="--update"):
+            list(gate.drops("s", self.metrics(0.5), {**self.metrics(0.5), "data_sha256": "e"}))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "[]",
+            "{}",
+            '{"sets": []}',
+            '{"sets": {"a": {}}}',
+            '{"sets": {"a": {"data_sha256": "d", "metrics": {"m": {}}}}}',
+        ],
+    )
+    def test_an_invalid_baseline_is_an_error_with_its_name(self, tmp_path, text):
+        path = tmp_path / "baseline.json"
+        path.write_text(text)
+        with pytest.raises(gate.BaselineInvalid, match=r"baseline\.json"):
+            gate.read_baseline(path)
+
+    def test_a_baseline_is_read_as_it_was_written(self, tmp_path):
+        path = tmp_path / "baseline.json"
+        path.write_text(json.dumps({"sets": {"s": self.metrics(0.5, low=0.4)}}))
+        assert gate.read_baseline(path) == {
+            "s": {"data_sha256": "d", "metrics": {"match@1": {"mean": 0.5, "low": 0.4}}}
+        }
+
+    def test_of_the_main_experiment_the_first_stage_as_shipped_is_the_baseline(self, tmp_path):
+        path = tmp_path / "experiment-main.json"
+        systems = {"bm25": self.metrics(0.1), "hybrid": self.metrics(0.5), "full-ctx": {"not_run": "needs an LLM"}}
+        path.write_text(json.dumps({"sets": {"s": {"data_sha256": "d", "systems": systems}}}))
+        assert gate.read_baseline(path)["s"]["metrics"]["match@1"]["mean"] == 0.5
+
+    def test_a_set_of_a_folder_needs_the_folder(self):
+        with pytest.raises(gate.BaselineInvalid, match="--data"):
+            gate.dataset_of("tools", None)

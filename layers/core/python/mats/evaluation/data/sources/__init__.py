@@ -1,1 +1,0 @@
-"""Published benchmarks as judged sets of our layout, from a local copy of what their authors published."""

@@ -1,1 +1,0 @@
-"""Benchmarks that need servers or a browser. `python -m tests.benchmarks` runs them after those of mats itself."""
