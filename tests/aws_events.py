@@ -9,8 +9,8 @@ from urllib.parse import parse_qs
 from mats.domain.capability.capability import parts
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
-from mats.edge.dispatch import respond
 from mats.edge.http import Response
+from mats.edge.routes import respond
 from mats.ports import QueuedChange
 
 

@@ -13,9 +13,7 @@ from mats.domain.capability.suspicion import suspicions
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.prompts.rerank_prompt import cards
 from mats.domain.text.fence import is_hidden
-from mats.edge.caller import Caller
-from mats.edge.dispatch import respond
-from mats.edge.http import Request
+from mats.edge.http import Caller, Request
 from mats.edge.mcp.tools import McpSession, call
 
 CHARACTERS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from mats.domain.ranking.query import Query
 from mats.domain.ranking.ranking import MinRelevance
 from mats.domain.shortlist.shortlist import Shortlist
 from mats.edge.app import Application
-from mats.edge.caller import Caller
+from mats.edge.http import Caller
 from mats.edge.mcp.results import SearchResults, readable, to_lines
 from mats.edge.mcp.tools import definitions
 from mats.evaluation.data.datasets import load, sample

@@ -15,7 +15,7 @@ from mats import bootstrap
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import profile_of
 from mats.domain.ranking.query import Query
-from mats.edge.answer import Answer
+from mats.edge.answers import Answer
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.percentiles import percentiles

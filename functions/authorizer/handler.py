@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from mats.edge.authorizer.issuer_keys import IssuerKeys
-from mats.edge.authorizer.tokens import authorize
+from mats.edge.authorizer import IssuerKeys, authorize
 from mats.settings import Settings
 
 

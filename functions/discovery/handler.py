@@ -9,7 +9,7 @@ from typing import Any
 
 from mats import bootstrap
 from mats.edge.api_gateway import parse_request, proxy_response
-from mats.edge.dispatch import respond
+from mats.edge.routes import respond
 from mats.settings import function_settings, on_lambda
 
 

@@ -7,7 +7,7 @@ import json
 
 from aws_cdk import aws_apigateway as apigateway
 
-from mats.edge.ard.errors import error_code
+from mats.edge.ard.entries import error_code
 
 _TYPE = apigateway.ResponseType
 _RETRY = {"Retry-After": "'1'"}

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.sync import SourceKind, SourceRun, TrackedEntry, TrackedSource
-from mats.edge.snippets.words import WAYS_TO_CALL
+from mats.edge.snippets.capability import WAYS_TO_CALL
 from tests.builders import an_item
 from tests.console import homes
 from tests.console.pages import STRIPE, answered, at, fulfil, panel, ready, told

@@ -33,9 +33,9 @@ from infra.vendor import ROOT  # noqa: E402
 from mats.domain.profile.change_result import ChangeResult  # noqa: E402
 from mats.domain.prompts.usage import Usage  # noqa: E402
 from mats.domain.ranking.query import Query  # noqa: E402
-from mats.edge import log  # noqa: E402
-from mats.edge import metrics as edge_metrics  # noqa: E402
 from mats.edge.maintenance import RESERVE_MS  # noqa: E402
+from mats.edge.observers import LogObserver, answer_metrics, batch_metrics  # noqa: E402
+from mats.ports import Answered  # noqa: E402
 from mats.settings import Settings  # noqa: E402
 from mats.usecases.prune_versions import PruneVersions  # noqa: E402
 from tests.builders import a_profile  # noqa: E402
@@ -268,7 +268,7 @@ def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog, ver
     """Logs Insights takes out what stands for each `*`; here a regular expression does the same."""
     index = indexed(a_profile(name="refund", description="give money back", provider="Acme!", verified=verified))
     with caplog.at_level(logging.INFO, logger="mats"):
-        log.log_answer(discover_over(index)(Query(query="give money back")), (), spell_out=True)
+        LogObserver()(Answered(shortlist=discover_over(index)(Query(query="give money back"))))
     pattern = re.escape(dashboard.FIRST_PLACES).replace(r"\*", "(.*?)")
     assert re.search(pattern, caplog.messages[-1]).groups()[-2:] == exposed
 
@@ -277,7 +277,9 @@ def test_exposure_reads_the_provider_out_of_the_record_of_a_decision(caplog, ver
 def test_demand_reads_request_verdict_and_nearest_out_of_the_record_of_a_decision(caplog, logged, request_logged):
     index = indexed(a_profile(name="refund", description="give money back"))
     with caplog.at_level(logging.INFO, logger="mats"):
-        log.log_answer(discover_over(index)(Query(query='a "stamp", please')), (), spell_out=logged == "text")
+        LogObserver(spell_out=logged == "text")(
+            Answered(shortlist=discover_over(index)(Query(query='a "stamp", please')))
+        )
     record = json.loads(caplog.messages[-1])
     pattern = re.escape(demand_query.ASKED[logged]).replace(r"\*", "(.*?)")
     found = re.search(pattern, caplog.messages[-1]).groups()
@@ -288,7 +290,7 @@ def test_demand_reads_request_verdict_and_nearest_out_of_the_record_of_a_decisio
 def test_demand_names_the_nearest_capability(caplog):
     index = indexed(a_profile(name="refund", description="give money back"))
     with caplog.at_level(logging.INFO, logger="mats"):
-        log.log_answer(discover_over(index)(Query(query="give money back")), (), spell_out=True)
+        LogObserver()(Answered(shortlist=discover_over(index)(Query(query="give money back"))))
     pattern = re.escape(demand_query.NEAREST).replace(r"\*", "(.*?)")
     assert re.search(pattern, caplog.messages[-1]).group(1).endswith("/refund")
 
@@ -325,9 +327,9 @@ def _values(report: Any, key: str) -> Iterator[str]:
 
 
 def test_the_dashboard_knows_every_part_that_an_answer_can_lack_and_every_outcome_of_a_change():
-    parts = edge_metrics.answer_metrics(discover_over(indexed())(Query(query="anything")))
+    parts = answer_metrics(discover_over(indexed())(Query(query="anything")))
     assert {name.removeprefix("Degraded") for name in parts if name.startswith("Degraded")} == {"", *own.PARTS}
-    outcomes = edge_metrics.batch_metrics([], Usage())
+    outcomes = batch_metrics([], Usage())
     assert {*own.OUTCOMES} <= set(outcomes)
     assert len(own.OUTCOMES) == len(ChangeResult)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mats.edge.discover_request import Format
+from mats.edge.requests import Format
 from mats.edge.tools.formats import ReadyMade
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving

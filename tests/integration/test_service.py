@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mats.edge.answer import Answer, Capability, Health, Problem
+from mats.edge.answers import Answer, Capability, Health, Problem
 from tests.integration.conftest import Mats, Service, serving, wait_until
 from tests.integration.test_cli import rows, tool
 

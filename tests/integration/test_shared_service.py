@@ -14,7 +14,7 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 from mats.client import Bearer, Client, NotAllowed
-from mats.edge.answer import Problem
+from mats.edge.answers import Problem
 from tests.builders import an_item
 from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool

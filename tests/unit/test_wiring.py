@@ -25,7 +25,7 @@ from mats.domain.ranking.ranking import WEIGHT_SETS
 from mats.domain.shortlist.scoring import PAPER_TRUST, TrustRule
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
-from mats.edge.caller import local_caller
+from mats.edge.http import local_caller
 from mats.edge.observers import MeasureObserver
 from mats.ports import OperationFailed
 from mats.settings import TITAN, WEIGHTS, Settings, SettingsInvalid

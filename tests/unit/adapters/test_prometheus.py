@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.unit.edge.test_metrics import a_shortlist
 
 from mats.adapters.prometheus import PrometheusMetrics
 from mats.domain.capability.capability import Id
@@ -27,7 +28,6 @@ from mats.ports import (
     WriterCalled,
 )
 from tests.builders import a_profile
-from tests.unit.edge.test_metrics import a_shortlist
 
 REFUSAL = Refusal(role="writer", model="lite", cause="AccessDeniedException: no")
 SECRETS = ("com.acme/secret", "a private request", "arn:aws:iam::1:user/ann", "q-17", "r-17")

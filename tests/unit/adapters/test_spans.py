@@ -10,13 +10,13 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
+from tests.unit.edge.test_metrics import a_shortlist
 
 from mats.adapters.spans import Spans, close_provider
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import StageRun
 from mats.ports import Answered, RequestHandled, WriterCalled
-from tests.unit.edge.test_metrics import a_shortlist
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

@@ -32,7 +32,7 @@ from mats.client import (
     WrongRequest,
 )
 from mats.client.transport import _parse_retry_after
-from mats.edge.answer import Answer
+from mats.edge.answers import Answer
 from tests.unit.edge.test_openapi import FULL
 
 ANSWER = json.loads(Answer.of(FULL).model_dump_json())

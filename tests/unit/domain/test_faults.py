@@ -5,17 +5,17 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from mats.edge.listing import ListParameters
 from pydantic import BaseModel, ValidationError
 
 from mats.domain.capability.faults import _MESSAGES, RequestModel, faults_of
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Invalid
 from mats.domain.ranking.query import Query
-from mats.edge.listing import ListRequest
 from mats.local.console.api import NoParameters
 from mats.local.console.selection import ListQuery
 
-for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.discover_request"):
+for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.requests"):
     import_module(module)
 
 RAISED = {
@@ -102,8 +102,8 @@ def fault(model: type[BaseModel], value: dict[str, Any]) -> str:
         (Query, {"query": "  "}, "query: must not be blank"),
         (Query, {}, "query: is required"),
         (Query, {"query": "x", "limits": 1}, "limits: is not a known attribute; did you mean `limit`?"),
-        (ListRequest, {"limit": "many"}, "limit: must be a whole number"),
-        (ListRequest, {"limit": "101"}, "limit: must be at most 100"),
+        (ListParameters, {"limit": "many"}, "limit: must be a whole number"),
+        (ListParameters, {"limit": "101"}, "limit: must be at most 100"),
     ],
 )
 def test_messages_say_what_is_expected(model, value, message):

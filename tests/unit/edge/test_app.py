@@ -9,9 +9,9 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.app import Application
-from mats.edge.caller import Caller
-from mats.edge.dispatch import respond
+from mats.edge.http import Caller
 from mats.edge.observers import LOG, MeasureObserver, Observers
+from mats.edge.routes import respond
 from mats.ports import RerankResult
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to

@@ -18,11 +18,10 @@ from mats.domain.ranking.query import Scope
 from mats.domain.text.fence import spell_out
 from mats.edge import http, openapi
 from mats.edge.app import Application
-from mats.edge.ard import page_tokens
-from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, is_address, media_type
-from mats.edge.ard.errors import ard_error
-from mats.edge.ard.filters import list_filter
+from mats.edge.ard.endpoints import make_token, parse_token
+from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, ard_error, is_address, media_type
 from mats.edge.ard.identifiers import identifier
+from mats.edge.ard.requests import list_filter
 from mats.local.cli import replay
 from mats.ports import RerankResult, Stored
 from mats.usecases.look_up import LookUp
@@ -390,21 +389,21 @@ def test_page_stays_below_the_response_limit():
 
 @given(st.text(st.characters(exclude_categories=("Cs",))), st.integers(1, 10_000), st.text())
 def test_page_token_round_trips_for_its_request_only(place, offset, asked):
-    assert page_tokens.parse_id(page_tokens.make_token(place, asked), asked) == place
-    assert page_tokens.parse_offset(page_tokens.make_token(offset, asked), asked) == offset
-    for token in (page_tokens.make_token(place, asked + "x"), page_tokens.make_token(offset, asked)):
+    assert parse_token(make_token(place, asked), asked, str) == place
+    assert parse_token(make_token(offset, asked), asked, int) == offset
+    for token in (make_token(place, asked + "x"), make_token(offset, asked)):
         with pytest.raises(RequestInvalid, match="pageToken"):
-            page_tokens.parse_id(token, asked)
+            parse_token(token, asked, str)
 
 
 @given(st.binary(max_size=40) | st.text().map(str.encode), st.integers(0, 200), st.characters())
 def test_tampered_page_token_is_rejected(noise, position, character):
-    token = page_tokens.make_token("com.acme/refund", "")
+    token = make_token("com.acme/refund", "")
     changed = token[:position] + character + token[position + 1 :]
     for wrong in (base64.urlsafe_b64encode(noise).decode(), noise.decode(errors="replace"), changed):
         if wrong != token:
             with pytest.raises(RequestInvalid, match="pageToken"):
-                page_tokens.parse_id(wrong, "")
+                parse_token(wrong, "", str)
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, [], {}, "x", -1, 0, 10**400])
@@ -413,15 +412,15 @@ def test_forged_page_token_moves_only_the_position(value):
         return base64.urlsafe_b64encode(json.dumps([check, value]).encode()).decode().rstrip("=")
 
     with pytest.raises(RequestInvalid):
-        page_tokens.parse_offset(forged("0" * 16), "")
+        parse_token(forged("0" * 16), "", int)
 
 
 def test_forged_position_with_lone_surrogates_is_rejected():
-    refused(ask("GET", "/agents", query=f"pageToken={page_tokens.make_token(chr(0xD800), '')}"), 400)
+    refused(ask("GET", "/agents", query=f"pageToken={make_token(chr(0xD800), '')}"), 400)
 
 
 def test_forged_position_reveals_no_hidden_capability():
-    token = page_tokens.make_token("com.acme.pay/secre", "")
+    token = make_token("com.acme.pay/secre", "")
     assert "secret" not in names(listed(f"pageToken={token}"))
 
 

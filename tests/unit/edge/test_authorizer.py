@@ -18,8 +18,16 @@ from hypothesis import strategies as st
 
 from functions.authorizer import handler
 from mats.edge.api_gateway import parse_request
-from mats.edge.authorizer.issuer_keys import FetchFailed, IssuerKeys, fetch_keys
-from mats.edge.authorizer.tokens import MAX_TOKEN, TokenInvalid, Unauthorized, authorize, parse_audiences
+from mats.edge.authorizer import (
+    MAX_TOKEN,
+    FetchFailed,
+    IssuerKeys,
+    TokenInvalid,
+    Unauthorized,
+    authorize,
+    fetch_keys,
+    parse_audiences,
+)
 from mats.settings import Settings
 
 STAGE = "arn:aws:execute-api:eu-west-1:123456789012:abc123/live"

@@ -9,9 +9,9 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Event
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
-from mats.edge.dispatch import respond
 from mats.edge.feedback import FeedbackService, respond_alone
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
+from mats.edge.routes import respond
 from mats.usecases.look_up import LookUp
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.record_feedback import RecordFeedback

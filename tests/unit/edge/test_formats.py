@@ -19,7 +19,7 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.ranking import Verdict
-from mats.edge.discover_request import DiscoverRequest, Format
+from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade, estimated_tokens
 from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of
 from tests.builders import a_profile, an_earlier_profile
@@ -387,7 +387,7 @@ def test_tokens_are_estimated_by_bytes():
     ],
 )
 def test_format_is_accepted_in_body_or_query_string(body, parameters):
-    wish = DiscoverRequest.of({"query": "x", **body}, parameters)
+    wish = DiscoverRequest.of({"query": "x", **body}, DiscoverParameters.of(parameters))
     assert (wish.format, wish.token_budget) == (Format.MCP_TOOLS, 9)
 
 
@@ -410,13 +410,13 @@ def test_format_is_accepted_in_body_or_query_string(body, parameters):
 )
 def test_invalid_parameter_is_rejected_by_name(body, parameters, field):
     with pytest.raises(RequestInvalid) as refused:
-        DiscoverRequest.of({"query": "x", **body}, parameters)
+        DiscoverRequest.of({"query": "x", **body}, DiscoverParameters.of(parameters))
     assert [fault.attribute for fault in refused.value.faults] == [field]
 
 
 def test_body_that_is_no_object_is_rejected():
     with pytest.raises(RequestInvalid):
-        DiscoverRequest.of([], {"format": ["mcp_tools"]})
+        DiscoverRequest.of([], DiscoverParameters.of({"format": ["mcp_tools"]}))
 
 
 # --- how the tools are called

@@ -22,9 +22,9 @@ from mats.domain.text.fence import is_hidden, spell_out
 from mats.domain.text.text import every_text
 from mats.edge.app import Application
 from mats.edge.ard.identifiers import identifier
-from mats.edge.discover_request import Format
 from mats.edge.http import Response
-from mats.edge.log import LineFormatter
+from mats.edge.observers import LineFormatter
+from mats.edge.requests import Format
 from mats.local.cli.output import plain
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to

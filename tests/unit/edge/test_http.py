@@ -12,7 +12,7 @@ from mats.domain import errors
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.ranking.query import Query
 from mats.edge import http
-from mats.edge.answer import Health, Problem
+from mats.edge.answers import Health, Problem
 from mats.edge.api_gateway import parse_request, proxy_response
 
 

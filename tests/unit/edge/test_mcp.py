@@ -17,8 +17,7 @@ from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.text.fence import spell_out
 from mats.edge.app import Application
-from mats.edge.caller import Caller
-from mats.edge.http import MAX_BODY_BYTES, Response
+from mats.edge.http import MAX_BODY_BYTES, Caller, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
 from mats.edge.observers import LOG, MeasureObserver, Observers

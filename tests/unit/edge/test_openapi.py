@@ -18,8 +18,8 @@ from mats.domain.shortlist.explain import MatchedWords
 from mats.domain.shortlist.shortlist import Candidate, Result, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi
-from mats.edge.answer import Answer, Capability, Health, RankedCapability
-from mats.edge.discover_request import DiscoverRequest, Format
+from mats.edge.answers import Answer, Capability, Health, RankedCapability
+from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade
 from tests.builders import a_profile
 
@@ -219,10 +219,10 @@ def test_documented_request_is_the_parsed_one():
 def test_requests_are_accepted_exactly_as_documented(body, taken):
     assert _conforms(body, {"$ref": "#/components/schemas/DiscoverRequest"}) is taken
     if taken:
-        assert DiscoverRequest.of(body, {})
+        assert DiscoverRequest.of(body, DiscoverParameters())
     else:
         with pytest.raises(RequestInvalid):
-            DiscoverRequest.of(body, {})
+            DiscoverRequest.of(body, DiscoverParameters())
 
 
 # the answers

@@ -23,7 +23,7 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import from_row, to_row
 from mats.client import Bearer, Client, Retries, SigV4
 from mats.domain.capability.registration import Registration
-from mats.edge.answer import Answer
+from mats.edge.answers import Answer
 from tests.aws.tables import a_table, credentials
 from tests.unit.edge.test_openapi import FULL
 

@@ -15,10 +15,9 @@ from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderst
 from mats.client.transport import Retries
 from mats.domain.capability.capability import Kind
 from mats.domain.learning.outcome import Event
-from mats.edge.answer import Answer, Capability, Instructions, Problem
-from mats.edge.capability_page import ListedCapability
-from mats.edge.discover_request import Format
+from mats.edge.answers import Answer, Capability, Instructions, ListedCapability, Problem
 from mats.edge.feedback import FeedbackAnswer
+from mats.edge.requests import Format
 from mats.edge.tools.formats import ReadyMade
 
 __all__ = [

@@ -9,10 +9,9 @@ from mats.client.transport import Retries, Transport
 from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
 from mats.domain.ranking.ranking import MinRelevance
-from mats.edge.answer import Answer, Capability, Health, Instructions
-from mats.edge.capability_page import CapabilityPage, ListedCapability
-from mats.edge.discover_request import Format
+from mats.edge.answers import Answer, Capability, CapabilityPage, Health, Instructions, ListedCapability
 from mats.edge.feedback import FeedbackAnswer
+from mats.edge.requests import Format
 from mats.edge.tools.formats import ReadyMade
 
 _PAGE = 100

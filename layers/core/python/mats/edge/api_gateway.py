@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mats.domain.capability.principal import principal
-from mats.edge.caller import Caller
-from mats.edge.http import Request, Response
+from mats.edge.http import Caller, Request, Response
 
 
 def parse_request(event: Mapping[str, Any]) -> Request:

@@ -10,8 +10,8 @@ from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFa
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.shortlist import Shortlist
-from mats.edge.answer import Health
-from mats.edge.caller import Caller
+from mats.edge.answers import Health
+from mats.edge.http import Caller
 from mats.edge.observers import LOG
 from mats.ports import Answered, Observer, OperationFailed
 from mats.usecases.discover import Discover

@@ -12,8 +12,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import namespace_of_pattern
 from mats.domain.profile.profile import Cause
 from mats.domain.prompts.usage import Usage
-from mats.edge import log
-from mats.edge.observers import LOG
+from mats.edge.observers import LOG, LOGGER, log_record
 from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer
 from mats.usecases.deadline import NO_DEADLINE, Deadline
 from mats.usecases.enrich import Enrich
@@ -48,7 +47,7 @@ class ChangeProcessor:
         except Exception:
             if len(changes) == 1:
                 raise
-            log.LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
+            LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
             return [id for message, change in changes.items() for id in self._process_alone(message, change, deadline)]
         usage = Usage.total(self.spent().values()).minus(before)
         self.observe(BatchProcessed(outcomes=outcomes, usage=usage))
@@ -64,16 +63,16 @@ class ChangeProcessor:
         try:
             sent = self.spread(change, deadline)
         except DependencyFailed as error:
-            log.LOGGER.warning("the change of namespace %s waits: %s", change.namespace, error)
+            LOGGER.warning("the change of namespace %s waits: %s", change.namespace, error)
             return False
-        log.log_spread(change, sent)
+        log_record({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent})
         return True
 
     def _process_alone(self, message: str, change: Change, deadline: Deadline) -> list[str]:
         try:
             return self.process({message: change}, deadline)
         except Exception:
-            log.LOGGER.exception("a bug while handling message %s", message)
+            LOGGER.exception("a bug while handling message %s", message)
             return [message]
 
 
@@ -91,7 +90,7 @@ def process_batch(
         try:
             change = parse_change(message)
         except MessageUnreadable as error:
-            log.LOGGER.error("unreadable message %s: %s", message["messageId"], error)
+            LOGGER.error("unreadable message %s: %s", message["messageId"], error)
             failed.append(message["messageId"])
             continue
         if isinstance(change, NamespaceChange):
@@ -111,7 +110,7 @@ def _handle(messages: Collection[str], work: Callable[[], list[str]], *, is_lone
     except Exception:
         if is_lone:
             raise
-        log.LOGGER.exception("a bug while handling messages %s", ", ".join(messages))
+        LOGGER.exception("a bug while handling messages %s", ", ".join(messages))
         return list(messages)
 
 

@@ -3,26 +3,24 @@
 from typing import TYPE_CHECKING
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import CapabilityNotFound, Fault, InstructionsNotFound, RequestInvalid
+from mats.domain.errors import CapabilityNotFound, InstructionsNotFound
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import spell_out
-from mats.edge.answer import Answer, Capability, Instructions
+from mats.edge.answers import Answer, Capability, CapabilityPage, Instructions, ListedCapability
 from mats.edge.app import Application
-from mats.edge.caller import Caller
-from mats.edge.discover_request import DiscoverRequest
-from mats.edge.http import Request, Response, json_response
+from mats.edge.http import Caller, Request, Response, json_response
+from mats.edge.requests import CapabilityParameters, DiscoverParameters, DiscoverRequest, ListParameters
 
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
 
-
-INSTRUCTIONS = "/instructions"
+_PATH, _INSTRUCTIONS = "/capabilities/", "/instructions"
 _AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
 
 
-def search(application: Application, request: Request) -> Response:
+def search(application: Application, request: Request, parameters: DiscoverParameters) -> Response:
     """`POST /discover`."""
-    wish = DiscoverRequest.of(request.json(), request.query)
+    wish = DiscoverRequest.of(request.json(), parameters)
     return json_response(search_answer(application, request.caller, wish))
 
 
@@ -38,16 +36,31 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
     return ReadyMade.of(shortlist, wish.format, wish.token_budget)
 
 
-def get_capability(application: Application, request: Request) -> Response:
+def list_capabilities(application: Application, request: Request, parameters: ListParameters) -> Response:
+    """`GET /capabilities`."""
+    return json_response(page_of(application, request.caller, parameters))
+
+
+def page_of(application: Application, caller: Caller, wish: ListParameters) -> CapabilityPage:
+    """A page in order of id. Raises as `Application.browse`."""
+    after = Id(wish.after) if wish.after else None
+    page = application.browse(caller, wish.filter, lambda profile: True, after=after, limit=wish.limit)
+    listed = [ListedCapability.of(profile) for profile in page.profiles]
+    return CapabilityPage(capabilities=listed, following=page.following)
+
+
+def get_capability(application: Application, request: Request, parameters: CapabilityParameters) -> Response:
     """`GET /capabilities/{id}`."""
-    id = Id(request.decoded_path.removeprefix("/capabilities/"))
-    return _answer_of(application, application.get_or_suggest(request.caller, id), request)
+    id = Id(request.decoded_path.removeprefix(_PATH))
+    return _answer_of(application, application.get_or_suggest(request.caller, id), request, parameters)
 
 
-def _answer_of(application: Application, profile: Profile, request: Request) -> Response:
+def _answer_of(
+    application: Application, profile: Profile, request: Request, parameters: CapabilityParameters
+) -> Response:
     internal_details = request.caller.sees_internal_errors
     reliability = application.reliability(request.caller, profile)
-    if not _is_true(request, "snippets"):
+    if not parameters.snippets:
         return json_response(Capability.of(profile, internal_details=internal_details, reliability=reliability))
     from mats.edge.snippets.capability import CapabilityWithSnippets  # noqa: PLC0415 - cold starts count
 
@@ -56,29 +69,27 @@ def _answer_of(application: Application, profile: Profile, request: Request) -> 
     )
 
 
-def _is_true(request: Request, name: str) -> bool:
-    """The value of a query parameter that is `true` or `false`."""
-    match list(request.query.get(name, ())):
-        case [] | ["false"]:
-            return False
-        case ["true"]:
-            return True
-    raise RequestInvalid([Fault(name, "must be `true` or `false`")])
-
-
 def get_instructions(application: Application, request: Request) -> Response:
     """`GET /capabilities/{id}/instructions`, or a capability whose own id ends so."""
-    id = request.decoded_path.removeprefix("/capabilities/")
+    id = request.decoded_path.removeprefix(_PATH)
     try:
-        return _answer_of(application, application.get(request.caller, Id(id)), request)
+        profile = application.get(request.caller, Id(id))
+        return _answer_of(application, profile, request, CapabilityParameters.of(request.query))
     except CapabilityNotFound:
-        profile = application.get(request.caller, Id(id.removesuffix(INSTRUCTIONS)))
+        profile = application.get(request.caller, Id(id.removesuffix(_INSTRUCTIONS)))
     if not profile.instructions:
         raise InstructionsNotFound(profile.id)
     answer = Instructions.of(profile)
     if "application/json" in (request.header("Accept") or ""):
         return json_response(answer)
     return Response(200, spell_out(answer.instructions), _AS_TEXT)
+
+
+def give_feedback(application: Application, request: Request) -> Response:
+    """`POST /feedback` of a service that answers everything."""
+    from mats.edge import feedback  # noqa: PLC0415 - cold starts count
+
+    return feedback.respond(feedback.require(application.feedback), request)
 
 
 def health(application: Application, request: Request) -> Response:

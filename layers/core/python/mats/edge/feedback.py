@@ -1,8 +1,8 @@
-"""`POST /feedback`: its request, its answer and its endpoint."""
+"""`POST /feedback`: its request, its answer and its service."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -10,12 +10,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible
 from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.edge.caller import Caller
-from mats.edge.http import Request, Response, error_response, to_json
+from mats.edge.http import Caller, Request, Response, error_response, to_json
 from mats.ports import FeedbackRecorded, Observer, OperationFailed
-
-if TYPE_CHECKING:
-    from mats.edge.app import Application
 
 _MOST_OUTCOMES, _MAX_MISSING, _MAX_ID = 50, 2_000, 300
 
@@ -85,11 +81,6 @@ class FeedbackService:
         return FeedbackAnswer(query_id=wish.query_id, recorded=len(new))
 
 
-def respond(application: "Application", request: Request) -> Response:
-    """`POST /feedback` of a service that answers everything."""
-    return _response(require(application.feedback), request)
-
-
 def require(service: FeedbackService | None) -> FeedbackService:
     """The service.
 
@@ -104,11 +95,12 @@ def require(service: FeedbackService | None) -> FeedbackService:
 def respond_alone(service: FeedbackService, request: Request) -> Response:
     """`POST /feedback` of the function that answers nothing else."""
     try:
-        return _response(service, request)
+        return respond(service, request)
     except CapabilityError as error:
         return error_response(error, internal_details=request.caller.sees_internal_errors)
 
 
-def _response(service: FeedbackService, request: Request) -> Response:
+def respond(service: FeedbackService, request: Request) -> Response:
+    """`POST /feedback`. Raises as the service, and RequestInvalid."""
     answer = service(request.caller, FeedbackRequest.parse(request.json()))
     return Response(202, to_json(answer), {"Content-Type": "application/json"})

@@ -24,8 +24,38 @@ from mats.domain.errors import (
     StorageUnusable,
 )
 from mats.domain.text.fence import spell_out
-from mats.edge.answer import FaultAnswer, Problem
-from mats.edge.caller import Caller
+from mats.edge.answers import FieldFault, Problem
+from mats.settings import Settings
+
+LOCAL = "local"
+"""The name of the user of this machine, in receipts and tallies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A caller as its credentials identify it; parsed once, at the edge.
+
+    `arn` is the role or user that signed the request; operators map it to audiences. Empty if nobody signed.
+    `subject` is that of its token; empty without one.
+    `request_id` is the one of the request, for logs; empty where nothing gives it one.
+    """
+
+    audiences: frozenset[str] = frozenset()
+    arn: str = ""
+    sees_internal_errors: bool = False
+    request_id: str = ""
+    subject: str = ""
+
+    @property
+    def name(self) -> str:
+        """Identifies the caller in receipts and tallies; `local` on this machine."""
+        return self.arn or self.subject or LOCAL
+
+
+def local_caller(settings: Settings) -> Caller:
+    """The user of this machine, who is its operator, too."""
+    return Caller(frozenset(settings.audiences), sees_internal_errors=True)
+
 
 MAX_BODY_BYTES = 65_536
 """The longest query with every list full stays well below."""
@@ -148,7 +178,7 @@ def problem(
         status=status,
         detail=_valid_text(detail),
         errors=[
-            FaultAnswer(field=_valid_text(f.attribute), message=_valid_text(f.message)) for f in faults if f.attribute
+            FieldFault(field=_valid_text(f.attribute), message=_valid_text(f.message)) for f in faults if f.attribute
         ],
     )
     return Response(status, to_json(document), {"Content-Type": "application/problem+json", **(headers or {})})

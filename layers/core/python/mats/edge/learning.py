@@ -7,7 +7,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
-from mats.edge import log
+from mats.edge.observers import LOGGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def process_reports(event: Mapping[str, Any], learner: Learner) -> dict[str, Any
             else:
                 removed[message["messageId"]] = capability_id(_text(keys["namespace"]), _text(keys["name"]))
         except (ValueError, KeyError, TypeError, RecursionError):
-            log.LOGGER.error("unreadable message %s: %.200r", message["messageId"], message.get("body"))
+            LOGGER.error("unreadable message %s: %.200r", message["messageId"], message.get("body"))
             failed.append(message["messageId"])
     failed += _handle(removed, learner.forget, "removals") + _handle(answers, learner.learn, "reports")
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
@@ -48,7 +48,7 @@ def _handle(messages: Mapping[str, Any], work: Callable[[Collection[Any]], None]
         if messages:
             work(list(dict.fromkeys(messages.values())))
     except DependencyFailed as error:
-        log.LOGGER.warning("%d %s wait: %s", len(messages), what, error)
+        LOGGER.warning("%d %s wait: %s", len(messages), what, error)
         return list(messages)
     return []
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Id
-from mats.edge.log import LOGGER, log_line
+from mats.edge.observers import log_record
 from mats.ports import Generations, Registry
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile
@@ -75,7 +75,7 @@ class Maintenance:
                 state |= {"done": False, "wait_s": piece.wait_s}
                 break
         state |= {"counts": dict(counts), "index": self.generations.current()}
-        LOGGER.info("%s", log_line({**state, "event": "maintained"}))
+        log_record({**state, "event": "maintained"})
         return state
 
     def _pieces(self, asked: MaintenanceEvent) -> Iterator[Piece]:

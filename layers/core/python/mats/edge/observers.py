@@ -1,16 +1,28 @@
-"""Observers of the system: its log, and its metrics as measures."""
+"""Observers of the system: log records, wide enough to replay an answer, and metrics for alarms and dashboards."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
 
+from mats.domain.learning.outcome import Event, Outcome
 from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
 from mats.domain.prompts.usage import Usage
-from mats.edge import log, metrics
+from mats.domain.ranking.query import ANYWHERE
+from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.text.fence import escape_hidden
 from mats.ports import (
+    NO_DIMENSIONS,
     Answered,
     BatchDelayed,
     BatchProcessed,
     FeedbackRecorded,
+    Measure,
     Metrics,
     ModelsRefused,
     Observation,
@@ -19,64 +31,9 @@ from mats.ports import (
     RequestHandled,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class LogObserver:
-    """Writes log records; without `spell_out`, callers' words by their hash. `requests`: each request has one, too."""
-
-    spell_out: bool = True
-    requests: bool = False
-
-    def __call__(self, observation: Observation) -> None:
-        match observation:
-            case Answered():
-                log.log_answer(
-                    observation.shortlist,
-                    observation.audiences,
-                    spell_out=self.spell_out,
-                    scope=observation.scope,
-                    request_id=observation.request_id,
-                )
-                log.log_refusals(observation.shortlist.trace.refused)
-            case OperationFailed(operation=operation, error=error, request_id=id):
-                log.LOGGER.error("%s failed%s: %s", operation, f" request_id={id}" if id else "", error)
-            case FeedbackRecorded(feedback=feedback, new=new, request_id=id):
-                log.log_feedback(feedback, len(new), spell_out=self.spell_out, request_id=id)
-            case BatchProcessed(outcomes=outcomes, usage=usage):
-                log.log_batch(outcomes, usage)
-            case BatchDelayed(error=error):
-                log.LOGGER.warning("enrichment waits: %s", error)
-            case ModelsRefused(refused=refused):
-                log.log_refusals(refused)
-            case RequestHandled() if self.requests:
-                log.log_request(observation)
-            case _:
-                pass
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureObserver:
-    """Emits metrics under the names that alarms and dashboards use."""
-
-    emit: Metrics
-
-    def __call__(self, observation: Observation) -> None:
-        match observation:
-            case Answered(shortlist=shortlist):
-                self.emit(metrics.answer_metrics(shortlist))
-                metrics.emit_refusals(shortlist.trace.refused, self.emit)
-            case OperationFailed():
-                self.emit(metrics.FAILED)
-            case FeedbackRecorded(new=new):
-                self.emit(metrics.feedback_metrics(new))
-            case BatchProcessed(outcomes=outcomes, usage=usage):
-                self.emit(metrics.batch_metrics(outcomes.values(), usage))
-            case BatchDelayed(changes=changes):
-                self.emit(metrics.batch_metrics([ChangeResult.DEGRADED] * changes, Usage()))
-            case ModelsRefused(refused=refused):
-                metrics.emit_refusals(refused, self.emit)
-            case _:
-                pass
+LOGGER = logging.getLogger("mats")
+_CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
+_PARTS = ("llm", "neural", "lexical", "bm25", "audiences", "memory", "receipt", "reliability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +48,240 @@ class Observers:
             observer(observation)
 
 
+class LineFormatter(logging.Formatter):
+    """A record begins a line; further lines of its message or traceback are indented, so that no text forges a record.
+
+    Hidden and control characters are escaped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = super().format(record).splitlines()
+        return "\n    ".join(escape_hidden(line.translate(_CONTROLS)) for line in lines)
+
+
+class JsonFormatter(logging.Formatter):
+    """A record is one line: a JSON object in ASCII, with the names of Lambda's own JSON log.
+
+    The fields of a wide record stand beside them; any other record has a `message`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"timestamp": time, "level": record.levelname, "logger": record.name}
+        wide = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        line |= wide.fields if isinstance(wide, LogText) else {"message": record.getMessage()}
+        if record.exc_info and record.exc_info[0]:
+            line |= {
+                "errorType": record.exc_info[0].__name__,
+                "errorMessage": str(record.exc_info[1]),
+                "stackTrace": self.formatException(record.exc_info).splitlines(),
+            }
+        return str(LogText(line))
+
+
+@dataclass(frozen=True, slots=True)
+class LogText:
+    """A wide record: JSON in ASCII, which no text in it can break into lines. `JsonFormatter` takes its fields."""
+
+    fields: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return json.dumps(self.fields).replace("\x7f", "\\u007f")
+
+
+def log_record(fields: Mapping[str, Any]) -> None:
+    """Log a wide record."""
+    LOGGER.info("%s", LogText(fields))
+
+
+@dataclass(frozen=True, slots=True)
+class LogObserver:
+    """Writes log records; without `spell_out`, callers' words by their hash. `requests`: each request has one, too."""
+
+    spell_out: bool = True
+    requests: bool = False
+
+    def __call__(self, observation: Observation) -> None:
+        match observation:
+            case Answered():
+                log_record(self._answer(observation))
+                _log_refusals(observation.shortlist.trace.refused)
+            case OperationFailed(operation=operation, error=error, request_id=id):
+                LOGGER.error("%s failed%s: %s", operation, f" request_id={id}" if id else "", error)
+            case FeedbackRecorded():
+                log_record(self._feedback(observation))
+            case BatchProcessed(outcomes=outcomes, usage=usage):
+                again = sorted(id for id, outcome in outcomes.items() if not outcome.is_final)
+                counts = Counter(outcomes.values())
+                log_record({"event": "enriched", "outcomes": counts, "again": again, **asdict(usage)})
+            case BatchDelayed(error=error):
+                LOGGER.warning("enrichment waits: %s", error)
+            case ModelsRefused(refused=refused):
+                _log_refusals(refused)
+            case RequestHandled() if self.requests:
+                log_record(_request(observation))
+            case _:
+                pass
+
+    def _answer(self, answered: Answered) -> dict[str, Any]:
+        shortlist, scope = answered.shortlist, answered.scope
+        query, trace = shortlist.query, shortlist.trace
+        parts = [
+            {**self._text("query", part.text), "verdict": part.verdict, "results": part.results}
+            for part in shortlist.parts
+        ]
+        homes, choices = sorted(scope.exact_namespaces), sorted(map(sorted, scope.tag_choices))
+        return {
+            "event": "discovered",
+            "query_id": shortlist.query_id,
+            **self._text("query", query.text),
+            "filter": {"kinds": query.kinds, "namespaces": query.namespaces, "tags": query.tags},
+            "audiences": sorted(answered.audiences),
+            **({"parts": parts} if parts else {}),
+            "verdict": shortlist.verdict,
+            "intent": shortlist.intent,
+            "degraded": trace.degraded,
+            "without": trace.without,
+            "faults": trace.faults,
+            "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
+            "shown": shortlist.shown,
+            "took_ms": {stage: round(ms, 2) for stage, ms in trace.took_ms.items()},
+            "input_tokens": trace.usage.input_tokens,
+            "output_tokens": trace.usage.output_tokens,
+            "usd": trace.usage.usd,
+            "judged": asdict(trace.rerank),
+            "index": trace.index,
+            "models": {"rerank": trace.reranker, "embed": trace.encoder},
+            "prompt": trace.prompt,
+            "calibration": asdict(trace.calibration) if trace.calibration else None,
+            **({"request_id": answered.request_id} if answered.request_id else {}),
+            **({"scope": {"homes": homes, "tag_choices": choices}} if scope != ANYWHERE else {}),
+        }
+
+    def _feedback(self, recorded: FeedbackRecorded) -> dict[str, Any]:
+        feedback = recorded.feedback
+        return {
+            "event": "feedback",
+            "query_id": feedback.query_id,
+            "outcomes": [{"id": outcome.id, "event": outcome.event} for outcome in feedback.outcomes],
+            "recorded": len(recorded.new),
+            **(self._text("missing", feedback.missing) if feedback.missing else {}),
+            **({"request_id": recorded.request_id} if recorded.request_id else {}),
+        }
+
+    def _text(self, name: str, text: str) -> dict[str, str]:
+        """A caller's words, or their hash."""
+        return {name: text} if self.spell_out else {f"{name}_hash": hashlib.sha256(text.encode()).hexdigest()[:32]}
+
+
 LOG = LogObserver()
 """The default."""
+
+
+def _candidate(result: Result, position: int) -> dict[str, Any]:
+    candidate, profile = result.candidate, result.candidate.profile
+    return {
+        "position": position,
+        "id": profile.id,
+        "rev": profile.rev,
+        "provider": profile.provider,
+        "provider_verified": profile.provider_verified,
+        "score": round(result.score, 4),
+        "signals": {signal: round(value, 4) for signal, value in result.signals.items()},
+        "bm25": candidate.bm25,
+        "cosine": candidate.cosine,
+        "memory": round(candidate.shift, 4),
+        "suspicious": result.suspicious,
+    }
+
+
+def _log_refusals(refused: Collection[Refusal]) -> None:
+    """Log each model that refuses every request, with its cause and how many capabilities or answers lack it."""
+    for refusal, count in Counter(refused).items():
+        LOGGER.error("%s", LogText({"event": "model_refused", **refusal.model_dump(), "count": count}))
+
+
+def _request(request: RequestHandled) -> dict[str, Any]:
+    return {
+        "event": "request",
+        "request_id": request.request_id,
+        "method": request.method,
+        "route": request.route,
+        "status": request.status,
+        "ms": round(request.took_ms, 2),
+        **{name: value for name, value in request.carrier.items() if name == "traceparent"},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureObserver:
+    """Emits metrics under the names that alarms and dashboards use."""
+
+    emit: Metrics
+
+    def __call__(self, observation: Observation) -> None:
+        match observation:
+            case Answered(shortlist=shortlist):
+                self.emit(answer_metrics(shortlist))
+                self._emit_refusals(shortlist.trace.refused)
+            case OperationFailed():
+                self.emit(_counts(Failed=1))
+            case FeedbackRecorded(new=new):
+                self.emit(feedback_metrics(new))
+            case BatchProcessed(outcomes=outcomes, usage=usage):
+                self.emit(batch_metrics(outcomes.values(), usage))
+            case BatchDelayed(changes=changes):
+                self.emit(batch_metrics([ChangeResult.DEGRADED] * changes, Usage()))
+            case ModelsRefused(refused=refused):
+                self._emit_refusals(refused)
+            case _:
+                pass
+
+    def _emit_refusals(self, refused: Collection[Refusal]) -> None:
+        for measures, dimensions in refusal_metrics(refused):
+            self.emit(measures, dimensions)
+
+
+def _counts(**values: int) -> dict[str, Measure]:
+    return {name: Measure(value, "Count") for name, value in values.items()}
+
+
+def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
+    degraded = frozenset(shortlist.degraded)
+    return {
+        **_counts(Answers=1, Failed=0, Degraded=bool(degraded)),
+        **_counts(**{f"Degraded{part.capitalize()}": part in degraded for part in _PARTS}),
+        f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
+        **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
+        **_usage_metrics(shortlist.trace.usage),
+    }
+
+
+def feedback_metrics(new: Sequence[Outcome]) -> dict[str, Measure]:
+    """The metrics of one feedback with these new outcomes."""
+    counts = Counter(outcome.event for outcome in new)
+    return _counts(Feedback=1, Failed=0, **{f"Outcomes{event.capitalize()}": counts[event] for event in Event})
+
+
+def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Measure], Mapping[str, str]]]:
+    """`ModelRefused` of all models, which the alarm watches, and with its dimensions `model` and `role` of each."""
+    if refused:
+        yield _counts(ModelRefused=len(refused)), NO_DIMENSIONS
+    for (model, role), count in sorted(Counter((refusal.model, refusal.role) for refusal in refused).items()):
+        yield _counts(ModelRefused=count), {"model": model, "role": role}
+
+
+def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, Measure]:
+    counts, names = Counter(outcomes), {ChangeResult.DEGRADED: "Waiting"}
+    return {
+        **_counts(**{names.get(result, result.capitalize()): counts[result] for result in ChangeResult}),
+        **_usage_metrics(usage),
+    }
+
+
+def _usage_metrics(usage: Usage) -> dict[str, Measure]:
+    tokens = _counts(InputTokens=usage.input_tokens, OutputTokens=usage.output_tokens)
+    return tokens if usage.usd is None else {**tokens, "Usd": Measure(usage.usd, "None")}

@@ -1,18 +1,17 @@
 """The OpenAPI document, derived from the routes and their models."""
 
 import json
-from functools import cache
-from importlib import import_module
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from mats import __version__
 from mats.edge.app import Application
 from mats.edge.http import Request, Response
-from mats.edge.route import BodySpec, Route
-from mats.edge.routes import ROUTES
+from mats.edge.routes import ROUTES, BodySpec, Route, load
+
+Json = dict[str, Any]
 
 _REF = "#/components/schemas/{model}"
 
@@ -25,13 +24,12 @@ def respond(application: Application, request: Request) -> Response:
 def document() -> dict[str, Any]:
     """OpenAPI 3.1."""
     documented = [route for route in ROUTES if route.operation_id]
-    models = {
-        name: _model(name)
-        for route in documented
-        for content in (route.request, *route.responses.values())
-        for name in (content.models if content else ())
-    }
-    _, definitions = models_json_schema([(model, "validation") for model in models.values()], ref_template=_REF)
+    bodies = [body for route in documented for body in (route.request, *route.responses.values()) if body]
+    queries = {route.query: load(route.query) for route in documented if route.query}
+    models = dict.fromkeys([*queries.values(), *(load(name) for body in bodies for name in body.models)])
+    _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
+    schemas = definitions["$defs"]
+    parameters = {name: _query_parameters(schemas.pop(model.__name__)) for name, model in queries.items()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -39,36 +37,53 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "Finds the model, agent, tool or skill for a request, and invokes nothing.",
         },
-        "paths": {route.documented_path: {route.method.lower(): _operation(route)} for route in documented},
-        "components": {"schemas": definitions["$defs"]},
+        "paths": {
+            route.documented_path: {
+                route.method.lower(): _operation(route, [*_path_parameters(route), *parameters.get(route.query, ())])
+            }
+            for route in documented
+        },
+        "components": {"schemas": schemas},
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _path_parameters(route: Route) -> Iterator[Json]:
+    if route.path_description:
+        name = route.path.partition("{")[2].rstrip("+}")
+        schema = {"type": "string", **({"pattern": route.path_pattern} if route.path_pattern else {})}
+        yield {"name": name, "in": "path", "required": True, "description": route.path_description, "schema": schema}
+
+
+def _query_parameters(model: Json) -> list[Json]:
+    """The properties of a model of `Parameters`. An empty default and null stand for an absent parameter."""
+    found = []
+    for name, schema in model["properties"].items():
+        described = {"description": schema["description"]} if "description" in schema else {}
+        shown = {key: value for key, value in schema.items() if key not in ("anyOf", "description", "title")}
+        if shown.get("default") in (None, "", []):
+            shown.pop("default", None)
+        shown |= schema.get("anyOf", [{}])[0]
+        found.append({"name": name, "in": "query", "required": False, **described, "schema": shown})
+    return found
+
+
+def _operation(route: Route, parameters: Sequence[Json]) -> Json:
     return {
         "operationId": route.operation_id,
         "tags": [route.tag],
         "summary": route.summary,
         **({"description": route.description} if route.description else {}),
-        **({"parameters": list(route.parameters)} if route.parameters else {}),
+        **({"parameters": parameters} if parameters else {}),
         **({"requestBody": {"required": True, "content": _content(route.request)}} if route.request else {}),
-        "responses": {str(status): _response(content) for status, content in route.responses.items()},
+        "responses": {str(status): _response(body) for status, body in route.responses.items()},
     }
 
 
-def _response(content: BodySpec) -> dict[str, Any]:
-    return {"description": content.description, **({"content": _content(content)} if content.media_type else {})}
+def _response(body: BodySpec) -> Json:
+    return {"description": body.description, **({"content": _content(body)} if body.media_type else {})}
 
 
-def _content(content: BodySpec) -> dict[str, Any]:
-    schemas = [{"$ref": _REF.format(model=_model(name).__name__)} for name in content.models] or [{"type": "object"}]
-    as_text = {content.alternative: {"schema": {"type": "string"}}} if content.alternative else {}
-    return {content.media_type: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}, **as_text}
-
-
-@cache
-def _model(name: str) -> type[BaseModel]:
-    """A model by its module and class below `mats.edge`."""
-    module, _, class_name = name.rpartition(".")
-    model: type[BaseModel] = getattr(import_module(f"mats.edge.{module}"), class_name)
-    return model
+def _content(body: BodySpec) -> Json:
+    schemas = [{"$ref": _REF.format(model=load(name).__name__)} for name in body.models] or [{"type": "object"}]
+    as_text = {body.alternative: {"schema": {"type": "string"}}} if body.alternative else {}
+    return {body.media_type: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}, **as_text}

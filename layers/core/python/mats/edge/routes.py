@@ -1,8 +1,111 @@
-"""All endpoints."""
+"""All endpoints: dispatch, /openapi.json and the methods of API Gateway derive from `ROUTES`."""
 
-from mats.edge import endpoints
-from mats.edge.route import BodySpec, Errors, Route, late, parameter, path_parameter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
 
+from mats.domain.errors import CapabilityError
+from mats.edge import endpoints  # noqa: F401 - before the first request: cold starts count
+from mats.edge.app import Application
+from mats.edge.http import Request, Response, error_response, problem
+
+
+@dataclass(frozen=True, slots=True)
+class BodySpec:
+    """A documented body: its description and alternative models, each as `module.Class` below `mats.edge`.
+
+    Without a model it is any JSON object; without a media type there is no body.
+    """
+
+    description: str
+    models: Sequence[str] = ()
+    media_type: str = "application/json"
+    alternative: str = ""
+    """The media type of the same answer as text, if there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """An endpoint. A path has one method.
+
+    `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included. A route with an
+    `ending` is one of API Gateway's at its path, and answers those whose rest of the path ends so.
+    `refused_methods` are methods that API Gateway forwards, to be answered with 405; it answers all others with 403.
+
+    `handler` is a function of the application and the request, as `module.function` below `mats.edge`, whose module is
+    imported by its first request. `query` is a model of `Parameters`, spelled alike: the handler gets them parsed.
+    Errors are problem documents (RFC 9457), or `ard_errors`. The rest is documentation; routes without an
+    `operation_id` have none.
+    """
+
+    method: str
+    path: str
+    handler: str
+    query: str = ""
+    ending: str = ""
+    ard_errors: bool = False
+    refused_methods: tuple[str, ...] = ()
+    operation_id: str = ""
+    tag: str = "discovery"
+    summary: str = ""
+    description: str = ""
+    path_description: str = ""
+    path_pattern: str = ""
+    request: BodySpec | None = None
+    responses: Mapping[int, BodySpec] = field(default_factory=dict)
+
+    @property
+    def documented_path(self) -> str:
+        """The path as OpenAPI spells it."""
+        return self.path.replace("+}", "}") + self.ending
+
+    def matches(self, path: str) -> bool:
+        """Whether a percent-decoded path is this endpoint's."""
+        prefix, parameter, _ = self.path.partition("{")
+        return path.startswith(prefix) and path.endswith(self.ending) if parameter else path == prefix
+
+    def respond(self, application: Application, request: Request) -> Response:
+        """The response, an error in the format of this endpoint."""
+        if request.method != self.method:
+            return self.with_error_format(problem(405, f"use {self.method}", headers={"Allow": self.method}))
+        try:
+            parameters = [load(self.query).of(request.query)] if self.query else []
+            response: Response = load(self.handler)(application, request, *parameters)
+        except CapabilityError as error:
+            response = error_response(error, internal_details=request.caller.sees_internal_errors)
+        return self.with_error_format(response)
+
+    def with_error_format(self, response: Response) -> Response:
+        """The response, an error in the format of this endpoint."""
+        if not self.ard_errors or response.status < 400:
+            return response
+        from mats.edge.ard.entries import ard_error  # noqa: PLC0415 - cold starts count
+
+        return ard_error(response)
+
+
+def respond(application: Application, request: Request) -> Response:
+    """The response to one request."""
+    path = request.decoded_path
+    route = route_at(path)
+    return route.respond(application, request) if route else problem(404, _NOTHING.format(path=path[:200]))
+
+
+def route_at(path: str) -> Route | None:
+    """The endpoint at a percent-decoded path."""
+    return next((route for route in ROUTES if route.matches(path)), None)
+
+
+@cache
+def load(name: str) -> Any:
+    """A model or function by its module and name below `mats.edge`."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(f"mats.edge.{module}"), attribute)
+
+
+_NOTHING = "there is nothing at {path}; see /openapi.json"
 _PROBLEMS = {
     400: "The body is not JSON.",
     404: "No such capability, or not for this caller.",
@@ -23,13 +126,12 @@ _ARD_ERRORS = {
 }
 _ARD_ALWAYS = (401, 403, 429, 500, 503)
 _NOT_MODIFIED = {304: BodySpec("The caller's copy is current.", media_type="")}
-_LABELS = {"type": "array", "maxItems": 50, "items": {"type": "string", "minLength": 1, "maxLength": 200}}
-_KINDS = {"type": "array", "items": {"$ref": "#/components/schemas/Kind"}}
 _ARD = "Agentic Resource Discovery"
+_ID = "`namespace/name`; slashes may be written as they are or as %2F."
 
 
 def _problems(*statuses: int) -> dict[int, BodySpec]:
-    return {s: BodySpec(_PROBLEMS[s], ("answer.Problem",), "application/problem+json") for s in statuses}
+    return {s: BodySpec(_PROBLEMS[s], ("answers.Problem",), "application/problem+json") for s in statuses}
 
 
 def _ard_errors(*statuses: int) -> dict[int, BodySpec]:
@@ -40,18 +142,15 @@ ROUTES = (
     Route(
         method="POST",
         path="/discover",
-        handler=endpoints.search,
+        handler="endpoints.search",
         operation_id="discover",
         summary="Rank capabilities for a request",
-        parameters=(
-            parameter("format", "As in the body.", {"$ref": "#/components/schemas/Format"}),
-            parameter("token_budget", "As in the body.", {"type": "integer", "minimum": 1}),
-        ),
-        request=BodySpec("", ("discover_request.DiscoverRequest",)),
+        query="requests.DiscoverParameters",
+        request=BodySpec("", ("requests.DiscoverRequest",)),
         responses={
             200: BodySpec(
                 "A ranked shortlist; with a `format`, the tools to pass on.",
-                ("answer.Answer", "tools.formats.ReadyMade"),
+                ("answers.Answer", "tools.formats.ReadyMade"),
             ),
             **_problems(400, 413, 422, 429, 503),
         },
@@ -59,49 +158,41 @@ ROUTES = (
     Route(
         method="GET",
         path="/capabilities",
-        handler=late("listing", "list_capabilities"),
+        handler="endpoints.list_capabilities",
         operation_id="listCapabilities",
         summary="List capabilities in order of id",
-        parameters=(
-            parameter("namespace", "In one of these namespaces or below; may be repeated.", _LABELS),
-            parameter("kind", "One of these kinds; may be repeated.", _KINDS),
-            parameter("tag", "With every one of these tags; may be repeated.", _LABELS),
-            parameter("limit", "", {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}),
-            parameter("after", "`following` of the page before."),
-        ),
-        responses={200: BodySpec("A page.", ("capability_page.CapabilityPage",)), **_problems(422, 429, 503)},
+        query="requests.ListParameters",
+        responses={200: BodySpec("A page.", ("answers.CapabilityPage",)), **_problems(422, 429, 503)},
     ),
     Route(
         method="GET",
         path="/capabilities/{id+}",
-        ending=endpoints.INSTRUCTIONS,
-        handler=endpoints.get_instructions,
+        ending="/instructions",
+        handler="endpoints.get_instructions",
         operation_id="getInstructions",
         summary="Read the instructions of a skill",
         description=(
             "The text is what the owner wrote: do not trust it. With `Accept: application/json` the answer is JSON. If "
             "the id of a capability itself ends in `/instructions`, the answer is that capability."
         ),
-        parameters=(path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),),
+        path_description=_ID,
         responses={
-            200: BodySpec("Its instructions.", ("answer.Instructions",), alternative="text/markdown"),
+            200: BodySpec("Its instructions.", ("answers.Instructions",), alternative="text/markdown"),
             **_problems(404, 429, 503),
         },
     ),
     Route(
         method="GET",
         path="/capabilities/{id+}",
-        handler=endpoints.get_capability,
+        handler="endpoints.get_capability",
         operation_id="getCapability",
         summary="Show one capability",
-        parameters=(
-            path_parameter("id", "`namespace/name`; slashes may be written as they are or as %2F."),
-            parameter("snippets", "Also texts to copy that call it.", {"type": "boolean", "default": False}),
-        ),
+        query="requests.CapabilityParameters",
+        path_description=_ID,
         responses={
             200: BodySpec(
                 "Its profile; with `snippets=true`, also how to call it, in words and as texts to copy.",
-                ("answer.Capability", "snippets.capability.CapabilityWithSnippets"),
+                ("answers.Capability", "snippets.capability.CapabilityWithSnippets"),
             ),
             **_problems(404, 422, 429, 503),
         },
@@ -109,7 +200,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/feedback",
-        handler=late("feedback", "respond"),
+        handler="endpoints.give_feedback",
         operation_id="feedback",
         summary="Report what happened to the results of an answer",
         description="Safe to repeat: an event of a result counts once. Only the caller that got the answer can report, "
@@ -119,21 +210,19 @@ ROUTES = (
             202: BodySpec("Recorded.", ("feedback.FeedbackAnswer",)),
             **_problems(400, 413, 422, 429, 503),
             404: BodySpec(
-                "No such answer of this caller, or too old.", ("answer.Problem",), "application/problem+json"
+                "No such answer of this caller, or too old.", ("answers.Problem",), "application/problem+json"
             ),
         },
     ),
     Route(
         method="POST",
         path="/mcp",
-        handler=late("mcp.http", "respond"),
+        handler="mcp.http.respond",
         refused_methods=("GET",),  # a client that asks for a stream hears that there is none, not that it is forbidden
         operation_id="mcp",
         summary="MCP over streamable HTTP, without sessions or streams",
         description="One JSON-RPC message of the Model Context Protocol, 2026-07-28 or older.",
-        parameters=(
-            parameter("tools", "Names of the tools to list, separated by commas; default: all but `search_tools`."),
-        ),
+        query="mcp.http.McpParameters",
         request=BodySpec(""),
         responses={
             200: BodySpec("The reply to a request."),
@@ -149,18 +238,18 @@ ROUTES = (
     Route(
         method="GET",
         path="/healthz",
-        handler=endpoints.health,
+        handler="endpoints.health",
         operation_id="health",
         tag="operation",
         summary="Check that the service can answer",
-        responses={200: BodySpec("It can answer.", ("answer.Health",)), **_problems(503)},
+        responses={200: BodySpec("It can answer.", ("answers.Health",)), **_problems(503)},
     ),
-    Route(method="GET", path="/openapi.json", handler=late("openapi", "respond")),
+    Route(method="GET", path="/openapi.json", handler="openapi.respond"),
     Route(
         method="POST",
         path="/search",
-        handler=late("ard.endpoints", "search"),
-        errors=Errors.ARD,
+        handler="ard.endpoints.search",
+        ard_errors=True,
         operation_id="ardSearch",
         tag=_ARD,
         summary="Find entries, most relevant first",
@@ -170,8 +259,8 @@ ROUTES = (
     Route(
         method="POST",
         path="/explore",
-        handler=late("ard.endpoints", "explore"),
-        errors=Errors.ARD,
+        handler="ard.endpoints.explore",
+        ard_errors=True,
         operation_id="ardExplore",
         tag=_ARD,
         summary="Not implemented",
@@ -180,23 +269,19 @@ ROUTES = (
     Route(
         method="GET",
         path="/agents",
-        handler=late("ard.endpoints", "list_entries"),
-        errors=Errors.ARD,
+        handler="ard.endpoints.list_entries",
+        ard_errors=True,
         operation_id="ardList",
         tag=_ARD,
         summary="List all entries",
-        parameters=(
-            parameter("filter", "`displayName`, `type`, `publisherId`, `updatedAfter`, joined by AND."),
-            parameter("pageSize", "", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
-            parameter("pageToken", "`pageToken` of the page before."),
-        ),
+        query="ard.requests.ArdListParameters",
         responses={200: BodySpec("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
     ),
     Route(
         method="GET",
         path="/.well-known/ard.json",
-        handler=late("ard.endpoints", "manifest"),
-        errors=Errors.ARD,
+        handler="ard.endpoints.manifest",
+        ard_errors=True,
         operation_id="ardManifest",
         tag=_ARD,
         summary="Show the address of the registry",
@@ -205,18 +290,13 @@ ROUTES = (
     Route(
         method="GET",
         path="/agents/{identifier+}",
-        handler=late("ard.endpoints", "get_entry"),
-        errors=Errors.ARD,
+        handler="ard.endpoints.get_entry",
+        ard_errors=True,
         operation_id="ardRetrieve",
         tag=_ARD,
         summary="Show one entry",
-        parameters=(
-            path_parameter(
-                "identifier",
-                "The whole identifier, percent-encoded.",
-                pattern=r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$",
-            ),
-        ),
+        path_description="The whole identifier, percent-encoded.",
+        path_pattern=r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$",
         responses={200: BodySpec("The entry.", ("ard.entries.ArdEntry",)), **_ard_errors(400, 404), **_NOT_MODIFIED},
     ),
 )

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mats.edge import http
-from mats.edge.dispatch import with_error_format
+from mats.edge.routes import route_at
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MIN_TOKEN = 32
@@ -169,5 +169,6 @@ class TokenGuard:
 
 def to_starlette(path: str, answer: http.Response) -> Response:
     """The response, an error in the format of the endpoint at this path."""
-    formatted = with_error_format(path, answer)
+    route = route_at(path)
+    formatted = route.with_error_format(answer) if route else answer
     return Response(formatted.body, formatted.status, dict(formatted.headers))

@@ -22,9 +22,9 @@ from mats.bootstrap.local import LocalSystem
 from mats.bootstrap.telemetry import open_telemetry
 from mats.domain.errors import DependencyFailed
 from mats.edge import http
-from mats.edge.caller import Caller, local_caller
-from mats.edge.dispatch import respond
+from mats.edge.http import Caller, local_caller
 from mats.edge.observers import Observers
+from mats.edge.routes import respond
 from mats.local.access import (
     METHODS,
     THIS_MACHINE,

@@ -1,9 +1,12 @@
 """The endpoints of Agentic Resource Discovery."""
 
+import base64
 import hashlib
 import ipaddress
 import json
 import re
+from contextlib import suppress
+from typing import TypeVar
 from urllib.parse import unquote
 
 from pydantic import BaseModel
@@ -13,14 +16,16 @@ from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.shortlist import Result
 from mats.edge.app import Application
-from mats.edge.ard import page_tokens
 from mats.edge.ard.entries import REGISTRY, ArdEntry, ArdList, ArdManifest, ArdResult, ArdSearchAnswer, relevance
-from mats.edge.ard.filters import list_filter, search_filter
 from mats.edge.ard.identifiers import parse_identifier
-from mats.edge.ard.requests import ArdListRequest, ArdSearch
+from mats.edge.ard.requests import ArdListParameters, ArdSearch, list_filter, search_filter
 from mats.edge.http import Request, Response, problem, to_json
 
+P = TypeVar("P", str, int)
+
 _ENTRY = "/agents/"
+_MAX_TOKEN = 8_000
+"""Characters. The token of the longest id has fewer."""
 _PRIVATE = "private, max-age=60"
 """Responses depend on the caller's audiences."""
 _PUBLIC = "public, max-age=3600"
@@ -35,7 +40,7 @@ def search(application: Application, request: Request) -> Response:
     body = ArdSearch.parse(request.json())
     entries = search_filter(body.query)
     same = json.dumps([body.query.text, body.query.filter])
-    begin = page_tokens.parse_offset(body.page_token, same) if body.page_token else 0
+    begin = parse_token(body.page_token, same, int) if body.page_token else 0
     results: list[Result] = []
     if not entries.matches_nothing:
         shortlist = application.search(request.caller, entries.to_query(body.query.text), entries.scope)
@@ -46,16 +51,15 @@ def search(application: Application, request: Request) -> Response:
     answer = ArdSearchAnswer(
         results=[ArdResult.of_result(result, base) for result in results[begin:end]],
         referrals=[] if body.federation == "referrals" else None,
-        page_token=page_tokens.make_token(end, same) if end < len(results) else None,
+        page_token=make_token(end, same) if end < len(results) else None,
     )
     return Response(200, _json(answer), {"Content-Type": "application/json"})
 
 
-def list_entries(application: Application, request: Request) -> Response:
+def list_entries(application: Application, request: Request, wish: ArdListParameters) -> Response:
     """`GET /agents`: all entries in order of id."""
-    wish = ArdListRequest.parse(request.query)
     entries, base = list_filter(wish.filter), base_address(request)
-    after = Id(page_tokens.parse_id(wish.page_token, wish.filter)) if wish.page_token else None
+    after = Id(parse_token(wish.page_token, wish.filter, str)) if wish.page_token else None
     if entries.matches_nothing:
         return _cacheable(request, ArdList(items=[]), _PRIVATE)
     admitted = Filter(kinds=entries.kinds, scope=entries.scope)
@@ -69,7 +73,7 @@ def list_entries(application: Application, request: Request) -> Response:
             following = page.profiles[len(items) - 1].id
             break
         items.append(entry)
-    token = None if following is None else page_tokens.make_token(following, wish.filter)
+    token = None if following is None else make_token(following, wish.filter)
     return _cacheable(request, ArdList(items=items, page_token=token), _PRIVATE)
 
 
@@ -159,3 +163,30 @@ def _cacheable(request: Request, answer: BaseModel, control: str) -> Response:
 
 def _json(answer: BaseModel) -> str:
     return to_json(answer, by_alias=True, exclude_none=True)
+
+
+def make_token(position: str | int, request: str) -> str:
+    """The token of the page that begins at a position: an id, or a number of results.
+
+    It is bound to its request, and authorizes nothing: each page is filtered by the audiences of its caller.
+    """
+    checksum = hashlib.sha256(json.dumps([request, position]).encode()).hexdigest()[:16]
+    content = json.dumps([checksum, position], separators=(",", ":"))
+    return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
+
+
+def parse_token(token: str, request: str, position_type: type[P]) -> P:
+    """The position where the page begins: the last id of the page before, or the number of earlier results.
+
+    Raises:
+        RequestInvalid: the token was not issued for this request.
+    """
+    with suppress(ValueError, TypeError, RecursionError):
+        padded = token + "=" * (-len(token) % 4)
+        content = base64.b64decode(padded, altchars=b"-_", validate=True) if len(token) <= _MAX_TOKEN else b""
+        _, position = json.loads(content)
+        str(position).encode()  # fails for lone surrogates, which JSON can carry and no index can look up
+        is_position = isinstance(position, str) or (position > 0 and position is not True)
+        if isinstance(position, position_type) and is_position and token == make_token(position, request):
+            return position
+    raise RequestInvalid([Fault("pageToken", "was not issued for this request; leave it out to start anew")])

@@ -3,7 +3,10 @@
 import base64
 import binascii
 import json
+from typing import Annotated
 from urllib.parse import urlsplit
+
+from pydantic import Field, WithJsonSchema
 
 from mats.domain.errors import RequestInvalid
 from mats.edge.app import Application
@@ -11,6 +14,7 @@ from mats.edge.http import BodyTooLarge, BodyUnreadable, Request, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, MirroredHeaders, RpcReply
 from mats.edge.mcp.tools import McpSession, offered_by, parse_names
+from mats.edge.requests import Parameters
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WITH_BATCHES = (None, "2025-03-26", "2024-11-05")
@@ -21,17 +25,23 @@ _STATUS = {
 }  # fmt: skip
 
 
-def respond(application: Application, request: Request) -> Response:
+class McpParameters(Parameters, extra="ignore"):
+    """The parameters of `POST /mcp`."""
+
+    tools: Annotated[tuple[str, ...], WithJsonSchema({"type": "string"})] = Field(
+        default=(), description="Names of the tools to list, separated by commas; default: all but `search_tools`."
+    )
+
+
+def respond(application: Application, request: Request, parameters: McpParameters) -> Response:
     """`POST /mcp`."""
     if not _is_allowed_origin(request):
         return _error(403, INVALID_REQUEST, "requests from pages of other origins are not allowed")
     if not _accepts_json(request.header("Accept")):
         return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
     try:
-        named = request.query.get("tools")
-        session = McpSession(
-            lambda: application, request.caller, parse_names(named) if named else offered_by(application)
-        )
+        names = parse_names(parameters.tools) if parameters.tools else offered_by(application)
+        session = McpSession(lambda: application, request.caller, names)
         return _reply(request.json(), request, session)
     except BodyTooLarge as error:
         return _error(413, INVALID_REQUEST, str(error))

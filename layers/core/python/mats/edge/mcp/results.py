@@ -13,7 +13,7 @@ from mats.domain.ranking.ranking import Verdict
 from mats.domain.shortlist.shortlist import Result, Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
 from mats.domain.text.text import clip
-from mats.edge.answer import Capability, RankedCapability
+from mats.edge.answers import Capability, RankedCapability
 
 Json = dict[str, Any]
 

@@ -3,20 +3,54 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
 from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Invalid, ReceiptNotFound, RequestInvalid
+from mats.domain.learning.outcome import Event
 from mats.domain.ranking.query import Label, Query, Relevance
 from mats.domain.text.fence import spell_out
 from mats.edge.app import Application
-from mats.edge.caller import Caller
-from mats.edge.http import error_detail
-from mats.edge.mcp.arguments import Arguments
-from mats.edge.mcp.report import DESCRIPTION, ReportArguments, report
+from mats.edge.feedback import FeedbackRequest, FeedbackService, require
+from mats.edge.http import Caller, error_detail
 from mats.edge.mcp.results import CapabilityDetails, Json, SearchResults, readable, to_json, to_lines
+
+
+class Arguments(RequestModel):
+    """The base of the arguments of every tool."""
+
+    @classmethod
+    def parse(cls, body: Any) -> Self:
+        """Models send null for absent arguments."""
+        return super().parse({name: value for name, value in body.items() if value is not None})
+
+
+DESCRIPTION = (
+    "Report what came of a result that you used, or what you needed and did not find (`missing`), so that later "
+    "answers are better."
+)
+
+
+class ReportArguments(Arguments):
+    """Arguments of `report_outcome`."""
+
+    query_id: Annotated[str, Field(min_length=1)]
+    id: str = ""
+    event: Event | None = None
+    missing: str = ""
+
+
+def report(service: FeedbackService | None, caller: Caller, arguments: Any) -> dict[str, Any]:
+    """Record one outcome, or what was missing. Raises as `FeedbackService`."""
+    wish = ReportArguments.parse(arguments)
+    given = {"id": wish.id, "event": wish.event}
+    outcomes = [{name: value for name, value in given.items() if value}] if wish.id or wish.event else []
+    request = {"query_id": wish.query_id, "outcomes": outcomes, "missing": wish.missing or None}
+    return require(service)(caller, FeedbackRequest.parse(request)).model_dump()
+
 
 _LIMIT = 5
 """Default number of results; a model reads all of them."""

@@ -1,26 +1,135 @@
 """A capability with the snippets that call it."""
 
 import json
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mats.domain.capability.capability import Kind, parts
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
-from mats.domain.protocols.invocation import A2aCall, BedrockCall, HttpCall, Invocation, from_text
-from mats.domain.protocols.mcp_server import McpRemote, McpStdio
-from mats.edge.answer import Capability
-from mats.edge.discover_request import Format
+from mats.domain.protocols.authentication import AuthScheme
+from mats.domain.protocols.invocation import A2aCall, BedrockCall, HttpCall, Invocation, SkillReading, from_text
+from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
+from mats.edge.answers import Capability
+from mats.edge.requests import Format
 from mats.edge.snippets.curl import curl_command
-from mats.edge.snippets.example import example_of
-from mats.edge.snippets.http_request import HttpRequest, message_request, operation_request
+from mats.edge.snippets.http_request import HttpRequest, example_of, first_option, message_request, operation_request
 from mats.edge.snippets.literals import json_text
-from mats.edge.snippets.mcp_config import client_configuration
-from mats.edge.snippets.python import converse_program, http_program, mcp_program
-from mats.edge.snippets.words import WAYS_TO_CALL, facts_of
+from mats.edge.snippets.programs import converse_program, http_program, mcp_program
 from mats.edge.tools.formats import tool_definition
+
+_GENERAL = frozenset({"mcp", "server", "tools", "api", "www"})
+"""Labels of a namespace that name no server."""
+_MAX_NAME = 64
+
+
+def client_configuration(server: McpServer, id: str) -> str:
+    """The JSON, with an empty value for each variable and placeholders in braces for credentials."""
+    return json_text({"mcpServers": {_server_name(server, id): _entry(server)}}, indent=2)
+
+
+def _entry(server: McpServer) -> dict[str, Any]:
+    if isinstance(server, McpStdio):
+        env = {"env": dict.fromkeys(server.env, "")} if server.env else {}
+        return {"command": server.command, "args": list(server.args), **env}
+    headers = dict.fromkeys(server.headers, "") | dict(_credentials(first_option(server.auth)))
+    type = "sse" if server.transport == "sse" else "http"
+    return {"type": type, "url": server.url, **({"headers": headers} if headers else {})}
+
+
+def _credentials(auth: Iterable[AuthScheme]) -> Iterator[tuple[str, str]]:
+    """The headers of schemes; clients sign in by themselves where OAuth is asked for."""
+    for scheme in auth:
+        match scheme.scheme:
+            case "apiKey" if scheme.name and scheme.in_ in ("", "header"):
+                yield scheme.name, ""
+            case "bearer":
+                yield "Authorization", "Bearer {token}"
+            case "basic":
+                yield "Authorization", "Basic {credentials}"
+
+
+def _server_name(server: McpServer, id: str) -> str:
+    """A name for the server: the last telling label of the namespace if a tool has the id, else the capability's."""
+    namespace, name = parts(id)
+    labels = [label for label in reversed(namespace.split(".")) if label not in _GENERAL]
+    chosen = labels[0] if server.tool and labels else name
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", chosen).strip("-")[:_MAX_NAME] or "server"
+
+
+WAYS_TO_CALL: Mapping[Kind, str] = {
+    Kind.TOOL: "add `descriptor.server` with the command or the address of its MCP server, or `endpoint` and "
+    "`descriptor.method` of its HTTP operation",
+    Kind.AGENT: "add its A2A agent card as `descriptor`, and its address as `endpoint`",
+    Kind.SKILL: "add the text of its SKILL.md as `descriptor.instructions`",
+    Kind.MODEL: "add the ARN of its Bedrock model as `endpoint`, or another way to call it: docs/how-to-register.md",
+}
+"""By kind, what would say how a capability is called."""
+_TRANSPORTS = {"streamable-http": "streamable HTTP", "sse": "SSE"}
+_MAX_NAMES = 10
+
+
+def facts_of(invocation: Invocation) -> dict[str, str]:
+    """The protocol, the address or command, and what the caller has to bring: texts by their names, in order."""
+    return {name: text for name, text in (*_protocol(invocation), *_needs(invocation)) if text}
+
+
+def _protocol(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    match invocation:
+        case McpStdio():
+            yield "protocol", "MCP over stdio"
+            yield "command", shlex.join((invocation.command, *invocation.args))
+            yield "tool", invocation.tool
+        case McpRemote():
+            yield "protocol", f"MCP over {_TRANSPORTS[invocation.transport]}"
+            yield "endpoint", invocation.url
+            yield "tool", invocation.tool
+        case HttpCall():
+            yield "protocol", "HTTP"
+            yield "method", invocation.method
+            yield "endpoint", invocation.url
+            yield "body", invocation.body
+        case A2aCall():
+            version = f"A2A {invocation.version}".strip()
+            yield "protocol", f"{version} over {invocation.transport}" if invocation.transport else version
+            yield "endpoint", invocation.url
+        case SkillReading():
+            yield "protocol", "a skill: an agent reads its instructions and follows them"
+            yield "endpoint", invocation.url
+            yield "files", _join_names(invocation.files)
+        case BedrockCall():
+            yield "protocol", "Amazon Bedrock"
+            yield "model", invocation.model
+            yield "region", invocation.region
+
+
+def _needs(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    if isinstance(invocation, McpStdio):
+        yield "variables to set", _join_names(invocation.env)
+    if isinstance(invocation, McpRemote):
+        yield "headers to send", _join_names(invocation.headers)
+    if isinstance(invocation, McpRemote | HttpCall | A2aCall):
+        yield "authentication", _authentication(invocation.auth)
+    if not isinstance(invocation, SkillReading | BedrockCall):
+        yield "to fill in", _join_names([f"{{{name}}}" for name in invocation.inputs])
+
+
+def _authentication(auth: Sequence[AuthScheme]) -> str:
+    options: dict[int | None, list[str]] = {}
+    for scheme in auth:
+        named = f"{scheme.scheme} {scheme.name} ({scheme.in_ or 'header'})" if scheme.name else scheme.scheme
+        options.setdefault(scheme.option, []).append(named)
+    return ", or ".join(" and ".join(names) for names in options.values())
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 class SnippetFormat(StrEnum):

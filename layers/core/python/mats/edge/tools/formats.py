@@ -12,7 +12,7 @@ from mats.domain.protocols.invocation import Invocation
 from mats.domain.ranking.ranking import Verdict
 from mats.domain.shortlist.shortlist import Result, Shortlist
 from mats.domain.text.fence import spell_out
-from mats.edge.discover_request import Format
+from mats.edge.requests import Format
 from mats.edge.tools.tool import ToolDefinition, tool_of
 
 

@@ -11,8 +11,8 @@ from mats.bootstrap.local import find_demand, local_system
 from mats.domain.errors import Fault, NotPossible
 from mats.domain.learning.demand import Gap
 from mats.domain.learning.outcome import Event
-from mats.edge.caller import local_caller
 from mats.edge.feedback import FeedbackRequest, require
+from mats.edge.http import local_caller
 from mats.local.cli.output import AsJson, facts, note, out, plain, print_json, print_result
 from mats.local.console.demand import demand_json
 from mats.settings import SettingsInvalid

@@ -11,10 +11,9 @@ import typer
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.errors import DependencyFailed, RequestInvalid
-from mats.edge import log
+from mats.edge import observers as log
 from mats.edge.app import Application
-from mats.edge.caller import local_caller
-from mats.edge.http import MAX_BODY_BYTES, parse_json
+from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
 from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 

@@ -21,9 +21,10 @@ from mats.domain.errors import (
 )
 from mats.domain.profile.placement import Placed
 from mats.domain.protocols.invocation import from_text
-from mats.edge.caller import LOCAL, local_caller
-from mats.edge.capability_page import CapabilityPage, ListedCapability
-from mats.edge.listing import MAX_PAGE, ListRequest, page_of
+from mats.edge.answers import CapabilityPage, ListedCapability
+from mats.edge.endpoints import page_of
+from mats.edge.http import LOCAL, local_caller
+from mats.edge.requests import MAX_PAGE, ListParameters
 from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli.indexing import settle
 from mats.local.cli.output import AsJson, CapabilityId, facts, note, out, plain, print_json, readable, table_of
@@ -243,7 +244,7 @@ def list_(
 ) -> None:
     """List capabilities in order of id, a page at a time."""
     parameters = {"namespace": namespace or [], "kind": [str(one) for one in kind or []], "tag": tag or []}
-    wish = ListRequest.of({**parameters, **({"after": [after]} if after else {})})
+    wish = ListParameters.of({**parameters, **({"after": [after]} if after else {})})
     local = local_system(context.obj, create=False)
     found: list[ListedCapability] = []
     following: str | None = after

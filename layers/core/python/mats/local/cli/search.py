@@ -12,10 +12,9 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.ranking import Signal, Verdict
-from mats.edge.caller import local_caller
-from mats.edge.discover_request import DiscoverRequest, Format
 from mats.edge.endpoints import search_answer
-from mats.edge.http import to_json
+from mats.edge.http import local_caller, to_json
+from mats.edge.requests import DiscoverRequest, Format
 from mats.local.cli.output import AsJson, Exit, err, out, plain, print_json
 from mats.settings import Settings, SettingsInvalid, variable_of
 

@@ -20,7 +20,7 @@ from mats.bootstrap.local import LocalSystem, local_system, open_private
 from mats.domain.capability.capability import Id
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile.assignment import Assigned
-from mats.edge.log import JsonFormatter, LineFormatter
+from mats.edge.observers import JsonFormatter, LineFormatter
 from mats.local.access import LOOPBACK, MIN_TOKEN, Access, Tokens, digest
 from mats.local.cli.output import Exit, bar, complain, err, out
 from mats.local.cli.registry import without_vector

@@ -13,7 +13,7 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Kind
 from mats.domain.profile.origin import NOT_TEXT, same_text
 from mats.domain.profile.placement import Placed
 from mats.domain.profile.profile import Profile, Status
-from mats.edge.caller import LOCAL
+from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.actions import RegistryActions
 from mats.local.console.capability_list import CapabilityList, Snapshot

@@ -11,7 +11,7 @@ from mats.domain.profile.placement import Placed
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.invocation import invocation_of
 from mats.domain.text.text import clip, content_words, query_terms, split_identifier, words
-from mats.edge.snippets.words import WAYS_TO_CALL
+from mats.edge.snippets.capability import WAYS_TO_CALL
 
 if TYPE_CHECKING:
     from mats.local.preview.competitors import NearDuplicate

@@ -1,24 +1,53 @@
 """Response models of the API, which /openapi.json documents."""
 
 import json
-from dataclasses import asdict
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Kind, Lifecycle
-from mats.domain.learning.reliability import Reliability
+from mats.domain.learning import reliability as learning
+from mats.domain.learning.voting import UsedFor
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.invocation import Invocation, SkillReading, from_text
 from mats.domain.ranking.ranking import Signal, Verdict
+from mats.domain.shortlist import explain
 from mats.domain.shortlist.shortlist import Result, Shortlist
-from mats.edge.part_answer import PartAnswer, part_answers
-from mats.edge.reliability_answer import ReliabilityAnswer
-from mats.edge.why import Why
+
+Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]
+"""A number with four decimal places."""
+_Milliseconds = Annotated[float, AfterValidator(lambda value: round(value, 1))]
+_VERIFIED = "True if operators verified the provider, false if its owner claims it."
 
 
 class _ResponseModel(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    """Made from a value of the domain with the same attributes by `model_validate`."""
+
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+
+class PastRequests(_ResponseModel):
+    """Similar past requests that this capability served."""
+
+    requests: int = Field(description="How many of the most similar ones vote for it.")
+    callers: int = Field(description="Of how many callers these are.")
+    similarity: Rounded = Field(description="The best cosine of one of them with the query.")
+    texts: list[str] = Field(default=[], description="Up to three of them that the caller may read, best first.")
+
+
+class Why(_ResponseModel):
+    """The words of the query that match, the fields they match in, and similar past requests."""
+
+    matched: list[str]
+    fields: list[str]
+    spelled: list[str] = Field(
+        default=[], description="The matched words as the capability spells them, in lower case."
+    )
+    used_for: PastRequests | None = None
+
+    @classmethod
+    def of(cls, words: explain.MatchedWords, used_for: UsedFor | None) -> Self:
+        return cls.model_validate({**words._asdict(), "used_for": used_for})
 
 
 class RankedCapability(_ResponseModel):
@@ -29,16 +58,14 @@ class RankedCapability(_ResponseModel):
     name: str
     namespace: str
     version: str = ""
-    score: float = Field(description="Weighted mean of the signals present, 0 to 1.", ge=0, le=1)
-    signals: dict[Signal, float] = Field(description="The measured signals, each 0 to 1.")
-    weights: dict[Signal, float] = Field(description="The weight of each signal; they sum to 1.")
-    relevance: float = Field(description="The `llm` signal, or the `retrieval` score if it is missing.", ge=0, le=1)
+    score: Rounded = Field(description="Weighted mean of the signals present, 0 to 1.", ge=0, le=1)
+    signals: dict[Signal, Rounded] = Field(description="The measured signals, each 0 to 1.")
+    weights: dict[Signal, Rounded] = Field(description="The weight of each signal; they sum to 1.")
+    relevance: Rounded = Field(description="The `llm` signal, or the `retrieval` score if it is missing.", ge=0, le=1)
     summary: str = ""
     endpoint: str = ""
     provider: str = ""
-    provider_verified: bool = Field(
-        default=False, description="True if operators verified the provider, false if its owner claims it."
-    )
+    provider_verified: bool = Field(default=False, description=_VERIFIED)
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     enriched: bool = Field(
         description="True if an LLM wrote the profile, false if it is made from the registration alone."
@@ -53,7 +80,6 @@ class RankedCapability(_ResponseModel):
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """A result; numbers are rounded to four places."""
         profile = result.candidate.profile
         return cls(
             id=profile.id,
@@ -61,10 +87,10 @@ class RankedCapability(_ResponseModel):
             name=profile.name,
             namespace=profile.namespace,
             version=profile.version,
-            score=round(result.score, 4),
-            signals={signal: round(value, 4) for signal, value in result.signals.items()},
-            weights={signal: round(value, 4) for signal, value in result.weights.items()},
-            relevance=round(result.relevance, 4),
+            score=result.score,
+            signals=dict(result.signals),
+            weights=dict(result.weights),
+            relevance=result.relevance,
             summary=profile.enrichment.summary,
             endpoint=profile.endpoint,
             provider=profile.provider,
@@ -75,6 +101,24 @@ class RankedCapability(_ResponseModel):
             alternates=list(result.alternates),
             why=Why.of(result.why, result.candidate.used_for) if result.why else None,
         )
+
+
+class PartResult(_ResponseModel):
+    """A result that serves a part; the rest of it is among the results."""
+
+    id: str
+    score: float
+    relevance: float
+
+
+class Part(_ResponseModel):
+    """One step of a request for several things."""
+
+    text: str
+    verdict: Verdict | None = Field(description="Null if this step could not be searched; see `degraded`.")
+    results: list[PartResult] = Field(
+        description="The results that serve this step rather than another, best first; each is among `results`."
+    )
 
 
 class Cost(_ResponseModel):
@@ -98,7 +142,7 @@ class CalibrationVersion(_ResponseModel):
     )
 
 
-class ThresholdsAnswer(_ResponseModel):
+class Thresholds(_ResponseModel):
     """The relevance from which a result counts as a match, or as a weak one, in this answer."""
 
     match: float
@@ -129,21 +173,27 @@ class Answer(_ResponseModel):
         default=[],
         description="What limits or narrows this answer: a language that the encoder does not read, a namespace.",
     )
-    thresholds: ThresholdsAnswer | None = Field(
+    thresholds: Thresholds | None = Field(
         default=None, description="What the verdict compares the relevance of the best result with."
     )
     results: list[RankedCapability]
-    parts: list[PartAnswer] | None = Field(
+    parts: list[Part] | None = Field(
         default=None, description="The steps of a request that asked for parts, in its order; null for another one."
     )
     uncovered: list[str] = Field(default=[], description="The texts of the parts whose verdict is `none`.")
-    took_ms: dict[str, float]
+    took_ms: dict[str, _Milliseconds]
     cost: Cost
     versions: Versions
 
     @classmethod
     def of(cls, shortlist: Shortlist) -> Self:
         trace = shortlist.trace
+        results = [RankedCapability.of(result) for result in shortlist.results]
+        by_id = {each.id: PartResult(id=each.id, score=each.score, relevance=each.relevance) for each in results}
+        parts = [
+            Part(text=part.text, verdict=part.verdict, results=[by_id[id] for id in part.results])
+            for part in shortlist.parts
+        ]
         models = {"rerank": trace.reranker, "embed": trace.encoder}
         return cls(
             query_id=shortlist.query_id,
@@ -152,23 +202,29 @@ class Answer(_ResponseModel):
             degraded=list(shortlist.degraded),
             without=list(shortlist.without),
             notes=list(shortlist.notes),
-            thresholds=ThresholdsAnswer(**asdict(trace.thresholds)) if trace.thresholds else None,
-            results=[RankedCapability.of(result) for result in shortlist.results],
-            parts=part_answers(shortlist) or None,
+            thresholds=Thresholds.model_validate(trace.thresholds) if trace.thresholds else None,
+            results=results,
+            parts=parts or None,
             uncovered=list(shortlist.uncovered_parts),
-            took_ms={stage: round(ms, 1) for stage, ms in trace.took_ms.items()},
-            cost=Cost(
-                input_tokens=trace.usage.input_tokens,
-                output_tokens=trace.usage.output_tokens,
-                usd=trace.usage.usd,
-            ),
+            took_ms=trace.took_ms,
+            cost=Cost.model_validate(trace.usage),
             versions=Versions(
                 index=trace.index,
                 prompt=trace.prompt,
-                models={k: v for k, v in models.items() if v},
-                calibration=CalibrationVersion(**asdict(trace.calibration)) if trace.calibration else None,
+                models={role: model for role, model in models.items() if model},
+                calibration=CalibrationVersion.model_validate(trace.calibration) if trace.calibration else None,
             ),
         )
+
+
+class Reliability(_ResponseModel):
+    """The trust of a capability after what callers reported, each 0 to 1, with the outcomes that count."""
+
+    mean: Rounded
+    low: Rounded = Field(description="Lower end of the 95 % interval.")
+    high: Rounded
+    successes: Rounded = Field(description="Decayed with a half-life of 30 days.")
+    failures: Rounded
 
 
 class RefusedModel(_ResponseModel):
@@ -202,14 +258,12 @@ class Capability(_ResponseModel):
         default=None, description="How it is called; null if its owner gave no way. mats itself calls nothing."
     )
     provider: str
-    provider_verified: bool = Field(
-        default=False, description="True if operators verified the provider, false if its owner claims it."
-    )
+    provider_verified: bool = Field(default=False, description=_VERIFIED)
     tags: list[str]
     type_tags: list[str]
     lifecycle: Lifecycle
     trust: int | None
-    reliability: ReliabilityAnswer | None = Field(
+    reliability: Reliability | None = Field(
         default=None, description="Null if nothing is reported that counts for this caller."
     )
     suspicious: list[str] = Field(description="Reasons for caution.")
@@ -220,7 +274,9 @@ class Capability(_ResponseModel):
     rev: int
 
     @classmethod
-    def of(cls, profile: Profile, *, internal_details: bool = False, reliability: Reliability | None = None) -> Self:
+    def of(
+        cls, profile: Profile, *, internal_details: bool = False, reliability: learning.Reliability | None = None
+    ) -> Self:
         """The profile as a caller may see it."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
@@ -228,7 +284,7 @@ class Capability(_ResponseModel):
         same["refused"] = same["refused"] if internal_details else []
         same["invocation"] = from_text(profile.invocation)
         same["input_schema"] = json.loads(profile.input_schema or "null")
-        same["reliability"] = ReliabilityAnswer.of(reliability) if reliability else None
+        same["reliability"] = Reliability.model_validate(reliability) if reliability else None
         return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
 
 
@@ -247,7 +303,32 @@ class Instructions(_ResponseModel):
         return cls(id=profile.id, instructions=profile.instructions, files=files, suspicious=list(profile.suspicious))
 
 
-class FaultAnswer(_ResponseModel):
+class ListedCapability(_ResponseModel):
+    """One line of a list."""
+
+    id: str
+    kind: Kind
+    summary: str
+    trust: int | None
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    tags: list[str] = []
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        same = profile.model_dump(include={"trust", "lifecycle", "tags"})
+        return cls(id=profile.id, kind=profile.indexed_kind, summary=profile.enrichment.summary, **same)
+
+
+class CapabilityPage(_ResponseModel):
+    """Capabilities in order of id."""
+
+    capabilities: list[ListedCapability]
+    following: str | None = Field(
+        default=None, description="`after` of the next page, which may be empty; null: this is the last."
+    )
+
+
+class FieldFault(_ResponseModel):
     """A fault of one field."""
 
     field: str
@@ -261,7 +342,7 @@ class Problem(_ResponseModel):
     title: str
     status: int
     detail: str
-    errors: list[FaultAnswer] = []
+    errors: list[FieldFault] = []
 
 
 class Health(_ResponseModel):

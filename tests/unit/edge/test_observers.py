@@ -1,0 +1,135 @@
+"""What observers write: metrics under the names that alarms and dashboards use, and one line per log record."""
+
+import json
+import logging
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import Refusal
+from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.query import Query
+from mats.domain.ranking.ranking import Verdict
+from mats.domain.shortlist.trace import Trace
+from mats.edge.observers import JsonFormatter, LogObserver, LogText, MeasureObserver
+from mats.ports import Answered, BatchProcessed, Measure, ModelsRefused, Observation, OperationFailed, RequestHandled
+from tests.builders import a_profile, a_shortlist
+
+NASTY = st.text(alphabet=st.characters(codec=None) | st.sampled_from("\n\r\x00\x1b\x7f\x85\u2028\u202e\u200b\ud800"))
+HANDLED = RequestHandled(method="POST", route="/discover", status=200, began_ms=5, took_ms=3.14159, request_id="r1")
+PARTS = ("Llm", "Neural", "Lexical", "Bm25", "Audiences", "Memory", "Receipt", "Reliability")
+
+
+def measures_of(observation: Observation) -> list[tuple[dict[str, float], dict[str, str]]]:
+    """The values emitted, and their dimensions."""
+    emitted = []
+    MeasureObserver(lambda measures, dimensions=None: emitted.append((measures, dimensions or {})))(observation)
+    return [({name: measure.value for name, measure in measures.items()}, dict(found)) for measures, found in emitted]
+
+
+def answered(verdict: Verdict = Verdict.MATCH, **trace) -> Answered:
+    shortlist = a_shortlist(a_profile())
+    return Answered(shortlist=replace(shortlist, verdict=verdict, trace=Trace(index="memory", **trace)))
+
+
+@pytest.mark.parametrize(("observation", "expected"), [
+    (answered(), {"Answers": 1, "Failed": 0, "Degraded": 0, "VerdictMatch": 1, "InputTokens": 0, "OutputTokens": 0}),
+    (answered(Verdict.NONE), {"VerdictNone": 1, "VerdictMatch": None}),
+    (answered(degraded=["llm", "neural"]), {"Degraded": 1, "DegradedLlm": 1, "DegradedNeural": 1, "DegradedBm25": 0}),
+    (answered(took_ms={"total": 7.5, "rerank": 6}), {"TotalMs": 7.5, "RerankMs": 6}),
+    (answered(usage=Usage(output_tokens=50, usd=0.25)), {"OutputTokens": 50, "Usd": 0.25}),
+    (answered(usage=Usage(input_tokens=900, output_tokens=50, usd=None)), {"InputTokens": 900, "Usd": None}),
+    (OperationFailed(operation="search", error=DependencyFailed("x")), {"Failed": 1, "Answers": None}),
+])  # fmt: skip
+def test_an_observation_has_its_metrics(observation, expected):
+    (measures, dimensions), = measures_of(observation)  # fmt: skip
+    assert {name: measures.get(name) for name in expected} == expected
+    assert dimensions == {}
+
+
+def test_every_part_that_an_answer_can_lack_is_measured():
+    (measures, _), = measures_of(answered())  # fmt: skip
+    assert {name: value for name, value in measures.items() if name.startswith("Degraded")} == {
+        "Degraded": 0, **{f"Degraded{part}": 0 for part in PARTS},
+    }  # fmt: skip
+
+
+def test_times_have_their_unit():
+    emitted = []
+    MeasureObserver(lambda measures, dimensions=None: emitted.append(measures))(answered(took_ms={"total": 7.5}))
+    assert emitted[0]["TotalMs"] == Measure(7.5, "Milliseconds")
+    assert emitted[0]["Answers"] == Measure(1, "Count")
+
+
+def test_a_batch_counts_every_outcome_including_zero():
+    outcomes = {"a": ChangeResult.INDEXED, "b": ChangeResult.INDEXED, "c": ChangeResult.DEGRADED}
+    (measures, _), = measures_of(BatchProcessed(outcomes=outcomes, usage=Usage(input_tokens=3, usd=None)))  # fmt: skip
+    assert measures == {
+        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0,
+        "Postponed": 0, "InputTokens": 3, "OutputTokens": 0,
+    }  # fmt: skip
+
+
+def test_each_refused_model_is_one_metric_under_its_model_and_role():
+    lite, titan = (Refusal(role=r, model=m, cause="denied") for r, m in (("writer", "lite"), ("encoder", "titan")))
+    assert measures_of(ModelsRefused(refused=[titan, lite, lite])) == [
+        ({"ModelRefused": 3}, {}),
+        ({"ModelRefused": 2}, {"model": "lite", "role": "writer"}),
+        ({"ModelRefused": 1}, {"model": "titan", "role": "encoder"}),
+    ]
+    assert measures_of(ModelsRefused(refused=[])) == []
+
+
+def line(message: str, *arguments: object, **more) -> str:
+    record = logging.LogRecord("mats", logging.INFO, "here.py", 1, message, arguments, None, **more)
+    return JsonFormatter().format(record)
+
+
+@given(NASTY)
+def test_no_text_breaks_or_hides_in_a_line(text):
+    for written in (line("%s", LogText({"event": "x", "query": text})), line("%s", text)):
+        assert written.isascii()
+        assert written.isprintable()
+        parsed = json.loads(written)
+        assert text in (parsed.get("query"), parsed.get("message"))
+
+
+def test_a_wide_record_has_its_fields_beside_the_names_of_lambdas_log():
+    parsed = json.loads(line("%s", LogText({"event": "spread", "sent": 2})))
+    assert parsed.pop("timestamp").endswith("+00:00")
+    assert parsed == {"level": "INFO", "logger": "mats", "event": "spread", "sent": 2}
+    assert str(LogText({"a": "\x7f\n"})) == '{"a": "\\u007f\\n"}', "its text alone, where the log is not JSON"
+
+
+def test_an_error_has_its_type_and_its_stack():
+    try:
+        raise ValueError("bad\nvalue")
+    except ValueError:
+        record = logging.LogRecord("mats", logging.ERROR, "here.py", 1, "went wrong", (), sys.exc_info())
+    parsed = json.loads(JsonFormatter().format(record))
+    assert (parsed["errorType"], parsed["errorMessage"]) == ("ValueError", "bad\nvalue")
+    assert parsed["stackTrace"][0].startswith("Traceback")
+
+
+def test_requests_are_logged_where_that_is_asked_for(caplog):
+    with caplog.at_level("INFO", "mats"):
+        LogObserver()(HANDLED)
+        assert caplog.messages == []
+        LogObserver(requests=True)(HANDLED)
+    assert json.loads(caplog.messages[0]) == {
+        "event": "request", "request_id": "r1", "method": "POST", "route": "/discover", "status": 200, "ms": 3.14,
+    }  # fmt: skip
+
+
+def test_the_text_of_a_query_is_in_no_line_where_queries_are_hashed(caplog):
+    shortlist = replace(a_shortlist(a_profile()), query=Query(query="my private wish"))
+    with caplog.at_level("INFO", "mats"):
+        LogObserver(spell_out=False, requests=True)(Answered(shortlist=shortlist, request_id="r1"))
+    written = JsonFormatter().format(caplog.records[0])
+    assert "private" not in written
+    assert json.loads(written)["query_hash"]
