@@ -97,7 +97,9 @@ def a_discover(
     )
 
 
-def a_shortlist(*profiles: Profile, shown: int | None = None) -> Shortlist:
+def a_shortlist(
+    *profiles: Profile, shown: int | None = None, verdict: Verdict = Verdict.MATCH, **trace: Any
+) -> Shortlist:
     """An answer that ranks these profiles in this order and shows the first of them, by default all."""
     ranked = tuple(
         Result(
@@ -106,6 +108,6 @@ def a_shortlist(*profiles: Profile, shown: int | None = None) -> Shortlist:
         for one in profiles
     )
     return Shortlist(
-        query_id="q", query=Query(query="refund"), verdict=Verdict.MATCH, intent=None, ranked=ranked,
-        shown=len(ranked) if shown is None else shown, trace=Trace(index="memory"),
+        query_id="q", query=Query(query="refund"), verdict=verdict, intent=None, ranked=ranked,
+        shown=len(ranked) if shown is None else shown, trace=Trace(index="memory", **trace),
     )  # fmt: skip

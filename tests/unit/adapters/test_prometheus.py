@@ -27,7 +27,7 @@ from mats.ports import (
     ServiceState,
     WriterCalled,
 )
-from tests.builders import a_profile
+from tests.builders import a_profile, a_shortlist
 
 REFUSAL = Refusal(role="writer", model="lite", cause="AccessDeniedException: no")
 SECRETS = ("com.acme/secret", "a private request", "arn:aws:iam::1:user/ann", "q-17", "r-17")
@@ -44,7 +44,7 @@ STATE = ServiceState(
 
 
 def answered(**trace) -> Answered:
-    shortlist = a_shortlist(took_ms={"encode": 4.0, "rerank": 900.0, "total": 1_000.0}, degraded=("neural",))
+    shortlist = a_shortlist(took_ms={"encode": 4.0, "rerank": 900.0, "total": 1_000.0}, degraded=["neural"])
     for name, value in trace.items():
         setattr(shortlist.trace, name, value)
     shortlist = replace(shortlist, query_id=SECRETS[3], query=Query(query=SECRETS[1]))

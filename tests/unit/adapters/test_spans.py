@@ -17,6 +17,7 @@ from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import StageRun
 from mats.ports import Answered, RequestHandled, WriterCalled
+from tests.builders import a_shortlist
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -104,7 +105,7 @@ def test_a_request_has_its_answer_below_it_and_the_stages_below_that():
         "mats.request_id": "r1",
     }  # fmt: skip
     assert answer.attributes
-    assert (answer.attributes["mats.verdict"], answer.attributes["mats.query_id"]) == ("match", "1")
+    assert (answer.attributes["mats.verdict"], answer.attributes["mats.query_id"]) == ("match", "q")
 
 
 def test_spans_have_the_times_of_the_trace():

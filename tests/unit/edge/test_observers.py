@@ -15,7 +15,6 @@ from mats.domain.profile.profile import Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import Query
 from mats.domain.ranking.ranking import Verdict
-from mats.domain.shortlist.trace import Trace
 from mats.edge.observers import JsonFormatter, LogObserver, LogText, MeasureObserver
 from mats.ports import Answered, BatchProcessed, Measure, ModelsRefused, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist
@@ -33,8 +32,7 @@ def measures_of(observation: Observation) -> list[tuple[dict[str, float], dict[s
 
 
 def answered(verdict: Verdict = Verdict.MATCH, **trace) -> Answered:
-    shortlist = a_shortlist(a_profile())
-    return Answered(shortlist=replace(shortlist, verdict=verdict, trace=Trace(index="memory", **trace)))
+    return Answered(shortlist=a_shortlist(verdict=verdict, **trace))
 
 
 @pytest.mark.parametrize(("observation", "expected"), [
