@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.unit.edge.test_metrics import a_shortlist
 
 from mats.adapters.prometheus import PrometheusMetrics
 from mats.domain.capability.capability import Id

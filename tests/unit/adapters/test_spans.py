@@ -10,7 +10,6 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from tests.unit.edge.test_metrics import a_shortlist
 
 from mats.adapters.spans import Spans, close_provider
 from mats.domain.prompts.usage import Usage
