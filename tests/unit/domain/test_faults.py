@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from mats.edge.listing import ListParameters
 from pydantic import BaseModel, ValidationError
 
 from mats.domain.capability.faults import _MESSAGES, RequestModel, faults_of
