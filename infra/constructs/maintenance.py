@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -11,11 +10,8 @@ from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits, common, environment
 from infra.constructs.maintenance_machine import MaintenanceMachine
-from infra.constructs.nag import accept_wildcards
 from infra.constructs.search_domain import INDEX_DENIED, Calls
-from infra.context import Context
 from infra.layers import core_layer, vendor_layer
-from mats.settings import Settings
 
 TIMEOUT_S = 900
 MEMORY_MB = 1024
@@ -73,37 +69,8 @@ class MaintenanceFunction(Construct):
         path.bus.grant_put_events_to(made.role)
         on.domain.allow(made.role, MAINTAIN, denied=MAINTAIN_DENIED)
         self.machine = MaintenanceMachine(
-            self, "Tasks", context=on.context, function=made.function, versions=self._versions(on.context, discovery)
+            self, "Tasks", context=on.context, function=made.function, discovery=discovery
         )
-
-    def _versions(self, context: Context, discovery: lambda_.IFunction) -> lambda_.Function:
-        """Outside the VPC, since it calls Lambda, for which there is no endpoint."""
-        made = Function(
-            self,
-            "Versions",
-            folder="versions",
-            layers=[core_layer, vendor_layer],
-            context=context,
-            environment=environment(Settings(discovery_function=discovery.function_name)),
-            limits=Limits(memory_mb=256, timeout_s=60),
-        )
-        every = f"{discovery.function_arn}:*"
-        made.allow(
-            [
-                iam.PolicyStatement(
-                    actions=["lambda:ListVersionsByFunction", "lambda:ListAliases"], resources=[discovery.function_arn]
-                ),
-                iam.PolicyStatement(actions=["lambda:DeleteFunction"], resources=[every]),
-            ]
-        )
-        declared = discovery.node.default_child
-        assert isinstance(declared, lambda_.CfnFunction)  # noqa: S101 - what the construct is made of
-        accept_wildcards(
-            made.role,
-            [f"<{Stack.of(self).get_logical_id(declared)}.Arn>:*"],
-            "Versions have numbers; the function itself has no number, and so cannot be deleted",
-        )
-        return made.function
 
 
 def _list_of_indices(profiles: str) -> iam.PolicyStatement:

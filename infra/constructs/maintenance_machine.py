@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aws_cdk import Acknowledgment, Aws, CfnOutput, Duration, Stack, Validations
+from aws_cdk import Aws, CfnOutput, Duration, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -11,6 +11,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.constructs.log_group import log_group
+from infra.constructs.nag import accept_each, accept_wildcards
 from infra.context import Context
 
 REFILLED_AFTER = (
@@ -33,8 +34,9 @@ class MaintenanceMachine(Construct):
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction, versions: lambda_.IFunction
+        self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction, discovery: lambda_.IFunction
     ) -> None:
+        """Run tasks of `function`, and delete old versions of `discovery`."""
         super().__init__(scope, id)
         role = iam.Role(
             self,
@@ -43,22 +45,32 @@ class MaintenanceMachine(Construct):
             inline_policies={
                 "run": iam.PolicyDocument(
                     statements=[
+                        iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn]),
                         iam.PolicyStatement(
-                            actions=["lambda:InvokeFunction"],
-                            resources=[function.function_arn, versions.function_arn],
-                        )
+                            actions=["lambda:ListVersionsByFunction", "lambda:ListAliases"],
+                            resources=[discovery.function_arn],
+                        ),
+                        iam.PolicyStatement(
+                            actions=["lambda:DeleteFunction"], resources=[f"{discovery.function_arn}:*"]
+                        ),
                     ]
                 )
             },
         )
-        reason = "Log delivery and tracing know no resources"
-        Validations.of(role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5[Resource::*]", reason=reason))
+        accept_each(role, {"IAM5[Resource::*]": "Log delivery and tracing know no resources"})
+        declared = discovery.node.default_child
+        assert isinstance(declared, lambda_.CfnFunction)  # noqa: S101 - what the construct is made of
+        accept_wildcards(
+            role,
+            [f"<{Stack.of(self).get_logical_id(declared)}.Arn>:*"],
+            "Versions have numbers; the function itself has no number, and so cannot be deleted",
+        )
         self.machine = sfn.StateMachine(
             self,
             "Machine",
             state_machine_name=f"{context.name}-maintenance",
             definition_body=sfn.DefinitionBody.from_string(
-                Stack.of(self).to_json_string(definition(function.function_arn, versions.function_arn))
+                Stack.of(self).to_json_string(definition(function.function_arn, discovery.function_name))
             ),
             role=role,
             tracing_enabled=True,
@@ -117,19 +129,28 @@ class MaintenanceMachine(Construct):
         ]
 
 
-def definition(function: str, versions: str) -> dict[str, Any]:
-    """The state machine in Amazon States Language."""
+def definition(function: str, discovery: str) -> dict[str, Any]:
+    """The state machine in Amazon States Language.
+
+    Args:
+        function: ARN of the function of maintenance.
+        discovery: Name of the function whose old versions the task `versions` deletes.
+    """
     return {
         "QueryLanguage": "JSONata",
         "StartAt": "Which",
         "States": {
             "Which": {
                 "Type": "Choice",
-                "Choices": [{"Condition": "{% $states.input.task = 'versions' %}", "Next": "Versions"}],
+                "Choices": [{"Condition": "{% $states.input.task = 'versions' %}", "Next": "Aliases"}],
                 "Default": "Run",
             },
-            "Versions": {**_invoke(versions), "Next": "Done"},
-            "Run": {**_invoke(function), "Next": "Next"},
+            **_prune_versions(discovery),
+            "Run": {
+                **_task("lambda:invoke", {"FunctionName": function, "Payload": "{% $states.input %}"}),
+                "Output": "{% $states.result.Payload %}",
+                "Next": "Next",
+            },
             "Next": {
                 "Type": "Choice",
                 "Choices": [
@@ -144,14 +165,77 @@ def definition(function: str, versions: str) -> dict[str, Any]:
     }
 
 
-def _invoke(function: str) -> dict[str, Any]:
-    """A state whose output is what the function makes of its input."""
+KEPT_VERSIONS = 3
+"""The newest versions stay, to go back to, and those that an alias names or sends a part of its calls to."""
+_PAGE = 25
+"""Versions in a page: the configurations of 50 may be more than the 256 kB of a state's data."""
+_OLD = (
+    "{% ($sorted := $sort($numbers); [$filter($sorted, function($number, $at) {"
+    f" $at < $count($sorted) - {KEPT_VERSIONS} and $not($string($number) in $used) }})]) %}}"
+)
+
+
+def _prune_versions(function: str) -> dict[str, Any]:
+    """Delete old versions of a function: a snapshot of each is stored, and paid for, as long as it is there."""
+    unchanged = {"Output": "{% $states.input %}"}
+    return {
+        "Aliases": {
+            **_task("aws-sdk:lambda:listAliases", {"FunctionName": function, "MaxItems": 1000}),
+            **unchanged,
+            "Assign": {
+                "used": "{% [$states.result.Aliases.FunctionVersion, "
+                "$keys($states.result.Aliases.RoutingConfig.AdditionalVersionWeights)] %}",
+                "numbers": [],
+                "page": {"FunctionName": function, "MaxItems": _PAGE},
+            },
+            "Next": "Versions",
+        },
+        "Versions": {
+            **_task("aws-sdk:lambda:listVersionsByFunction", "{% $page %}"),
+            **unchanged,
+            "Assign": {
+                "numbers": "{% [$numbers, $states.result.Versions.Version[$ != '$LATEST'].$number()] %}",
+                "page": "{% $merge([$page, {'Marker': $states.result.NextMarker}]) %}",
+                "more": "{% $exists($states.result.NextMarker) %}",
+            },
+            "Next": "More",
+        },
+        "More": {
+            "Type": "Choice",
+            "Choices": [{"Condition": "{% $more %}", "Next": "Versions"}],
+            "Default": "Old",
+        },
+        "Old": {
+            "Type": "Map",
+            "Items": _OLD,
+            "MaxConcurrency": 1,
+            "ItemProcessor": {
+                "ProcessorConfig": {"Mode": "INLINE"},
+                "StartAt": "Delete",
+                "States": {
+                    "Delete": {
+                        **_task(
+                            "aws-sdk:lambda:deleteFunction",
+                            {"FunctionName": function, "Qualifier": "{% $string($states.input) %}"},
+                        ),
+                        **unchanged,
+                        "End": True,
+                    }
+                },
+            },
+            "Output": "{% $merge([$states.input, {'done': true, 'deleted': $states.result}]) %}",
+            "Next": "Done",
+        },
+    }
+
+
+def _task(service: str, arguments: Any) -> dict[str, Any]:
+    """A call of a service, repeated as long as that may help."""
     patiently = {"IntervalSeconds": 20, "BackoffRate": 2.5, "MaxDelaySeconds": 600, "MaxAttempts": 6}
     return {
         "Type": "Task",
-        "Resource": f"arn:{Aws.PARTITION}:states:::lambda:invoke",
-        "Arguments": {"FunctionName": function, "Payload": "{% $states.input %}"},
-        "Output": "{% $states.result.Payload %}",
+        "Resource": f"arn:{Aws.PARTITION}:states:::{service}",
+        "Arguments": arguments,
         "Retry": [
             {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
             {"ErrorEquals": ["States.ALL"], **patiently, "JitterStrategy": "FULL"},

@@ -1,9 +1,8 @@
 """Step Functions' state machines as templates define them, as far as ours go, and the rules that start them."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.aws import iam
@@ -13,7 +12,8 @@ from tests.aws.runtime import Invocation
 
 Invoke = Callable[[str, Any], Invocation]
 """Invokes the function with this ARN."""
-_EXPRESSION = re.compile(r"\{% \$states\.(input|result)((?:\.\w+)*)(?: (=|>) ('\w+'|\d+))? %\}")
+Call = Callable[[str, str, Mapping[str, Any]], Any]
+"""The response of a service to an operation, in the spelling of its API."""
 _MOST = 5_000
 """States of an execution. The quota is 25,000 events of its history, of which a state has up to seven."""
 
@@ -29,6 +29,8 @@ class StateMachine:
     deployment: Deployment
     resource: Resource
     invoke: Invoke
+    call: Call | None = None
+    """Of the integrations of the SDK; none: they are not played."""
     visited: list[str] = field(default_factory=list)
     """The states of the last execution."""
     retried: int = 0
@@ -49,20 +51,30 @@ class StateMachine:
             ExecutionFailed: a state failed more often than its retriers allow.
         """
         self.visited = []
-        name, data = self._definition["StartAt"], given
+        return self._run(self._definition, given, {})
+
+    def _run(self, states: Mapping[str, Any], given: Any, variables: dict[str, Any]) -> Any:
+        """The output of the machine or of one iteration of a map, whose variables are its own."""
+        name, data = states["StartAt"], given
         while len(self.visited) < _MOST:
             self.visited.append(name)
-            state = self._definition["States"][name]
+            state = states["States"][name]
             match state["Type"]:
                 case "Succeed":
                     return data
                 case "Task":
-                    data = self._task(state, data)
+                    data = self._task(state, data, variables)
+                case "Map":
+                    items = evaluate(state["Items"], variables, input=data)
+                    result = [self._run(state["ItemProcessor"], item, dict(variables)) for item in items]
+                    data = evaluate(state["Output"], variables, input=data, result=result)
                 case "Wait":
-                    self.waited_s += evaluate(state["Seconds"], input=data)
+                    self.waited_s += evaluate(state["Seconds"], variables, input=data)
                 case "Choice":
                     held = (
-                        each["Next"] for each in state["Choices"] if evaluate(each["Condition"], input=data) is True
+                        each["Next"]
+                        for each in state["Choices"]
+                        if evaluate(each["Condition"], variables, input=data) is True
                     )
                     name = next(held, state["Default"])
                     continue
@@ -73,19 +85,17 @@ class StateMachine:
             name = state["Next"]
         raise ExecutionFailed(f"more than {_MOST} states: does it ever end? {data}")
 
-    def _task(self, state: Mapping[str, Any], data: Any) -> Any:
-        if not state["Resource"].endswith(":states:::lambda:invoke"):
-            raise Misconfigured(f"{state['Resource']} is not played here")
-        asked = evaluate(state["Arguments"], input=data)
-        arn = asked["FunctionName"]
-        allowed = iam.statements(self.deployment, iam.role_of(self.deployment, self.resource))
-        if not iam.allowed(allowed, "lambda:InvokeFunction", arn):
-            raise Misconfigured(f"{self.resource.id} may not invoke {arn}")
+    def _task(self, state: Mapping[str, Any], data: Any, variables: dict[str, Any]) -> Any:
+        asked = evaluate(state["Arguments"], variables, input=data)
         tries = [0] * len(state["Retry"])
         while True:
-            invocation = self.invoke(arn, json.loads(json.dumps(asked["Payload"])))
+            invocation = self._ask(state["Resource"].partition(":states:::")[2], asked)
             if invocation.error is None:
-                return evaluate(state["Output"], input=data, result={"Payload": invocation.response})
+                response = invocation.response
+                output = evaluate(state["Output"], variables, input=data, result=response)
+                assigned = evaluate(state.get("Assign", {}), variables, input=data, result=response)
+                variables.update(assigned)
+                return output
             kind = str(invocation.error.get("errorType"))
             met = [{kind, "States.ALL"} & set(retrier["ErrorEquals"]) for retrier in state["Retry"]]
             number = next((number for number, names in enumerate(met) if names), None)
@@ -96,25 +106,41 @@ class StateMachine:
                 raise ExecutionFailed(f"{kind}: {invocation.error.get('errorMessage')}")
             self.retried += 1
 
+    def _ask(self, integration: str, asked: Mapping[str, Any]) -> Invocation:
+        if integration == "lambda:invoke":
+            self._check("lambda:InvokeFunction", asked["FunctionName"])
+            invocation = self.invoke(asked["FunctionName"], json.loads(json.dumps(asked["Payload"])))
+            return replace(invocation, response={"Payload": invocation.response})
+        kind, _, operation = integration.partition(":lambda:")
+        if kind != "aws-sdk" or self.call is None:
+            raise Misconfigured(f"{integration} is not played here")
+        function = next(
+            each for each in self.deployment.all("AWS::Lambda::Function") if each.ref == asked["FunctionName"]
+        )
+        qualifier = f":{asked['Qualifier']}" if "Qualifier" in asked else ""
+        operation = operation[0].upper() + operation[1:]
+        self._check(f"lambda:{operation}", f"{function.arn}{qualifier}")
+        return Invocation(response=self.call("lambda", operation, asked))
 
-def evaluate(value: Any, **states: Any) -> Any:
+    def _check(self, action: str, arn: str) -> None:
+        allowed = iam.statements(self.deployment, iam.role_of(self.deployment, self.resource))
+        if not iam.allowed(allowed, action, arn):
+            raise Misconfigured(f"{self.resource.id} may not call {action} on {arn}")
+
+
+def evaluate(value: Any, variables: Mapping[str, Any], **states: Any) -> Any:
     """A value of a definition, with its expressions replaced."""
+    import jsonata
+
     if isinstance(value, dict):
-        return {key: evaluate(each, **states) for key, each in value.items()}
+        return {key: evaluate(each, variables, **states) for key, each in value.items()}
     if not isinstance(value, str) or not value.startswith("{%"):
         return value
-    said = _EXPRESSION.fullmatch(value)
-    if not said:
-        raise Misconfigured(f"the expression {value} is not played here")
-    found = states[said[1]]
-    for name in said[2].split(".")[1:]:
-        found = found.get(name)
-    match said[3]:
-        case "=":
-            return found == said[4].strip("'")
-        case ">":
-            return found is not None and found > int(said[4])
-    return found
+    expression = jsonata.Jsonata(value.removeprefix("{%").removesuffix("%}"))
+    frame = expression.create_frame()
+    for name, bound in {**variables, "states": states}.items():
+        frame.bind(name, bound)
+    return expression.evaluate(None, frame)
 
 
 def started_by_event(deployment: Deployment, event: Mapping[str, Any]) -> list[tuple[Resource, Any]]:

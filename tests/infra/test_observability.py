@@ -23,7 +23,7 @@ from aws_cdk import aws_stepfunctions as sfn  # noqa: E402
 from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
 from infra import cost  # noqa: E402
-from infra.constructs import dashboard, demand_query, discovery_api, maintenance  # noqa: E402
+from infra.constructs import dashboard, demand_query, discovery_api, maintenance, maintenance_machine  # noqa: E402
 from infra.constructs import metrics as own  # noqa: E402
 from infra.constructs.metrics import OwnMetrics  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
@@ -37,7 +37,6 @@ from mats.edge.maintenance import RESERVE_MS  # noqa: E402
 from mats.edge.observers import LogObserver, answer_metrics, batch_metrics  # noqa: E402
 from mats.ports import Answered  # noqa: E402
 from mats.settings import Settings  # noqa: E402
-from mats.usecases.prune_versions import PruneVersions  # noqa: E402
 from tests.builders import a_profile  # noqa: E402
 from tests.unit.usecases.test_discover import discover_over, indexed  # noqa: E402
 
@@ -338,4 +337,4 @@ def test_memory_and_kept_versions_are_those_of_the_stack():
     assert cost.ASSUMED.discovery_gb == discovery_api._MEMORY_MB / 1024
     assert cost.ASSUMED.maintenance_gb == maintenance.MEMORY_MB / 1024
     assert cost.PIECE_S == maintenance.TIMEOUT_S - RESERVE_MS / 1000
-    assert cost.ASSUMED.kept_versions == PruneVersions.__dataclass_fields__["keep"].default
+    assert cost.ASSUMED.kept_versions == maintenance_machine.KEPT_VERSIONS

@@ -328,20 +328,16 @@ def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deplo
     assert pattern["detail"]["status-details"]["status"][0] == "CREATE_COMPLETE"
 
 
-def test_only_numbered_versions_of_discovery_can_be_deleted_and_from_outside_a_vpc(any_deployment: Deployment):
-    allowed, discovery = allows(any_deployment, "versions"), function(any_deployment, "discovery")
-    assert actions(allowed, "lambda") == {
-        "lambda:ListVersionsByFunction",
-        "lambda:ListAliases",
-        "lambda:DeleteFunction",
-    }
+def test_only_numbered_versions_of_discovery_can_be_deleted(any_deployment: Deployment):
+    machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
+    allowed, discovery = (
+        iam.statements(any_deployment, iam.role_of(any_deployment, machine)),
+        function(any_deployment, "discovery"),
+    )
     assert iam.allowed(allowed, "lambda:DeleteFunction", f"{discovery.arn}:3")
     assert not iam.allowed(allowed, "lambda:DeleteFunction", discovery.arn)
     assert iam.allowed(allowed, "lambda:ListAliases", discovery.arn)
     assert not iam.allowed(allowed, "lambda:DeleteFunction", f"{function(any_deployment, 'enrichment').arn}:3")
-    named = function(any_deployment, "versions")["Environment"]["Variables"]
-    assert Settings.from_env(named).discovery_function == discovery.ref
-    assert "VpcConfig" not in function(any_deployment, "versions").raw
 
 
 def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):

@@ -126,9 +126,6 @@ class Settings:
     receipts_table: str = _setting("MATS_RECEIPTS_TABLE", "", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = _setting("MATS_OUTCOMES_TABLE", "", "DynamoDB table of the outcomes that callers report")
     tallies_table: str = _setting("MATS_TALLIES_TABLE", "", "DynamoDB table of tallies")
-    discovery_function: str = _setting(
-        "MATS_DISCOVERY_FUNCTION", "", "Lambda function whose old versions are deleted; set by the stacks"
-    )
     event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for rejections and changes that are sent again")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     versions_days: int = _setting(

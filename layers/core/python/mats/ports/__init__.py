@@ -37,7 +37,6 @@ from mats.ports.operations import (
     Measure,
     Metrics,
     ProviderExposure,
-    PublishedVersions,
     ServiceState,
 )
 from mats.ports.queue import Change, DeadLetter, NamespaceChange, QueuedChange, QueueDepth, QueueMonitor
@@ -104,7 +103,6 @@ __all__ = [
     "ProfileChanges",
     "ProfileStore",
     "ProviderExposure",
-    "PublishedVersions",
     "QueueDepth",
     "QueueMonitor",
     "QueuedChange",

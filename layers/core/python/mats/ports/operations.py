@@ -1,6 +1,6 @@
 """Clock, identifiers, metrics and exposure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
@@ -104,16 +104,3 @@ class ServiceState(NamedTuple):
     """How often the vector of a query was known, and not known."""
     usage: Mapping[str, Usage]
     """By model."""
-
-
-class PublishedVersions(Protocol):
-    """The published versions of one function. Each operation may raise DependencyFailed."""
-
-    def numbers(self) -> Sequence[int]:
-        """The numbers of the versions, in any order."""
-
-    def in_use(self) -> Collection[int]:
-        """The numbers of those that an alias sends calls to."""
-
-    def delete(self, number: int) -> None:
-        """Delete a version."""

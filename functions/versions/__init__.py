@@ -1,1 +1,0 @@
-"""The function that deletes old versions of discovery."""
