@@ -5,19 +5,18 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from mats.domain.capability.registration import Registration
+from mats.domain.learning.reliability import TrustRule
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Enrichment, Profile, profile_of
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
-from mats.domain.shortlist.scoring import Scoring, TrustRule
-from mats.domain.shortlist.shortlist import Candidate, Result, Shortlist
+from mats.domain.shortlist.rank import Candidate, Result, Scoring, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.ports import Encoder, Reranker, SearchIndex
-from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
 from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import Retrieve
-from mats.usecases.stages import Stages
+from mats.usecases.stages import CircuitBreaker, Stages
 from tests.fakes import AtOnce, CountingIds, FakeClock
 
 

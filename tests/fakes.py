@@ -18,12 +18,12 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
 from mats.domain.profile.assignment import Assigned, covers, resolve_all
 from mats.domain.profile.index_fields import lexical_fields
-from mats.domain.profile.placement import Placed, place, version_of
+from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.shortlist import Shortlist
-from mats.domain.text.text import stem, words
+from mats.domain.shortlist.rank import Shortlist
+from mats.domain.text.words import stem, words
 from mats.ports import (
     NO_LABELS,
     DeadLetter,

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from mats.adapters.retention import Retention
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, weight_at
 
 

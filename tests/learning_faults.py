@@ -10,11 +10,10 @@ from typing import Any
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, ReceiptNotFound, StorageUnusable
-from mats.domain.learning.outcome import Event, Feedback, Outcome, effective_event
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, effective_event
 from mats.domain.learning.reliability import weight_at
 from mats.ports import Outcomes, Receipts
-from mats.usecases.record_feedback import RecordFeedback
+from mats.usecases.learn import RecordFeedback
 from tests.contract.learning import AT, a_receipt
 from tests.fakes import FakeClock
 

@@ -12,7 +12,7 @@ from experiments.attacks.scene import Scene
 from experiments.attacks.table import ATTACKS, TRUSTED
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.shortlist.scoring import PAPER_TRUST, TrustRule
+from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 
 PRIORS = (None, 0, 10, 20, 30, 40, 50, 60)

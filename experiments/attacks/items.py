@@ -11,7 +11,7 @@ from experiments.attacks.scene import AttackTarget, Scene, Wave, Waves
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.text.fence import visible
-from mats.domain.text.text import STOP_WORDS, words
+from mats.domain.text.words import STOP_WORDS, words
 
 SEED = 7
 FLOOD = 20

@@ -13,17 +13,17 @@ from experiments.attacks.scene import AttackTarget, Scene, Wave
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
+from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.scoring import TrustRule
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import QueryCache
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
 from mats.ports import Memory, Reranker
-from mats.usecases.discover import Discover, Tallies
-from mats.usecases.recall import Recall
+from mats.usecases.discover import Discover
+from mats.usecases.retrieve import Recall
 
 QUERIES = 50
 """Attacked queries of a registry."""

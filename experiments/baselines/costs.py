@@ -34,7 +34,7 @@ from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.catalogue import Variant
 from mats.settings import Settings
-from mats.usecases.profile_maker import ProfileMaker
+from mats.usecases.drafts import ProfileMaker
 
 _AROUND_REQUEST = 1_000
 """Tokens of a provider's own template around messages and tools; Claude's instructions for tools take 300 to 530."""

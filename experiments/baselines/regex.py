@@ -9,7 +9,7 @@ import numpy as np
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.text.text import LUCENE_STOP_WORDS
+from mats.domain.text.words import LUCENE_STOP_WORDS
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 

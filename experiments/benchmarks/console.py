@@ -14,9 +14,8 @@ from experiments.benchmarks.processes import module_process
 from experiments.data.synthetic import registrations as synthetic
 from mats.bootstrap.local import LocalStores
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.domain.learning.receipt import Receipt
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
+from mats.domain.ranking.blend import Verdict
 from mats.evaluation.data.datasets import load
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of

@@ -10,9 +10,9 @@ from typing import Any
 from experiments.baselines.conversation import alphabetical, list_line
 from experiments.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
 from mats import bootstrap
+from mats.domain.ranking.blend import MinRelevance
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import MinRelevance
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.edge.app import Application
 from mats.edge.http import Caller
 from mats.edge.mcp.results import SearchResults, readable, to_lines

@@ -12,16 +12,15 @@ import numpy.typing as npt
 from experiments.benchmarks.interleaved import Answering, compare_latencies
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.bootstrap.local import LocalSystem
-from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.domain.learning.receipt import Receipt, pack_vector
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.ports import Encoder
 from mats.settings import Settings
-from mats.usecases.recall import Recall
 from mats.usecases.receipts import LeaveReceipt
+from mats.usecases.retrieve import Recall
 
 MEMORIES = 10_000
 QUERIES = 1_000

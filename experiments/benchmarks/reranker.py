@@ -17,7 +17,7 @@ from mats.domain.prompts.rerank_prompt import CARD_BYTES, card, cards
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.explain import explain
 from mats.domain.text.fence import encode_json, visible
-from mats.domain.text.text import content_words, query_terms, split_identifier, stem, words
+from mats.domain.text.words import content_words, query_terms, split_identifier, stem, words
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from mats.domain.text.text import words
+from mats.domain.text.words import words
 from mats.ports import Vector
 
 

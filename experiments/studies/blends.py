@@ -17,10 +17,10 @@ from experiments.studies.context import ExperimentContext, share_json
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import cards
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal, Weights, best_first, blend, fallback_weights
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal, Weights, best_first, blend, fallback_weights
-from mats.domain.shortlist.shortlist import Candidate
-from mats.domain.text.text import words
+from mats.domain.shortlist.rank import Candidate
+from mats.domain.text.words import words
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import LONGEST_QUERY

@@ -19,8 +19,7 @@ from mats.adapters.grouping import group_by_similarity
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.learning.outcome import Event, ReportedAnswer
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer
 from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY

@@ -9,7 +9,7 @@ from experiments.baselines.costs import CostBound, bound_writing_cost
 from experiments.studies.context import ExperimentContext, mcnemar_json
 from experiments.variants import SYSTEMS
 from mats.domain.capability.registration import Registration
-from mats.domain.text.text import first_sentence
+from mats.domain.text.words import first_sentence
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import Answers

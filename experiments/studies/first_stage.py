@@ -13,7 +13,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.index_fields import FIELD_WEIGHTS
-from mats.domain.ranking.ranking import Scores, best_first, fuse
+from mats.domain.ranking.blend import Scores, best_first, fuse
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import estimate
 from mats.evaluation.systems.base import ask

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, ReportedAnswer
-from mats.domain.learning.receipt import Receipt, pack_vector
+from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer, pack_vector
 from mats.domain.learning.remembered import Near, Remembered, remember
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED

@@ -19,14 +19,14 @@ from experiments.studies.history import (
     only_shown,
     with_false_outcomes,
 )
-from mats.domain.learning.memory_rule import RULE, MemoryRule
+from mats.domain.learning.voting import RULE, MemoryRule
 from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import SEED
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.score import dataset_json
 from mats.usecases.discover import Discover
-from mats.usecases.recall import Recall
+from mats.usecases.retrieve import Recall
 
 SETS = ("multitool", "tools", "mcp-tools-closed", "skills", "agents", "models")
 OUTCOMES = (0, 100, 500, 1_000, 4_000)

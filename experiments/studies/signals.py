@@ -7,8 +7,8 @@ from typing import Any
 from experiments.baselines.costs import CostBound, bound_cost
 from experiments.studies.context import ExperimentContext, mcnemar_json
 from experiments.variants import SYSTEMS
-from mats.domain.ranking.ranking import PAPER_WEIGHTS, Signal, Weights
-from mats.domain.shortlist.scoring import PAPER_TRUST
+from mats.domain.learning.reliability import PAPER_TRUST
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Signal, Weights
 from mats.evaluation.data.datasets import Dataset, sample
 from mats.evaluation.systems.base import Answers, ask, total_failure
 from mats.evaluation.systems.pipeline import shortlist_system

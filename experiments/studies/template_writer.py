@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import cycle, islice, zip_longest
 
 from mats.domain.capability.registration import Registration
-from mats.domain.profile.profile import Enrichment
-from mats.domain.profile.source_text import SourceText
-from mats.domain.text.text import content_words, first_sentence, split_identifier
+from mats.domain.profile.profile import Enrichment, SourceText
+from mats.domain.text.words import content_words, first_sentence, split_identifier
 
 _REQUESTS = ("I want to {}", "help me {}", "can you {} for me", "please {} today", "how would I {}")
 _STOLEN = 2

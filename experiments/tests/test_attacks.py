@@ -18,8 +18,8 @@ from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
 from mats.domain.capability.capability import Id
 from mats.domain.capability.suspicion import HIDDEN
+from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.assignment import pattern_id
-from mats.domain.shortlist.scoring import PAPER_TRUST
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings

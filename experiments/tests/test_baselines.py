@@ -17,7 +17,7 @@ from experiments.baselines.trial_and_error import ROUNDS as TRIES
 from experiments.baselines.trial_and_error import TrialAndError
 from experiments.tests.scripted_chat import ScriptedChat, asked, calls, registry, words
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.text.text import LUCENE_STOP_WORDS
+from mats.domain.text.words import LUCENE_STOP_WORDS
 from mats.evaluation.systems.keyword_search import PlainBm25
 from tests.builders import a_registration
 

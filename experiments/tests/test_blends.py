@@ -18,9 +18,9 @@ from experiments.studies.blends import (
 )
 from experiments.tests.scripted_chat import asked
 from mats.domain.capability.capability import Id
-from mats.domain.ranking.ranking import Scale, Signal
-from mats.domain.shortlist.scoring import PAPER_TRUST, Scoring
-from mats.domain.shortlist.shortlist import Candidate, rank
+from mats.domain.learning.reliability import PAPER_TRUST
+from mats.domain.ranking.blend import Scale, Signal
+from mats.domain.shortlist.rank import Candidate, Scoring, rank
 from mats.ports import Stored
 from tests.builders import a_discover, a_profile
 from tests.fakes import MemoryIndex

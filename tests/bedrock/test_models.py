@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import Profile
-from mats.domain.prompts.describing import brief
+from mats.domain.prompts.prompt import brief
 from mats.domain.prompts.usage import Usage
 from mats.domain.trust.grounding import ground
 from tests.bedrock.conftest import REAL, Models

@@ -1,9 +1,8 @@
 """Receipts and reports for the contract suites of learning."""
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.domain.learning.receipt import Receipt, pack_vector
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
+from mats.domain.ranking.blend import Verdict
 
 PAY, SHIP, WRAP = Id("com.acme/pay"), Id("com.acme/ship"), Id("com.acme/wrap it")
 AT = "2026-01-01T00:00:00+00:00"

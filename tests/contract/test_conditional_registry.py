@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import PreconditionFailed
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.ports import ConditionalRegistry
 from tests.builders import a_registration
 from tests.contract.conftest import LocalStores

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.domain.errors import DependencyFailed
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.ports import ExposureLog
 from tests.builders import a_profile, a_shortlist
 from tests.fakes import FakeClock, MemoryExposure

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Status
 from mats.domain.ranking.query import Filter, Scope
-from mats.domain.text.text import query_terms
+from mats.domain.text.words import query_terms
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile
 from tests.failures import Failures
@@ -288,6 +288,6 @@ def test_words_that_are_operators_elsewhere_are_words(index: SearchIndex):
 @given(st.text(max_size=40))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_query_that_people_type_can_be_searched(index: SearchIndex, text: str):
-    from mats.domain.text.text import query_terms
+    from mats.domain.text.words import query_terms
 
     index.lexical(query_terms(text), Filter(), depth=5)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event
-from mats.domain.learning.receipt import pack_vector
+from mats.domain.learning.outcome import Event, pack_vector
 from tests.contract.conftest import Learning
 from tests.contract.learning import PAY, SHIP, WRAP, a_feedback, a_receipt
 

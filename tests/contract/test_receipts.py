@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.learning.receipt import pack_vector, unpack_vector
+from mats.domain.learning.outcome import pack_vector, unpack_vector
 from tests.contract.conftest import Expiring
 from tests.contract.learning import PAY, a_receipt
 

@@ -2,7 +2,7 @@
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.ports import Registry, TrustBook
 from tests.builders import a_registration
 

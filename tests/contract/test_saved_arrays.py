@@ -16,7 +16,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.saved import SAVED, SavedArrays
 from mats.domain.capability.capability import Kind
 from mats.domain.ranking.query import Filter
-from mats.domain.text.text import query_terms
+from mats.domain.text.words import query_terms
 from tests.contract.test_index import ENCODER, entry, lexical, tombstone
 
 WORDS = ("red", "green", "blue", "boats", "planes", "trains", "music", "maps")

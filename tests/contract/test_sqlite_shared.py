@@ -10,7 +10,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.domain.profile.index_fields import FIELD_WEIGHTS
 from mats.domain.ranking.query import Filter
-from mats.domain.text.text import query_terms
+from mats.domain.text.words import query_terms
 from tests.conftest import ROOT
 from tests.contract.test_index import ENCODER, entry, lexical, neural, tombstone
 

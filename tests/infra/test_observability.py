@@ -30,7 +30,7 @@ from infra.constructs.observability import Observability  # noqa: E402
 from infra.constructs.watched import Watched  # noqa: E402
 from infra.context import Context  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
-from mats.domain.profile.change_result import ChangeResult  # noqa: E402
+from mats.domain.profile.profile import ChangeResult  # noqa: E402
 from mats.domain.prompts.usage import Usage  # noqa: E402
 from mats.domain.ranking.query import Query  # noqa: E402
 from mats.edge.maintenance import RESERVE_MS  # noqa: E402

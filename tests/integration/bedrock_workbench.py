@@ -13,15 +13,14 @@ from mats.adapters.llm.meter import Meter
 from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause
+from mats.domain.profile.profile import Cause, ChangeResult
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Filter, Query
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.ports import Change, Encoder, Reranker, RerankResult, Stored, Writer
 from mats.usecases.discover import Discover
+from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich
-from mats.usecases.profile_maker import ProfileMaker
 from tests.aws.bedrock import BedrockServer
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_discover, a_profile, a_registration

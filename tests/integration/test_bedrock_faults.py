@@ -13,8 +13,7 @@ from mats import bootstrap
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause
+from mats.domain.profile.profile import Cause, ChangeResult
 from mats.domain.ranking.query import Query
 from mats.ports import Change
 from mats.settings import Settings

@@ -12,10 +12,9 @@ import pytest
 from mats import bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause, Profile
+from mats.domain.profile.profile import Cause, ChangeResult, Profile
+from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Signal
 from mats.ports import Change
 from mats.settings import Settings
 from tests.aws.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply

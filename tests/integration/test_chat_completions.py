@@ -13,7 +13,7 @@ from mats.adapters.chat_completions.factory import ChatCompletions
 from mats.adapters.chat_completions.form import Output
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import ChangeResult
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Query
 from mats.ports import Change, RerankResult

@@ -14,8 +14,7 @@ from mats.adapters.clock import SystemClock
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.query import Query
 from mats.ports import RerankResult
-from mats.usecases.circuit_breaker import CircuitBreaker
-from mats.usecases.stages import Budgets
+from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.aws.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
 from tests.fakes import FakeClock, Never, ScriptedReranker
 from tests.integration.bedrock_workbench import QUERY, UNJUDGED, Bench, discover_with, ranking

@@ -29,12 +29,11 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.placement import Placed
-from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
+from mats.domain.profile.origin import Placed
+from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Profile, Status
 from mats.ports import Change, Stored, Target, Written
+from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich
-from mats.usecases.profile_maker import ProfileMaker
 from tests.aws.recorder import Cut, Hook, Recorder, Refuse, Stall, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile, a_registration, an_item

@@ -12,8 +12,7 @@ from mats import bootstrap
 from mats.adapters.llm.reranker import LlmReranker
 from mats.adapters.llm.writer import LlmWriter
 from mats.domain.capability.registration import Registration
-from mats.domain.capability.suspicion import BIDI, HIDDEN, LONG, STUFFED
-from mats.domain.capability.suspicion_patterns import FENCE, ORDERS, RANK, RESULT, ROLE
+from mats.domain.capability.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.rerank_prompt import CARD_BYTES, cards

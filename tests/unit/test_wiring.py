@@ -20,9 +20,9 @@ from mats.bootstrap.local import LocalStores, local_system
 from mats.bootstrap.models import RERANKED, load_calibration
 from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
+from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.domain.profile.profile import Profile, Refusal, Status
-from mats.domain.ranking.ranking import WEIGHT_SETS
-from mats.domain.shortlist.scoring import PAPER_TRUST, TrustRule
+from mats.domain.ranking.blend import WEIGHT_SETS
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.http import local_caller

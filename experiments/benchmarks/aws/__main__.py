@@ -26,7 +26,7 @@ from experiments.data.synthetic import registrations
 from experiments.studies.slices import dense_slice
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.ranking.query import Filter, Query
-from mats.domain.text.text import query_terms
+from mats.domain.text.words import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.results import write_results

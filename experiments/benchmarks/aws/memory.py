@@ -12,8 +12,7 @@ from experiments.benchmarks.memory import MEMORIES, QUERIES, receipts_like
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.memory import MEMORY, OpenSearchMemory
 from mats.bootstrap.cloud import cloud_system
-from mats.domain.learning.outcome import Event, ReportedAnswer
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer
 from mats.domain.learning.remembered import Remembered, remember
 from mats.evaluation.data.datasets import load
 from mats.evaluation.systems.models import cached_encoder

@@ -7,7 +7,7 @@ import pytest
 
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Receipt
 from tests.contract.learning import a_receipt
 from tests.learning import MemoryReceipts
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.adapters.grouping import group_by_similarity
-from mats.domain.learning.receipt import pack_vector
+from mats.domain.learning.outcome import pack_vector
 
 EAST, NORTH, NORTH_EAST = (1.0, 0.0), (0.0, 1.0), (0.7, 0.7)
 vectors = st.lists(st.tuples(*[st.floats(-1, 1)] * 3), max_size=12)

@@ -9,8 +9,7 @@ from mats.adapters.prometheus import PrometheusMetrics
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Refusal
+from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import StageRun

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.trust.claims import claims, provider_key
+from mats.domain.trust.precedence import claims, provider_key
 from tests.builders import a_profile
 
 

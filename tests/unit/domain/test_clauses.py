@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.clauses import cut_at_clauses
-from mats.domain.ranking.parts import MOST
-from mats.domain.text.text import content_words
+from mats.domain.ranking.clauses import MOST, cut_at_clauses
+from mats.domain.text.words import content_words
 
 SEVERAL = {
     "convert 100 euros to dollars and then send the result to my accountant": (

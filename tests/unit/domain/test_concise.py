@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.text.concise import new_clauses, without_stock_phrases
-from mats.domain.text.text import stems
+from mats.domain.prompts.rerank_prompt import new_clauses, without_stock_phrases
+from mats.domain.text.words import stems
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.profile import Profile
-from mats.domain.shortlist.scoring import PAPER_TRUST
-from mats.domain.trust.copies import copies
+from mats.domain.trust.precedence import copies
 from tests.builders import a_profile
 
 DESCRIPTION = "Gives money back to the card it came from, within the hour, in every currency that banks know."

@@ -4,9 +4,8 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.demand import LEAST, REPORTED, Asked, gap_of, is_gap
-from mats.domain.learning.outcome import Event
-from mats.domain.learning.receipt import Receipt
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.learning.outcome import Event, Receipt
+from mats.domain.ranking.blend import Verdict
 
 NEAREST = Id("com.acme/refund")
 RECEIPT = Receipt(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment
-from mats.domain.prompts.describing import brief, parse_reply
+from mats.domain.prompts.prompt import brief, parse_reply
 from mats.domain.text.fence import find_hidden, size
-from mats.domain.text.text import first_object
+from mats.domain.text.words import first_object
 from tests.builders import a_registration
 
 GOOD = {

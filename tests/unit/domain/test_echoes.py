@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.profile.index_fields import lexical_fields
-from mats.domain.text.text import content_words, stem, words
-from mats.domain.trust.echoes import FEWEST, SHARE, find_echoes
+from mats.domain.text.words import content_words, stem, words
+from mats.domain.trust.near_duplicates import FEWEST, SHARE, find_echoes
 from tests.builders import a_profile
 
 ENDINGS = (

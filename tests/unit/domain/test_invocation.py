@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.origin import Recipe
-from mats.domain.profile.profile import MAX_PROFILE_BYTES
-from mats.domain.profile.source_text import SourceText
+from mats.domain.profile.profile import MAX_PROFILE_BYTES, SourceText
 from mats.domain.protocols.instructions import MAX_INSTRUCTIONS_BYTES
 from mats.domain.protocols.invocation import from_text, invocation_of, to_text
 from mats.domain.text.redaction import MAX_TEXT

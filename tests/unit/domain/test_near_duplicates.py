@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Lifecycle
-from mats.domain.profile.profile import Enrichment, Profile
-from mats.domain.profile.source_text import SourceText
-from mats.domain.trust.echoes import find_echoes
-from mats.domain.trust.near_duplicates import MOST_KEPT, SIMILARITY, Wording, limit_near_duplicates
+from mats.domain.profile.profile import Enrichment, Profile, SourceText
+from mats.domain.trust.near_duplicates import MOST_KEPT, SIMILARITY, Wording, find_echoes, limit_near_duplicates
 from tests.builders import a_profile
 
 DESCRIPTION = "Gives money back to the card it came from, within the hour, in every currency that banks know."

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.parts import take_in_turn
+from mats.domain.shortlist.rank import take_in_turn
 
 LISTS = st.lists(st.lists(st.integers(0, 12), unique=True, max_size=8), max_size=5)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.profile.placement import Placed, place, version_of
+from mats.domain.profile.origin import Placed, place, version_of
 from tests.builders import an_item
 
 

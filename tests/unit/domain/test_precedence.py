@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.shortlist.precedence import apply_precedence
+from mats.domain.trust.precedence import apply_precedence
 
 ORDERS = st.permutations(range(8)).flatmap(lambda order: st.integers(0, 8).map(lambda count: order[:count]))
 RULES = st.dictionaries(st.integers(0, 9), st.frozensets(st.integers(0, 9), max_size=4), max_size=6)

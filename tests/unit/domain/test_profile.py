@@ -11,13 +11,12 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
 from mats.domain.profile.origin import Recipe, fingerprint
-from mats.domain.profile.profile import Cause, Enrichment, Profile, Status, profile_of
-from mats.domain.profile.source_text import SourceText
+from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.protocols.input_schema import MAX_SCHEMA_BYTES
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.explain import MatchedWords, explain, pairs_found
 from mats.domain.text.fence import find_hidden
-from mats.domain.text.text import pairs, query_terms
+from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration
 
 WRITTEN = Enrichment(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.prompts.prompt_fields import field_text, truncate
+from mats.domain.prompts.rerank_prompt import field_text, truncate
 from mats.domain.text.fence import is_hidden, size
 
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.ranking.ranking import (
+from mats.domain.ranking.blend import (
     PAPER_WEIGHTS,
     WITH_RETRIEVAL,
     Scale,

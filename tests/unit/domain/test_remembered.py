@@ -5,10 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.memory_rule import RULE
 from mats.domain.learning.outcome import Event, ReportedAnswer
 from mats.domain.learning.remembered import Near, Remembered, remember
-from mats.domain.learning.voting import Votes, crowding, fuse_votes, shifts, vote
+from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
 from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
 
 OTHER = Id("com.acme/other")

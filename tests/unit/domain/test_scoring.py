@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal
-from mats.domain.shortlist.scoring import PAPER_TRUST, Scoring, TrustRule
-from mats.domain.shortlist.shortlist import Candidate, rank
+from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.shortlist.rank import Candidate, Scoring, rank
 from tests.builders import a_profile
 
 PROPORTIONAL = TrustRule(prior=50, proportional=True)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id, Lifecycle
-from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal
-from mats.domain.shortlist.scoring import PAPER_TRUST, Scoring, TrustRule
-from mats.domain.shortlist.shortlist import Candidate, Result, rank
-from mats.domain.trust.copies import copies
+from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.shortlist.rank import Candidate, Result, Scoring, rank
+from mats.domain.trust.precedence import copies
 from tests.builders import a_profile
 
 SCALE = Scale(c=0.5, lo=0.0, hi=1.0)

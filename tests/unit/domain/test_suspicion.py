@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mats.domain.capability.suspicion import BIDI, HIDDEN, LONG, STUFFED, suspicions
-from mats.domain.capability.suspicion_patterns import FENCE, ORDERS, PATTERNS, RANK, RESULT, ROLE
+from mats.domain.capability.suspicion import (
+    BIDI,
+    FENCE,
+    HIDDEN,
+    LONG,
+    ORDERS,
+    PATTERNS,
+    RANK,
+    RESULT,
+    ROLE,
+    STUFFED,
+    suspicions,
+)
 from mats.domain.text.fence import visible
 from tests.builders import a_registration
 

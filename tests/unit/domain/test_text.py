@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.text.text import (
+from mats.domain.text.words import (
     MAX_LEVELS,
     STOP_WORDS,
     Parameters,

@@ -12,9 +12,9 @@ from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService, respond_alone
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.edge.routes import respond
+from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
 from mats.usecases.receipts import LeaveReceipt
-from mats.usecases.record_feedback import RecordFeedback
 from tests.aws_events import proxy_request
 from tests.fakes import FakeClock
 from tests.learning import MemoryOutcomes, MemoryReceipts

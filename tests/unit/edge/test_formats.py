@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.ranking.blend import Verdict
 from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade, estimated_tokens
 from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of

@@ -19,7 +19,7 @@ from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.usage import Usage
 from mats.domain.text.fence import is_hidden, spell_out
-from mats.domain.text.text import every_text
+from mats.domain.text.words import every_text
 from mats.edge.app import Application
 from mats.edge.ard.identifiers import identifier
 from mats.edge.http import Response

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Refusal
+from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Verdict
 from mats.edge.observers import JsonFormatter, LogObserver, LogText, MeasureObserver
 from mats.ports import Answered, BatchProcessed, Measure, ModelsRefused, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist

@@ -9,8 +9,7 @@ import pytest
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed, RequestInvalid
-from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
 from mats.domain.learning.reliability import time_of_weight, weight_at, wilson_interval
 from mats.domain.profile.assignment import Assigned
 from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest

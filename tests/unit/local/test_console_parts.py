@@ -6,7 +6,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from mats.domain.capability.capability import Kind, Lifecycle
-from mats.domain.capability.suspicion_patterns import ORDERS
+from mats.domain.capability.suspicion import ORDERS
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
 from mats.local.access import registry_problem

@@ -22,7 +22,7 @@ from mats.domain.errors import (
     StorageUnusable,
 )
 from mats.domain.profile.assignment import Assigned, pattern_id
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, SourceRun, TrackedSource
 from mats.evaluation.systems.workbench import index_changes
 from mats.local.cli.registry import counts

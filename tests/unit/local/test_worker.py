@@ -12,8 +12,7 @@ from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned, pattern_id
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Enrichment
+from mats.domain.profile.profile import ChangeResult, Enrichment
 from mats.edge.changes import ChangeProcessor
 from mats.local import worker
 from mats.local.worker import drain

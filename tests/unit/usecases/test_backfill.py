@@ -7,8 +7,7 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Status
+from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Written
 from mats.usecases.backfill import Backfill, BackfillStep
 from tests.builders import a_registration

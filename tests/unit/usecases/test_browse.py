@@ -7,7 +7,7 @@ import pytest
 from mats.domain.capability.capability import Kind
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored
-from mats.usecases.browse import Browse
+from mats.usecases.look_up import Browse
 from tests.builders import a_profile
 from tests.fakes import MemoryIndex
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.usecases.circuit_breaker import CircuitBreaker
+from mats.usecases.stages import CircuitBreaker
 
 
 def opened(failures: int = 3, rest_ms: float = 1_000) -> CircuitBreaker:

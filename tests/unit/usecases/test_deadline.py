@@ -17,8 +17,7 @@ from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain
 from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause
+from mats.domain.profile.profile import Cause, ChangeResult
 from mats.ports import Change, Written
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration

@@ -8,15 +8,14 @@ from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Signal, Verdict
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.domain.shortlist.trace import RerankStats
 from mats.ports import RerankResult, Stored
-from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
-from mats.usecases.query_vectors import QueryVectors
-from mats.usecases.stages import Budgets
+from mats.usecases.retrieve import QueryVectors
+from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_discover, a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
 

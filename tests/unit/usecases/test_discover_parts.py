@@ -6,9 +6,9 @@ import pytest
 
 from mats.domain.capability.capability import Lifecycle
 from mats.domain.errors import DependencyFailed
+from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Verdict
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.ports import Hit, RerankResult
 from tests.builders import a_profile

@@ -8,9 +8,9 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.reliability import Tally
+from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Signal
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.ports import Stored
 from mats.usecases.discover import Discover
 from tests.builders import a_discover, a_profile

@@ -8,13 +8,12 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause, Enrichment, Status
+from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Status
 from mats.domain.ranking.query import Filter
 from mats.ports import Change, Written
 from mats.usecases import drafts
+from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich
-from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_registration
 from tests.fakes import (
     AtOnce,

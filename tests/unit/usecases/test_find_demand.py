@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mats.adapters.grouping import group_by_similarity
-from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.domain.learning.receipt import Receipt, pack_vector
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
+from mats.domain.ranking.blend import Verdict
 from mats.ports import Stored
 from mats.usecases.find_demand import Demand, FindDemand
 from tests.builders import a_profile

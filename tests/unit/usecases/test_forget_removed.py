@@ -1,7 +1,7 @@
 """What was reported on capabilities that are removed."""
 
 from mats.domain.learning.outcome import Event
-from mats.usecases.forget_removed import ForgetRemoved
+from mats.usecases.learn import ForgetRemoved
 from tests.builders import a_registration
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import MemoryRegistry

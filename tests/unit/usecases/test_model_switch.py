@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import ChangeResult
 from mats.domain.ranking.query import Query
 from mats.ports import OFF, ModelChoice, RerankResult, Written
 from mats.usecases.discover import Discover
-from mats.usecases.model_switch import CurrentChoice, SwitchedModel
+from mats.usecases.models import CurrentChoice, SwitchedModel
 from tests.builders import a_registration
 from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch, ScriptedReranker, ScriptedWriter
 from tests.unit.usecases.test_discover import THREE, discover_over, indexed

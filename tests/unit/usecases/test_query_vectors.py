@@ -3,7 +3,7 @@
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 
-from mats.usecases.query_vectors import QueryVectors
+from mats.usecases.retrieve import QueryVectors
 
 
 def vector(number: float) -> array:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.receipt import Receipt, unpack_vector
+from mats.domain.learning.outcome import Receipt, unpack_vector
+from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Verdict
 from mats.ports import RerankResult
 from mats.usecases.receipts import LeaveReceipt
 from tests.fakes import AtOnce, FakeClock, ScriptedReranker

@@ -5,7 +5,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.domain.errors import ReceiptNotFound, RequestInvalid
 from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.usecases.record_feedback import RecordFeedback
+from mats.usecases.learn import RecordFeedback
 from tests.contract.learning import PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock
 from tests.learning import MemoryOutcomes, MemoryReceipts

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mats.domain.errors import DependencyFailed, ModelRefused
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Profile, Refusal
+from mats.domain.profile.profile import ChangeResult, Profile, Refusal
 from mats.ports import Written
 from mats.usecases.backfill import Backfill
+from mats.usecases.models import Probe
 from mats.usecases.reconcile import Reconcile
-from mats.usecases.refusals import Probe
 from tests.builders import a_profile, a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
 from tests.unit.usecases.test_enrich import FIVE, World

@@ -7,8 +7,7 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import MAX_PROFILE_BYTES, Profile, Status
+from mats.domain.profile.profile import MAX_PROFILE_BYTES, ChangeResult, Profile, Status
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder
 from tests.unit.usecases.test_enrich import World

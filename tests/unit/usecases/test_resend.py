@@ -7,8 +7,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause
+from mats.domain.profile.profile import Cause, ChangeResult
 from mats.ports import Change, Written
 from mats.usecases.resend import Resend
 from tests.builders import a_registration

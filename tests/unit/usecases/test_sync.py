@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import (
     SourceKind,
     Step,

@@ -1,6 +1,6 @@
 """The report of a dry run."""
 
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.local.imports.importer import DryRunRegistry
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.local.imports import files
 from mats.local.imports.files import FileUnreadable, find_files, open_file
 from mats.local.imports.importer import Importer

@@ -2,7 +2,7 @@
 
 import io
 
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.local.imports import importer as importer_module
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import Importer

@@ -7,14 +7,14 @@ from typing import Any
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Enrichment
-from mats.domain.ranking.ranking import Signal, Thresholds, VerdictThresholds
+from mats.domain.ranking.blend import Signal, Thresholds, VerdictThresholds
 from mats.local.preview.queries import choose_queries, without_example
 from mats.local.preview.report import Preview
 from mats.ports import Change, Written
+from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich
-from mats.usecases.profile_maker import ProfileMaker
 from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import (
     AtOnce,

@@ -22,7 +22,7 @@ from urllib3.exceptions import HTTPError
 
 from mats.adapters.connections import keep_client_fresh
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Receipt
 from mats.ports import Receipts
 
 LOGGER = logging.getLogger("mats")

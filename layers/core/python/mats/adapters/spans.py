@@ -20,7 +20,7 @@ from opentelemetry.util.types import AttributeValue
 from mats import __version__
 from mats.domain.prompts.usage import Usage
 from mats.domain.shortlist.trace import StageRun, Trace
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 from mats.ports import Answered, Observation, RequestHandled, WriterCalled
 
 Attributes = Mapping[str, AttributeValue]

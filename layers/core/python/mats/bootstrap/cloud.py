@@ -246,8 +246,7 @@ def open_learner(settings: Settings) -> "Learner":
         SettingsInvalid: there are no outcomes.
     """
     from mats.edge.learning import Learner  # noqa: PLC0415 - for its own function only
-    from mats.usecases.forget_removed import ForgetRemoved  # noqa: PLC0415 - as above
-    from mats.usecases.learn import Learn  # noqa: PLC0415 - as above
+    from mats.usecases.learn import ForgetRemoved, Learn  # noqa: PLC0415 - as above
 
     stores = cloud_system(settings).stores
     if stores.outcomes is None:
@@ -266,7 +265,7 @@ def open_feedback(settings: Settings) -> "FeedbackService":
     """
     from mats.adapters.dynamodb.outcomes import DynamoOutcomes  # noqa: PLC0415 - not for discovery
     from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - as above
-    from mats.usecases.record_feedback import RecordFeedback  # noqa: PLC0415 - as above
+    from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 
     tables = Tables(region=settings.region, session=aws.session("DynamoDB"))
     record = RecordFeedback(

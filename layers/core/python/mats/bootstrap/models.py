@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mats.domain.errors import DependencyFailed, NotInstalled
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices, Usage
-from mats.domain.ranking.ranking import Scale, Thresholds
+from mats.domain.ranking.blend import Scale, Thresholds
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.ports import Encoder, Reranker, Writer
 from mats.settings import TITAN, Settings

@@ -15,9 +15,10 @@ from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
+from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.ranking import WEIGHT_SETS, VerdictThresholds
-from mats.domain.shortlist.scoring import Scoring, TrustRule
+from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
+from mats.domain.shortlist.rank import Scoring
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import (
@@ -40,24 +41,22 @@ from mats.ports import (
     Writer,
 )
 from mats.settings import TITAN, Settings
-from mats.usecases.discover import Discover, Tallies
+from mats.usecases.discover import Discover
+from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp
-from mats.usecases.model_switch import CurrentChoice, SwitchedModel
-from mats.usecases.query_vectors import QueryVectors
-from mats.usecases.read_reliability import ReadReliability
-from mats.usecases.recall import Recall
+from mats.usecases.models import CurrentChoice, SwitchedModel
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import Retrieve, reads_all
+from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, reads_all
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
     from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
+    from mats.usecases.drafts import ProfileMaker
     from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
-    from mats.usecases.profile_maker import ProfileMaker
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
     from mats.usecases.spread_change import SpreadChange
@@ -260,7 +259,7 @@ class System(Generic[S_co]):
         if receipts is None or outcomes is None:
             return None
         from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
-        from mats.usecases.record_feedback import RecordFeedback  # noqa: PLC0415 - as above
+        from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 
         days = self.settings.receipt_days
         record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days)
@@ -269,8 +268,8 @@ class System(Generic[S_co]):
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
         """Encoder and writer, which make profiles of registrations."""
-        from mats.usecases.observed_writer import observe_writer  # noqa: PLC0415 - not for discovery
-        from mats.usecases.profile_maker import ProfileMaker  # noqa: PLC0415 - as above
+        from mats.usecases.drafts import ProfileMaker  # noqa: PLC0415 - as above
+        from mats.usecases.models import observe_writer  # noqa: PLC0415 - not for discovery
 
         make = self.models.make_writer
         show = partial(observe_writer, observe=self.observe("enrichment"), clock=self.clock)

@@ -8,7 +8,7 @@ from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
-from mats.domain.ranking.ranking import MinRelevance
+from mats.domain.ranking.blend import MinRelevance
 from mats.edge.answers import Answer, Capability, CapabilityPage, Health, Instructions, ListedCapability
 from mats.edge.feedback import FeedbackAnswer
 from mats.edge.requests import Format

@@ -10,9 +10,9 @@ from mats.domain.learning import reliability as learning
 from mats.domain.learning.voting import UsedFor
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.invocation import Invocation, SkillReading, from_text
-from mats.domain.ranking.ranking import Signal, Verdict
+from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.shortlist import explain
-from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.shortlist.rank import Result, Shortlist
 
 Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]
 """A number with four decimal places."""

@@ -9,7 +9,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.edge.answers import Health
 from mats.edge.http import Caller
 from mats.edge.observers import LOG
@@ -20,8 +20,8 @@ from mats.usecases.look_up import LookUp
 if TYPE_CHECKING:
     from mats.domain.learning.reliability import Reliability
     from mats.edge.feedback import FeedbackService
-    from mats.usecases.browse import Page
-    from mats.usecases.read_reliability import ReadReliability
+    from mats.usecases.learn import ReadReliability
+    from mats.usecases.look_up import Page
     from mats.usecases.receipts import LeaveReceipt
 
 
@@ -89,7 +89,7 @@ class Application:
         self, caller: Caller, admitted: Filter, wanted: Callable[[Profile], bool], *, after: Id | None, limit: int
     ) -> "Page":
         """A page of the capabilities the caller may see, in order of id. Raises DependencyFailed as `get` does."""
-        from mats.usecases.browse import Browse  # noqa: PLC0415 - only ARD lists; cold starts count
+        from mats.usecases.look_up import Browse  # noqa: PLC0415 - only ARD lists; cold starts count
 
         with self._failures_recorded("browse", caller):
             visible = replace(admitted, audiences=self._audiences(caller))

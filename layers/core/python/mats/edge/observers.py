@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mats.domain.learning.outcome import Event, Outcome
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Refusal
+from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import ANYWHERE
-from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import escape_hidden
 from mats.ports import (
     NO_DIMENSIONS,

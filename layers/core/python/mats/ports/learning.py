@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Feedback, Outcome, ReportedAnswer
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Feedback, Outcome, Receipt, ReportedAnswer
 from mats.domain.learning.reliability import Tally
 from mats.domain.learning.remembered import Near, Remembered
 from mats.ports.models import Vector

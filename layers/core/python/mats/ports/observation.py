@@ -7,11 +7,10 @@ from typing import Protocol, TypeAlias
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError
 from mats.domain.learning.outcome import Feedback, Outcome
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Refusal
+from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import ANYWHERE, Scope
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from mats.domain.prompts.usage import Usage
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 
 
 class Clock(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile
 from mats.ports.models import Vector
 

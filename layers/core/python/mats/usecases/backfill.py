@@ -6,8 +6,7 @@ from itertools import islice
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause, Status
+from mats.domain.profile.profile import Cause, ChangeResult, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
 from mats.usecases.drafts import parse_item
 from mats.usecases.enrich import Enrich

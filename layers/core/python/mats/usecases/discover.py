@@ -4,28 +4,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.learning.reliability import Counts, Tally, count
+from mats.domain.learning.reliability import Counts, Tallies, count
+from mats.domain.ranking.blend import VerdictThresholds
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.ranking.ranking import VerdictThresholds
 from mats.domain.shortlist.explain import explain
 from mats.domain.shortlist.presentation import present
-from mats.domain.shortlist.scoring import Scoring
-from mats.domain.shortlist.shortlist import Result, Shortlist, rank
+from mats.domain.shortlist.rank import Result, Scoring, Shortlist, rank
 from mats.domain.shortlist.trace import CalibrationSource, StageRun, Trace
-from mats.domain.text.text import query_terms
+from mats.domain.text.words import query_terms
 from mats.ports import Ids, Reranker
-from mats.usecases.gather import gather
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import Retrieve
+from mats.usecases.retrieve import Retrieve, gather
 from mats.usecases.stages import Stage, Stages, finish
-
-Tallies: TypeAlias = Mapping[Id, Sequence[Tally]]
-"""Sums of reported outcomes, by capability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

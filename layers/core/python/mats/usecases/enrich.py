@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause, Profile, Refusal, Status
-from mats.domain.trust.seniority import is_same_work, sample_text
+from mats.domain.profile.profile import Cause, ChangeResult, Profile, Refusal, Status
+from mats.domain.trust.near_duplicates import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
-from mats.usecases.drafts import OnWait, ProfileDraft, describe, encode, make_draft
-from mats.usecases.profile_maker import ProfileMaker
+from mats.usecases.drafts import OnWait, ProfileDraft, ProfileMaker, describe, encode, make_draft
 
 _TRIES = 3
 """Attempts after a conflict with another run: reading again is cheaper than redelivery."""

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.demand import Asked, Gap, gap_of, is_gap
-from mats.domain.learning.outcome import effective_event
-from mats.domain.learning.receipt import pack_vector
+from mats.domain.learning.outcome import effective_event, pack_vector
 from mats.domain.profile.index_fields import lexical_fields
-from mats.domain.text.text import content_words, stem, stems
+from mats.domain.text.words import content_words, stem, stems
 from mats.ports import Grouped, Grouping, Outcomes, ReceiptLog, SearchIndex
 
 MOST = 10_000

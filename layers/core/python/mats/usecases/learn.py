@@ -1,10 +1,88 @@
-"""Learn: what callers have reported on answers becomes, or leaves, the memory."""
+"""What callers report on answers: recorded, read as reliability, remembered, and forgotten with what is removed."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from mats.domain.capability.capability import Id
+from mats.domain.errors import DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
+from mats.domain.learning.reliability import Reliability, Tallies, TrustRule, count
 from mats.domain.learning.remembered import remember
-from mats.ports import MemoryWriter, Outcomes
+from mats.ports import Clock, MemoryWriter, Outcomes, Receipts, Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFeedback:
+    """Accepts feedback of the caller that got the answer, on what the answer showed; receipts are kept for `days`."""
+
+    receipts: Receipts
+    outcomes: Outcomes
+    clock: Clock
+    days: int
+
+    def __call__(self, feedback: Feedback) -> Sequence[Outcome]:
+        """Record all of it or nothing; the outcomes that are new. Durable on return, and safe to repeat.
+
+        Raises:
+            ReceiptNotFound: there is no such answer, it was another caller's, or its receipt has expired.
+            RequestInvalid: an id was not shown, or events of one id contradict each other.
+            DependencyFailed: a store did not answer.
+        """
+        receipt = self.receipts.get(feedback.query_id)
+        if receipt is None or receipt.caller != feedback.caller:
+            raise ReceiptNotFound(feedback.query_id, self.days)
+        faults = [*_not_shown(receipt, feedback), *_contradictions(feedback)]
+        if faults:
+            raise RequestInvalid(faults)
+        return self.outcomes.record(receipt, feedback, self.clock.now())
+
+
+def _not_shown(receipt: Receipt, feedback: Feedback) -> Iterator[Fault]:
+    for position, outcome in enumerate(feedback.outcomes):
+        if outcome.id not in receipt.shown:
+            message = f"{outcome.id!r} is not among the results of this answer: report ids that it showed"
+            yield Fault(f"outcomes.{position}.id", message)
+
+
+def _contradictions(feedback: Feedback) -> Iterator[Fault]:
+    succeeded = {outcome.id for outcome in feedback.outcomes if outcome.event is Event.SUCCEEDED}
+    for position, outcome in enumerate(feedback.outcomes):
+        if outcome.id in succeeded and outcome.event in (Event.FAILED, Event.WRONG):
+            message = f"{outcome.id!r} is reported as succeeded, too: report one of them"
+            yield Fault(f"outcomes.{position}.event", message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadReliability:
+    """Reads what callers reported on a capability."""
+
+    tallies: Callable[[Collection[Id]], Tallies]
+    trust: TrustRule
+    clock: Clock
+
+    def __call__(self, id: Id, trust: int | None, caller: str) -> Reliability | None:
+        """The posterior of this trust; None if nothing is reported that counts for the caller, or it cannot be read."""
+        try:
+            tallies = self.tallies([id]).get(id, ())
+        except DependencyFailed:
+            return None
+        counts = count(tallies, asking=caller, now=self.clock.now())
+        return self.trust.reliability(trust, counts) if counts else None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRemoved:
+    """Delete outcomes and tallies of those that are not registered now; late and repeated removals do no harm."""
+
+    registry: Registry
+    outcomes: Outcomes
+
+    def __call__(self, ids: Collection[Id]) -> None:
+        """Raises DependencyFailed: a store did not answer; safe to repeat."""
+        there = self.registry.get(ids)
+        for id in dict.fromkeys(ids):
+            if id not in there:
+                self.outcomes.forget(id)
 
 
 @dataclass(frozen=True, slots=True)

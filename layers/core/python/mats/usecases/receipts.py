@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.receipt import Receipt, pack_vector
+from mats.domain.learning.outcome import Receipt, pack_vector
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.ports import Receipts
-from mats.usecases.gather import Gathered
+from mats.usecases.retrieve import Gathered
 from mats.usecases.stages import Stage, Stages, finish
 
 _STAGE = "receipt"

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from mats.domain.capability.capability import Id, parts
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause, Profile, Status
+from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend

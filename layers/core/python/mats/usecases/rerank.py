@@ -8,9 +8,8 @@ from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.shortlist.trace import RerankStats, Trace
 from mats.ports import NO_LABELS, Labels, Reranker, RerankResult
-from mats.usecases.circuit_breaker import CircuitBreaker
-from mats.usecases.model_switch import SwitchedModel
-from mats.usecases.stages import Stages
+from mats.usecases.models import SwitchedModel
+from mats.usecases.stages import CircuitBreaker, Stages
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.change_result import ChangeResult
 from mats.domain.profile.origin import same_text
-from mats.domain.profile.profile import Profile, Status, profile_of
+from mats.domain.profile.profile import ChangeResult, Profile, Status, profile_of
 from mats.ports import Change, Item, ProfileStore, Registry, Stored, TrustBook
-from mats.usecases.drafts import ProfileDraft, make_draft
-from mats.usecases.profile_maker import ProfileMaker
+from mats.usecases.drafts import ProfileDraft, ProfileMaker, make_draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,27 +1,107 @@
-"""The first stage: lexical and neural search, fused into k candidates."""
+"""Retrieval: lexical and neural search for a request and its parts, fused into k candidates, and what memory adds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.namespaces import is_named, named_words
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.voting import Votes, fuse_votes
+from mats.domain.learning.remembered import Near
+from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_votes, shifts, vote
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
 from mats.domain.ranking.query import Filter
-from mats.domain.ranking.ranking import Fusion, Scores, best_first, fuse
 from mats.domain.shortlist.explain import pairs_found
-from mats.domain.shortlist.shortlist import Candidate
+from mats.domain.shortlist.presentation import Steps
+from mats.domain.shortlist.rank import Candidate, take_in_turn
 from mats.domain.shortlist.trace import Trace
-from mats.domain.text.text import pairs
-from mats.domain.trust.echoes import find_echoes
-from mats.domain.trust.near_duplicates import NearDuplicates, limit_near_duplicates
-from mats.ports import Encoder, Hit, SearchIndex, Vector
-from mats.usecases.circuit_breaker import CircuitBreaker
-from mats.usecases.query_vectors import QueryVectors
-from mats.usecases.recall import Recall
-from mats.usecases.stages import Stages, finish
+from mats.domain.text.words import pairs, query_terms
+from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
+from mats.ports import Encoder, Hit, Memory, SearchIndex, Vector
+from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVectors:
+    """The vectors of the queries used last, by the name of the encoder and the text. Safe to share between threads."""
+
+    most: int = 1_024
+    """Some 4 MB with vectors of 1,024 components."""
+    found: Counter[bool] = field(default_factory=Counter)
+    """How often a vector was asked for and known, or not known."""
+    _known: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def get(self, encoder: str, text: str) -> Vector | None:
+        with self._lock:
+            vector = self._known.get((encoder, text))
+            self.found[vector is not None] += 1
+            if vector is not None:
+                self._known.move_to_end((encoder, text))
+            return vector
+
+    def put(self, encoder: str, text: str, vector: Vector) -> None:
+        with self._lock:
+            self._known[encoder, text] = vector
+            self._known.move_to_end((encoder, text))
+            while len(self._known) > self.most:
+                self._known.popitem(last=False)
+
+
+_SPARE = 2
+"""Times as many requests are read as may vote, since not all count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Reads the memory. `scale` is that of the ranking, for what votes add to its mixtures."""
+
+    memory: Memory
+    scale: Scale
+    rule: MemoryRule = RULE
+
+    def start(self, vector: Vector, caller: str, stages: Stages) -> Stage[Votes | None]:
+        """Start reading the votes that count for a caller."""
+        return stages.start("memory", lambda: vote(self._near(vector, caller), caller, self.rule))
+
+    def _near(self, vector: Vector, caller: str) -> list[Near]:
+        """The nearest requests. If one caller's crowd out the others, those of the others are read as well."""
+        depth = _SPARE * self.rule.neighbours
+        near = list(self.memory.nearest(vector, depth=depth))
+        crowd = crowding(near, caller, self.rule)
+        if crowd and len(near) == depth:
+            known = {each.memory.query_id for each in near}
+            others = self.memory.nearest(vector, depth=depth, without=crowd)
+            near += [each for each in others if each.memory.query_id not in known]
+            near.sort(key=lambda each: (-each.similarity, each.memory.query_id))
+        return near
+
+    def complete(
+        self, votes: Votes | None, ids: Collection[Id], caller: str, stages: Stages, trace: Trace
+    ) -> Votes | None:
+        """The votes with those of these that have outcomes; None, with a fault in the trace, if that cannot be read."""
+        if votes is None:
+            return None
+        asked = {*ids, *votes.used}
+        reported = finish(
+            stages.start("reported", lambda: self.memory.with_outcomes(asked, caller, without=votes.alone)), trace
+        )
+        return None if reported is None else votes.with_counts(reported)
+
+    def move(self, candidates: Iterable[Candidate], votes: Votes, audiences: Collection[str]) -> list[Candidate]:
+        """The candidates with what the votes add to their mixtures, and who votes for them."""
+        found = list(candidates)
+        mixtures = {each.profile.id: self.scale.mix(each.bm25, each.cosine, each.pairs) for each in found}
+        moved = shifts({id: mixture for id, mixture in mixtures.items() if mixture is not None}, votes, self.rule)
+        return [
+            replace(each, shift=moved.get(id, 0.0), used_for=votes.used_for(id, audiences))
+            for id, each in ((candidate.profile.id, candidate) for candidate in found)
+        ]
+
 
 _MOST_NAMESPACES = 20
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
@@ -231,3 +311,112 @@ def _missing(ids: Sequence[Id], scores: Mapping[Id, float]) -> list[Id]:
 
 def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:
     return {hit.id: hit.score for hit in hits or ()}
+
+
+Measured = Sequence[tuple[Scores, Scores] | None]
+"""BM25 scores and cosines for each text that could be searched."""
+
+
+_ABOUT_AS_RELEVANT = 0.9
+"""Share of a candidate's best relevance from which on it serves another part as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The candidates of a request, and what was retrieved for each of its texts.
+
+    The first text is the whole request, any others are its parts.
+    """
+
+    profiles: Sequence[Profile]
+    texts: Sequence[str]
+    retrieved: Sequence[Retrieved | None]
+    """With all of the profiles; None for a text that could not be searched."""
+    named: frozenset[Id] = frozenset()
+    """Those found in a namespace that a part names."""
+
+    @property
+    def vector(self) -> Vector | None:
+        """The vector of the whole request."""
+        return self.retrieved[0].vector if self.retrieved[0] else None
+
+    @property
+    def neural(self) -> bool:
+        """Whether neural search found anything."""
+        return any(found.cosine for found in self.retrieved if found)
+
+    def measure(self, retrieve: Retrieve) -> Measured:
+        """The scores of the candidates for each text. Raises DependencyFailed: the index did not answer."""
+        return [retrieve.measure(found) if found else None for found in self.retrieved]
+
+    def candidates(self, measured: Measured | None, scale: Scale) -> tuple[list[Candidate], Steps]:
+        """The profiles as measured by the text they are most relevant to, and the parts that each of them serves.
+
+        Without BM25 scores if measuring failed.
+        """
+        scores = measured or [None] * len(self.texts)
+        rows = zip(self.texts, self.retrieved, scores, strict=True)
+        by_text = [found.candidates(text, score) if found else [] for text, found, score in rows]
+
+        relevance = [
+            [scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0 for one in found] or [-1.0] * len(self.profiles)
+            for found in by_text
+        ]
+        first = len(self.texts) > 1  # of the texts that are parts
+        steps = range(int(first), len(self.texts))
+        chosen: list[Candidate] = []
+        served: dict[Id, Sequence[int]] = {}
+        for position, profile in enumerate(self.profiles):
+            best = max(range(len(self.texts)), key=lambda text: relevance[text][position])
+            candidate = by_text[best][position]
+            chosen.append(replace(candidate, named=True) if profile.id in self.named else candidate)
+            least = _ABOUT_AS_RELEVANT * max(relevance[step][position] for step in steps)
+            served[profile.id] = [step - first for step in steps if relevance[step][position] >= least]
+        answered = [self.retrieved[step] is not None for step in steps]
+        return chosen, Steps(texts=[self.texts[step] for step in steps], served=served, answered=answered)
+
+
+def gather(
+    retrieve: Retrieve, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
+) -> Gathered:
+    """Retrieve for a request and, concurrently, for each part: the whole text comes first.
+
+    A part that cannot be searched is left out; the answer is degraded.
+
+    Raises:
+        DependencyFailed: none of the texts could be searched.
+    """
+    if len(texts) == 1:
+        found = retrieve(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
+        return Gathered(found.profiles, texts, [found])
+    traces = [trace.branch() for _ in texts]
+
+    def retrieve_one(text: str, own: Trace) -> Retrieved | DependencyFailed:
+        try:
+            return retrieve(text, query_terms(text), admitted, stages, own, caller=caller)
+        except DependencyFailed as error:
+            return error
+
+    with ThreadPoolExecutor(len(texts), thread_name_prefix="part") as pool:  # of its own: each waits for stages
+        results = list(pool.map(retrieve_one, texts, traces))
+    for own in traces:
+        trace.merge(own)
+    retrieved = [found if isinstance(found, Retrieved) else None for found in results]
+    if not any(retrieved):
+        raise next(error for error in results if isinstance(error, DependencyFailed))
+    return _union(retrieve, texts, retrieved)
+
+
+def _union(retrieve: Retrieve, texts: Sequence[str], retrieved: Sequence[Retrieved | None]) -> Gathered:
+    answered = [found for found in retrieved if found]
+    by_id = {profile.id: profile for found in answered for profile in found.profiles}
+    in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
+    window = [by_id[id] for id in in_turn[: retrieve.window]]
+    shared = limit_near_duplicates(window, unrated=retrieve.unrated, echoes=find_echoes(texts[0], window))
+    chosen = [window[position] for position in shared.kept[: retrieve.k]]
+    near = dict(shared.near)
+    for found in answered:
+        near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
+    named = frozenset(profile.id for found in answered if found.named for profile in found.profiles)
+    shared_by_all = [found and replace(found, profiles=chosen, near=near, named=False) for found in retrieved]
+    return Gathered(chosen, texts, shared_by_all, named)

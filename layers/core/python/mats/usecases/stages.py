@@ -1,5 +1,9 @@
-"""Stages of an answer: each runs within a budget, and records its time or its fault in the trace."""
+"""Stages of an answer: each runs within a budget, and records its time or its fault in the trace.
 
+A circuit breaker stops calls of a model after repeated failures and probes it from time to time.
+"""
+
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -9,7 +13,42 @@ from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, Storag
 from mats.domain.profile.profile import Refusal
 from mats.domain.shortlist.trace import StageRun, Trace
 from mats.ports import Clock
-from mats.usecases.circuit_breaker import CircuitBreaker
+
+
+class CircuitBreaker:
+    """Opens after `failures` failures in a row; then lets one probe through every `rest_ms` until one succeeds.
+
+    Its state belongs to one process: every Lambda environment and every worker has its own.
+    """
+
+    def __init__(self, *, failures: int = 5, rest_ms: float = 10_000) -> None:
+        self._limit, self._rest_ms = failures, rest_ms
+        self._failures = 0
+        self._next_probe_ms = 0.0
+        self._lock = threading.Lock()
+
+    def allows_call(self, now_ms: float) -> bool:
+        """Whether to call now; while open, only one probe is allowed."""
+        with self._lock:
+            if self._failures < self._limit:
+                return True
+            if now_ms < self._next_probe_ms:
+                return False
+            self._next_probe_ms = now_ms + self._rest_ms
+            return True
+
+    def record_failure(self, now_ms: float) -> None:
+        """Count a call that got no reply."""
+        with self._lock:
+            self._failures += 1
+            if self._failures == self._limit:
+                self._next_probe_ms = now_ms + self._rest_ms
+
+    def record_success(self) -> None:
+        """Close: a reply came, usable or not."""
+        with self._lock:
+            self._failures = 0
+
 
 T = TypeVar("T")
 

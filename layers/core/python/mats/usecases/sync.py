@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import Step, TrackedEntry, content_digest, exceeds_guard, next_step
 from mats.ports import Item, SourceBook, SyncTarget
 

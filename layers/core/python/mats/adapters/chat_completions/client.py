@@ -21,7 +21,7 @@ from mats.adapters.chat_completions.form import Form, Output, parse_answer, requ
 from mats.adapters.llm.meter import Meter
 from mats.adapters.llm.question import ModelReply, Question
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 
 _CHUNK = 65_536
 _MAX_BYTES = 32_000_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mats.adapters.llm.question import at_path
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 
 _MOST = 300
 """Characters quoted of a server's message."""

@@ -20,8 +20,7 @@ from mats.adapters.dynamodb.tallies import DynamoTallies
 from mats.adapters.dynamodb.values import Row
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, weight_at
 
 BY_ID = "by-id"

@@ -8,8 +8,8 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.dynamodb.values import Row, from_row, to_row
 from mats.adapters.retention import Retention
 from mats.domain.capability.capability import Id
-from mats.domain.learning.receipt import Receipt
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.learning.outcome import Receipt
+from mats.domain.ranking.blend import Verdict
 
 _DIGITS = 6
 

@@ -12,7 +12,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, PreconditionFailed, RegistrationInvalid
 from mats.domain.profile.assignment import Assigned, parse_row, resolve_all
-from mats.domain.profile.placement import Placed, place, version_of
+from mats.domain.profile.origin import Placed, place, version_of
 from mats.ports import Item
 
 _KEY = ("namespace", "name")

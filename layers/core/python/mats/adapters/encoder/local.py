@@ -21,7 +21,7 @@ from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encode
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
 from mats.domain.text.language import is_readable
-from mats.domain.text.text import spelled_words
+from mats.domain.text.words import spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from mats.adapters.llm.question import AskModel, ModelReply, Question
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
-from mats.domain.prompts.describing import ParsedReply, brief, parse_reply
-from mats.domain.prompts.prompt import Prompt, fill_template
-from mats.domain.text.text import first_object
+from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template, parse_reply
+from mats.domain.text.words import first_object
 from mats.ports import NO_LABELS, Labels, Written
 
 _MAX_TOKENS = 1_200

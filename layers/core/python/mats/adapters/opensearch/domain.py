@@ -15,7 +15,7 @@ from mats.adapters import aws
 from mats.adapters.aws import MALFORMED, UNSIGNED
 from mats.adapters.connections import keep_fresh
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 
 T = TypeVar("T")
 

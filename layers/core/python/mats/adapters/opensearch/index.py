@@ -13,7 +13,7 @@ from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"

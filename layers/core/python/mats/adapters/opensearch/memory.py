@@ -11,9 +11,9 @@ from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.mapping import cosine, key, write_alias
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.receipt import unpack_vector
+from mats.domain.learning.outcome import unpack_vector
 from mats.domain.learning.remembered import Near, Remembered
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 from mats.ports import Vector
 
 MEMORY = "memory"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mats.adapters.sqlite.database import Watch
 from mats.domain.errors import DependencyFailed
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.ports import Clock, Exposure, ProviderExposure
 
 LATEST = 1_000

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, with_room
 from mats.domain.ranking.bm25 import K1, B, TermCounts, idf
-from mats.domain.text.text import index_terms
+from mats.domain.text.words import index_terms
 
 Integers = npt.NDArray[np.int32]
 Frequencies = npt.NDArray[np.float32]

@@ -10,10 +10,9 @@ from mats.adapters.retention import Retention
 from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Feedback, Outcome, ReportedAnswer, effective_event
-from mats.domain.learning.receipt import Receipt
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, weight_at
-from mats.domain.ranking.ranking import Verdict
+from mats.domain.ranking.blend import Verdict
 
 _COLUMNS = "query_id, at, caller, audiences, text, shown, verdict, nearest, relevance, narrowed, encoder, vector"
 _PLACES = ", ".join("?" * 12)

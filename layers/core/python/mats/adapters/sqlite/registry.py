@@ -11,8 +11,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, resolve_all
-from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.placement import Placed, Version, place, version_of
+from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from mats.domain.text.text import words
+from mats.domain.text.words import words
 
 _USERS = ["io", "github"]
 """The start of namespaces of GitHub's users: the next label is the name of one."""

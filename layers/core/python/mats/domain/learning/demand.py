@@ -5,10 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event
-from mats.domain.learning.receipt import Receipt
-from mats.domain.ranking.ranking import Verdict
-from mats.domain.text.text import content_words, stem
+from mats.domain.learning.outcome import Event, Receipt
+from mats.domain.ranking.blend import Verdict
+from mats.domain.text.words import content_words, stem
 
 REPORTED = 3.0
 """Weight of a caller's own word that a request was or was not served."""

@@ -12,7 +12,7 @@ class Remembered:
     """A request that ended in success.
 
     `passed_over` were shown before the last of the `used`, or reported as failed or wrong. `confirmed`: by an operator.
-    `text` is empty if queries are not kept as text; `vector` is packed (`mats.domain.learning.receipt`), and empty
+    `text` is empty if queries are not kept as text; `vector` is packed (`mats.domain.learning.outcome`), and empty
     where only the votes are read.
     """
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from mats.domain.profile.profile import Enrichment, Profile
-from mats.domain.profile.source_text import SourceText
-from mats.domain.text.text import separate_cjk, split_identifier, stems
+from mats.domain.profile.profile import Enrichment, Profile, SourceText
+from mats.domain.text.words import separate_cjk, split_identifier, stems
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 1.0, "title": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,

@@ -11,12 +11,69 @@ from mats.domain.capability.suspicion import suspicions
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.source_text import SourceText
+from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, searchable_part, title_of
 from mats.domain.protocols.input_schema import input_schema_of
 from mats.domain.protocols.instructions import instructions_of
 from mats.domain.protocols.invocation import invocation_of, to_text
 from mats.domain.text.plain_text import opening, plain
-from mats.domain.text.text import clean
+from mats.domain.text.words import clean, clip, read_parameters, split_identifier
+
+_FIELD_LIMIT = 20_000
+"""Limit in characters of each derived text, so that a profile fits an item."""
+
+
+class SourceText(BaseModel):
+    """The registration's own text in the index: without markup, cleaned and clipped."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    title: str = ""
+    description: str = ""
+    parameter_names: str = ""
+    parameter_text: str = ""
+    other: str = ""
+
+    @classmethod
+    def of(cls, registration: Registration) -> Self:
+        descriptor = registration.descriptor
+        searched = searchable_part(descriptor)
+        about_parameters = {key: value for key, value in searched.items() if key not in ABOUT_ITSELF}
+        named = read_parameters(registration.input_schema, about_parameters)
+        about = read_parameters(about_itself(descriptor))
+        return cls(
+            title=clean(plain(title_of(descriptor))),
+            description=_clean_and_clip(plain(registration.description)),
+            parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
+            parameter_text=_clean_and_clip(plain(" ".join(named.texts))),
+            other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
+        )
+
+
+def _clean_and_clip(text: str) -> str:
+    return clip(clean(text), _FIELD_LIMIT)
+
+
+class ChangeResult(StrEnum):
+    """Result of enriching a change."""
+
+    UNCHANGED = "unchanged"
+    INDEXED = "indexed"
+    REJECTED = "rejected"
+    DELETED = "deleted"
+    DEGRADED = "degraded"
+    """Findable, but a model failed: deliver the event again."""
+    REFUSED = "refused"
+    """Findable, but a model refuses every request of this configuration: no delivery helps before an operator acts."""
+    SUPERSEDED = "superseded"
+    """Another run wrote first: deliver the event again."""
+    POSTPONED = "postponed"
+    """The time of the run was up: deliver the event again."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the event can be deleted from the queue."""
+        return self not in (ChangeResult.DEGRADED, ChangeResult.SUPERSEDED, ChangeResult.POSTPONED)
+
 
 MAX_PROFILE_BYTES = 360_000
 """Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
@@ -83,7 +140,7 @@ class Profile(_Frozen):
     `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
     `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
     profile of a release that did not record it, which counts as older than any other.
-    `first_text` is a sample of that text (`mats.domain.trust.seniority`).
+    `first_text` is a sample of that text (`mats.domain.trust.near_duplicates`).
     `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.

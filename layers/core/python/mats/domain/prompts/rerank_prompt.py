@@ -1,17 +1,86 @@
-"""The candidates as a reranker reads them: one line of limited size each."""
+"""The candidates as a reranker reads them: one line of limited size each.
+
+Untrusted text can neither leave nor imitate a line or a field: brackets of tags, separators and line breaks are
+replaced, hidden characters removed.
+"""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from mats.domain.capability.capability import Kind
-from mats.domain.profile.profile import Profile
-from mats.domain.profile.source_text import SourceText
-from mats.domain.prompts.prompt_fields import SEPARATOR, field_text, truncate
-from mats.domain.text.concise import new_clauses, without_stock_phrases
-from mats.domain.text.fence import size
-from mats.domain.text.text import split_identifier, stems
+from mats.domain.profile.profile import Profile, SourceText
+from mats.domain.text.fence import size, visible
+from mats.domain.text.words import split_identifier, stems
+
+_NOUN = r"(?:api |mcp )?(?:skill|tool|api|agent|function|method|endpoint|service|plugin|server)"
+_IT = rf"(?:(?:this|the) {_NOUN}|it)"
+_USERS = r"(?:you|users?|the user|developers|agents|an agent)"
+_WANT = rf"{_USERS} (?:wants?|needs?|asks?)(?: you)? to "
+_STOCK = (
+    rf"(?:also )?use (?:{_IT} )?(?:when|whenever|if) (?:{_WANT}|{_USERS} mentions? )",
+    rf"{_IT} should be used (?:when|whenever|if) {_WANT}",
+    rf"when(?:ever)? {_WANT}",
+    rf"{_IT} (?:allows|enables|lets|helps) {_USERS} (?:to )?",
+    rf"{_IT} (?:is|can be) used (?:by {_USERS} )?(?:to|for) ",
+    rf"{_IT} (?:is designed to|provides the ability to|is able to) ",
+    rf"use {_IT} to ",
+    rf"(?:this is )?an? {_NOUN} (?:that|which|to) (?:(?:allows|enables|lets|helps) {_USERS} (?:to )?)?",
+    rf"this {_NOUN} (?:will )?",
+    r"(?:please |can you |could you |help me (?:to )?|(?:I want|I need|I'd like|I would like)(?: you)? to )+",
+)
+_STOCK_PHRASE = re.compile(rf"(?:(?<=[.!?;] )|^(?:- )?)(?:{'|'.join(_STOCK)})", re.IGNORECASE)
+"""Only where a sentence begins, so that what stands before, such as `do not`, cannot lose its object."""
+_CLAUSE_ENDS = re.compile(r"(?<=[.;:,!?])\s+|(?<=[。！？；，])")
+
+
+def without_stock_phrases(text: str) -> str:
+    """The text without openings of English sentences that say nothing, such as `use this skill when you need to`."""
+    return _STOCK_PHRASE.sub("", text).strip()
+
+
+def new_clauses(text: str, known: Iterable[str]) -> str:
+    """The clauses of a text of which at least half the content words are new; `known` are stems said before."""
+    said, kept = set(known), []
+    for clause in _CLAUSE_ENDS.split(text):
+        has = stems(clause)
+        if len(has - said) * 2 >= max(1, len(has)):
+            kept.append(clause)
+            said |= has
+    return " ".join(kept).rstrip(",;:")
+
+
+SEPARATOR = " | "
+"""Stands between the fields of a line."""
+_BARS = "|¦ǀ׀।∣│┃❘❙❚⎪⏐｜￨︱︳丨〡ㅣᅵ‖∥║⏽⎜⎟⎢⎥⎮⎸⎹┆┇┊┋╎╏▏▕⸾⼁𝄀"
+_IN_FIELDS = str.maketrans(
+    {"<": "‹", "＜": "‹", "﹤": "‹", ">": "›", "＞": "›", "﹥": "›", "&": "+"} | dict.fromkeys(_BARS, "/")
+)
+"""Replacements in fields: bars of all scripts, because a model may take any of them for the separator."""
+
+
+def field_text(text: str) -> str:
+    """Visible text as a field of a line: without separators, brackets of tags and line breaks."""
+    return visible(text).translate(_IN_FIELDS)
+
+
+def truncate(text: str, room: int) -> str:
+    """The longest prefix of whole words in at most `room` bytes of UTF-8; truncated text ends in an ellipsis.
+
+    If whole words would fill less than half of the room, the last one is cut.
+    """
+    if size(text) <= room:
+        return text
+    room -= len("…".encode())
+    cut = text.encode()[: max(0, room)].decode("utf-8", "ignore")
+    space = cut.rfind(" ")
+    if not text[len(cut) :].startswith(" ") and space > len(cut) // 2:
+        cut = cut[:space]
+    cut = cut.rstrip(" ,;:…")
+    return f"{cut}…" if cut else ""
+
 
 CARD_BYTES = 260
 """Limit of one candidate in a rerank request, in bytes: docs/decisions/0007."""

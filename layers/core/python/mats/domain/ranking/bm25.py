@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mats.domain.text.text import index_terms
+from mats.domain.text.words import index_terms
 
 K1, B = 1.2, 0.75
 _LEAST_IDF = 1e-6

@@ -8,8 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mats.domain.ranking.parts import MOST
-from mats.domain.text.text import content_words
+from mats.domain.text.words import content_words
+
+MOST = 7
+"""Parts of a request."""
+
 
 _FEWEST_WORDS = 2
 """Content words of a part; what has fewer cannot be found on its own."""

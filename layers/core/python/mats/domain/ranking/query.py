@@ -8,9 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.faults import RequestModel
-from mats.domain.ranking.clauses import cut_at_clauses
-from mats.domain.ranking.parts import MOST
-from mats.domain.text.text import clip
+from mats.domain.ranking.clauses import MOST, cut_at_clauses
+from mats.domain.text.words import clip
 
 
 def _check_not_blank(text: str) -> str:

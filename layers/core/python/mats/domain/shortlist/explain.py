@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mats.domain.profile.index_fields import lexical_fields, searched_text
 from mats.domain.profile.profile import Profile
-from mats.domain.text.text import Pair, content_words, may_have_stem, stem, words
+from mats.domain.text.words import Pair, content_words, may_have_stem, stem, words
 
 _CACHED = 4_096
 """Fields whose stems are kept, a kilobyte each."""

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mats.domain.capability.capability import Id
-from mats.domain.ranking.parts import Part, take_in_turn
-from mats.domain.ranking.ranking import MinRelevance, Thresholds, Verdict
-from mats.domain.shortlist.shortlist import Result, best_relevance, split_by_relevance
+from mats.domain.ranking.blend import MinRelevance, Thresholds, Verdict
+from mats.domain.shortlist.rank import Part, Result, best_relevance, split_by_relevance, take_in_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

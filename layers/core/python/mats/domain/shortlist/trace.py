@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile.profile import Refusal
 from mats.domain.prompts.usage import Usage
-from mats.domain.ranking.ranking import Thresholds
+from mats.domain.ranking.blend import Thresholds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

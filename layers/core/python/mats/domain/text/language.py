@@ -6,7 +6,7 @@ judged sets five are marked, of which two are English and quote a Japanese sente
 
 from collections.abc import Sequence
 
-from mats.domain.text.text import STOP_WORDS
+from mats.domain.text.words import STOP_WORDS
 
 _SPELLED = 0.6
 """Share of pieces that are unknown or one letter of another script from which on a text is spelled, not read."""

@@ -2,7 +2,7 @@
 
 import re
 
-from mats.domain.text.text import clip, stems
+from mats.domain.text.words import clip, stems
 
 _LINK = re.compile(
     r"!?\[([^\[\]]{0,500})\](?:\((?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s+\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,100}\])"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from mats.domain.text.fence import remove_hidden
-from mats.domain.text.text import split_identifier, words
+from mats.domain.text.words import split_identifier, words
 
 _SECRET_WORDS = frozenset(
     (

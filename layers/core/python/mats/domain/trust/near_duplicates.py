@@ -1,18 +1,95 @@
-"""Near-duplicates: capabilities whose owners wrote nearly the same text, however it is spelled.
+"""Capabilities with nearly the same text: near-duplicates, echoes of a request, and who had a text first.
 
-Only owners' text counts: a writer describes two copies in different words.
+Near-duplicates are compared by their owners' text only, however it is spelled: a writer describes two copies in
+different words. Echoes repeat a request, as an attacker does who expects it; each may be padded with other words, but
+must keep those of the request, and honest capabilities hold only some of these. A text is senior since its first
+version, not the one before: otherwise an owner could turn an old registration into somebody else's, a few words at a
+time. Of the first text only a sample is kept. docs/decisions/0035.
 """
 
+import hashlib
+import heapq
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from mats.domain.capability.capability import Id, Lifecycle
-from mats.domain.profile.profile import Profile
-from mats.domain.profile.source_text import SourceText
+from mats.domain.profile.index_fields import searched_text
+from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.text.lookalikes import skeleton
-from mats.domain.text.text import split_identifier, words
+from mats.domain.text.words import content_words, may_have_stem, split_identifier, stem, words
+
+LEAST = 0.5
+"""Estimated word overlap with the first text, and with the first description, as long as nothing begins anew."""
+_SAMPLED, _DIGITS = 32, 6
+"""Words of a sample, and hexadecimal digits of each word's hash."""
+_CACHED_HASHES = 50_000
+"""Words whose hash is kept in memory, some 8 MB."""
+
+
+def sample_text(profile: Profile) -> str:
+    """Samples of the words of the description and of the whole text, with a colon between them."""
+    wording = Wording.of(profile)
+    return f"{_sample(wording.description)}:{_sample(wording.text)}"
+
+
+def is_same_work(first: str, profile: Profile) -> bool:
+    """Whether both the description and the whole text still resemble those that were sampled first."""
+    pairs = zip(first.split(":"), sample_text(profile).split(":"), strict=True)
+    return all(_resemble(_hashes(one), _hashes(other)) for one, other in pairs)
+
+
+def _sample(words: Set[str]) -> str:
+    """The smallest hashes of the words: equal words are equally likely to be in both of two samples."""
+    return "".join(heapq.nsmallest(_SAMPLED, map(_hash, words)))
+
+
+@lru_cache(maxsize=_CACHED_HASHES)
+def _hash(word: str) -> str:
+    return hashlib.blake2b(word.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
+def _hashes(sample: str) -> list[str]:
+    return [sample[start : start + _DIGITS] for start in range(0, len(sample), _DIGITS)]
+
+
+def _resemble(one: list[str], other: list[str]) -> bool:
+    """Whether the Jaccard similarity that two samples suggest is high enough; true for two empty ones."""
+    union = sorted({*one, *other})[:_SAMPLED]
+    common = set(one).intersection(other, union)
+    return len(common) >= LEAST * len(union)
+
+
+SHARE = 0.8
+"""Share of a request's content words from which on a profile repeats it."""
+FEWEST = 4
+"""Content words; a shorter request may be a capability's own name."""
+_PREFIX = 2
+"""Words that share a stem share at least these first letters."""
+
+
+def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
+    """The positions of the profiles that repeat the request, in any field and order."""
+    asked = set(map(stem, content_words(request)))
+    if len(asked) < FEWEST:
+        return []
+    return [position for position, profile in enumerate(profiles) if _repeats(asked, profile)]
+
+
+def _repeats(asked: set[str], profile: Profile) -> bool:
+    searched = searched_text(profile)
+    absent = (each for each in asked if not may_have_stem(searched.lowered, each))
+    if any(islice(absent, len(asked) - math.ceil(SHARE * len(asked)), None)):  # no need to cut the text into words
+        return False
+    starts = tuple({each[:_PREFIX] for each in asked})
+    said: set[str] = set()
+    for text in searched.fields:
+        said |= {stem(word) for word in set(words(text)) if word.startswith(starts)}
+    return len(asked & said) >= SHARE * len(asked)
+
 
 SIMILARITY = 0.65
 """Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035."""
@@ -116,7 +193,7 @@ def limit_near_duplicates(
         profiles: The candidates in the order of fusion, each id once.
         unrated: The trust of an unrated profile, 0 to 100.
         most: Near-duplicates of each other that may stay, and echoes.
-        echoes: The positions of profiles that repeat the request (`mats.domain.trust.echoes`), whatever else they say.
+        echoes: The positions of profiles that repeat the request (`find_echoes`), whatever else they say.
     """
     wordings = [Wording.of(profile) for profile in profiles]
     near: dict[int, set[int]] = {}

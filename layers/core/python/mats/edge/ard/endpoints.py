@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.shortlist import Result
+from mats.domain.shortlist.rank import Result
 from mats.edge.app import Application
 from mats.edge.ard.entries import REGISTRY, ArdEntry, ArdList, ArdManifest, ArdResult, ArdSearchAnswer, relevance
 from mats.edge.ard.identifiers import parse_identifier

@@ -14,8 +14,8 @@ from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.descriptors import A2A, MCP
 from mats.domain.protocols.invocation import from_text
-from mats.domain.shortlist.shortlist import Result
-from mats.domain.text.text import clip
+from mats.domain.shortlist.rank import Result
+from mats.domain.text.words import clip
 from mats.edge.ard.identifiers import PATTERN, identifier
 from mats.edge.http import Response
 

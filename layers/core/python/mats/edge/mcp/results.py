@@ -9,10 +9,10 @@ from pydantic import BaseModel
 from mats.domain.capability.capability import Kind, Lifecycle
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile, Status
-from mats.domain.ranking.ranking import Verdict
-from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.ranking.blend import Verdict
+from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
-from mats.domain.text.text import clip
+from mats.domain.text.words import clip
 from mats.edge.answers import Capability, RankedCapability
 
 Json = dict[str, Any]

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.invocation import Invocation
-from mats.domain.ranking.ranking import Verdict
-from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.ranking.blend import Verdict
+from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import spell_out
 from mats.edge.requests import Format
 from mats.edge.tools.tool import ToolDefinition, tool_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from mats import bootstrap
 from mats.adapters.opensearch.mapping import VERSION
-from mats.domain.ranking.ranking import Scale
+from mats.domain.ranking.blend import Scale
 from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
 from mats.evaluation.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in

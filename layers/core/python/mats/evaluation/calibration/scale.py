@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal, blend, fallback_weights
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import PAPER_WEIGHTS, Scale, Signal, blend, fallback_weights
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.usecases.discover import Discover

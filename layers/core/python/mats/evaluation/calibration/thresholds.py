@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mats.domain.ranking.blend import Scale
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Scale
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.evaluation.systems.workbench import registry_of, without_timeouts

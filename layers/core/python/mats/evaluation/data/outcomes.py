@@ -7,7 +7,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, ReportedAnswer, effective_event
-from mats.domain.text.text import clean
+from mats.domain.text.words import clean
 from mats.evaluation.data.layout import JudgedSet
 
 _AGAINST = (Event.FAILED, Event.WRONG)

@@ -9,7 +9,7 @@ from rank_bm25 import BM25Okapi
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.text.text import LUCENE_STOP_WORDS, split_identifier
+from mats.domain.text.words import LUCENE_STOP_WORDS, split_identifier
 
 K1, B = 1.2, 0.75
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mats.domain.capability.capability import Kind
+from mats.domain.learning.reliability import PAPER_TRUST
+from mats.domain.ranking.blend import PAPER_WEIGHTS
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import PAPER_WEIGHTS
-from mats.domain.shortlist.scoring import PAPER_TRUST
-from mats.domain.shortlist.shortlist import Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, RankingSystem, SystemAnswer
 from mats.evaluation.systems.cached_converse import RecordedConverse, TimedReply

@@ -15,16 +15,14 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Cause
+from mats.domain.profile.profile import Cause, ChangeResult
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import Progress, no_progress
 from mats.evaluation.systems.models import Models
 from mats.ports import Change, Encoder, Writer
 from mats.settings import Settings
-from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
-from mats.usecases.stages import Budgets
+from mats.usecases.stages import Budgets, CircuitBreaker
 
 _BATCH = 64
 _NO_TIMEOUTS = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_000)

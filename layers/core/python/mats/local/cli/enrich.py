@@ -11,11 +11,10 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
-from mats.domain.profile.change_result import ChangeResult
-from mats.domain.profile.profile import Enrichment, Profile
+from mats.domain.profile.profile import ChangeResult, Enrichment, Profile
 from mats.local.cli.output import AsJson, Exit, bar, complain, out, plain, print_json, table_of
 from mats.local.cli.spending import print_usage, print_with_usage, usage_json
-from mats.usecases.profile_maker import NO_WRITER
+from mats.usecases.drafts import NO_WRITER
 
 _PAGE = 16
 

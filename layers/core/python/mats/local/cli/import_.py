@@ -12,7 +12,7 @@ from rich.text import Text
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, RequestInvalid
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json

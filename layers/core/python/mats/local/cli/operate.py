@@ -11,7 +11,7 @@ from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import as_local
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile.change_result import ChangeResult
+from mats.domain.profile.profile import ChangeResult
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
 from mats.local.cli.spending import print_with_usage

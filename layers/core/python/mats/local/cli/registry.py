@@ -19,7 +19,7 @@ from mats.domain.errors import (
     RegistrationInvalid,
     RequestInvalid,
 )
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.protocols.invocation import from_text
 from mats.edge.answers import CapabilityPage, ListedCapability
 from mats.edge.endpoints import page_of

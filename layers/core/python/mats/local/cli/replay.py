@@ -12,7 +12,7 @@ from mats.bootstrap.local import local_system
 from mats.domain.errors import Fault, NotPossible
 from mats.domain.ranking.clauses import cut_at_clauses
 from mats.domain.ranking.query import Query, Scope
-from mats.domain.shortlist.shortlist import Result, Shortlist
+from mats.domain.shortlist.rank import Result, Shortlist
 from mats.local.cli.output import AsJson, out, plain, print_json, table_of
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed
-from mats.domain.ranking.ranking import Signal, Verdict
+from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.endpoints import search_answer
 from mats.edge.http import local_caller, to_json
 from mats.edge.requests import DiscoverRequest, Format

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, SystemClock, local_system, source_book, table_target
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import TrackedSource
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index

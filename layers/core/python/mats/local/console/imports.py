@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid, RequestInvalid
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.protocols.invocation import invocation_of
 from mats.local.imports.files import File, FileUnreadable
 from mats.local.imports.formats import Source

@@ -10,8 +10,7 @@ from mats.bootstrap.local import LocalSystem, find_demand
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
-from mats.domain.profile.origin import NOT_TEXT, same_text
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import NOT_TEXT, Placed, same_text
 from mats.domain.profile.profile import Profile, Status
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets

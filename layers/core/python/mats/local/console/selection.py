@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile
-from mats.domain.text.text import clip, content_words
+from mats.domain.text.words import clip, content_words
 from mats.local.console.use_counts import UseCounts
 from mats.local.preview.advice import SPARSE
 

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, KindConflict
-from mats.domain.profile import placement
+from mats.domain.profile import origin as placement
 from mats.domain.profile.assignment import Assigned, covers
-from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.placement import Placed, version_of
+from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.local.imports import formats, trust_rows
 from mats.local.imports.formats import MappedValue, Source
 from mats.local.imports.lines import Location

@@ -28,7 +28,7 @@ from mcp_types import (
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.text.text import clean, clip
+from mats.domain.text.words import clean, clip
 from mats.local.imports.addresses import Unfetchable
 from mats.local.imports.formats import Json, mcp_tools
 from mats.local.imports.http import HEADERS, BoundedTransport, timeout_reason

@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from mats.domain.text.text import clean, clip
+from mats.domain.text.words import clean, clip
 
 MAX_BYTES = 20_000_000
 """Limit of standard output and standard error together."""

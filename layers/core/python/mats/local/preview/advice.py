@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import LONG as TOO_LONG
-from mats.domain.profile.placement import Placed
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.invocation import invocation_of
-from mats.domain.text.text import clip, content_words, query_terms, split_identifier, words
+from mats.domain.text.words import clip, content_words, query_terms, split_identifier, words
 from mats.edge.snippets.capability import WAYS_TO_CALL
 
 if TYPE_CHECKING:

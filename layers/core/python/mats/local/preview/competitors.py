@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Filter
-from mats.domain.ranking.ranking import Signal
 from mats.domain.shortlist.explain import explain
-from mats.domain.shortlist.shortlist import Result
-from mats.domain.text.text import clip, query_terms, split_identifier
+from mats.domain.shortlist.rank import Result
+from mats.domain.text.words import clip, query_terms, split_identifier
 from mats.domain.trust.near_duplicates import SIMILARITY, Wording
 from mats.ports import SearchIndex, Vector
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.descriptors import A2A, MCP
-from mats.domain.text.text import clip, content_words, first_sentence, split_identifier
+from mats.domain.text.words import clip, content_words, first_sentence, split_identifier
 
 _MAX_QUERIES = 5
 

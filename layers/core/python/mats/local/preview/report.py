@@ -13,22 +13,21 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.index_fields import embedded_text
-from mats.domain.profile.placement import Placed, place, version_of
+from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter, Query
-from mats.domain.ranking.ranking import Signal, Verdict
 from mats.domain.shortlist.explain import explain
-from mats.domain.shortlist.shortlist import Result, Shortlist
-from mats.domain.text.text import query_terms
+from mats.domain.shortlist.rank import Result, Shortlist
+from mats.domain.text.words import query_terms
 from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
 from mats.local.preview.competitors import THRESHOLDS, Competitor, NearDuplicate, competitors, near_duplicates
 from mats.local.preview.queries import TriedQuery, choose_queries, without_example
 from mats.ports import CandidateIndex, Registry, SearchIndex, Stored, TrustBook, Vector
-from mats.usecases.circuit_breaker import CircuitBreaker
 from mats.usecases.discover import Discover
-from mats.usecases.profile_maker import ProfileMaker
+from mats.usecases.drafts import ProfileMaker
 from mats.usecases.rerank import Rerank
-from mats.usecases.stages import Budgets
+from mats.usecases.stages import Budgets, CircuitBreaker
 
 _BUDGETS = Budgets(retrieve_ms=20_000)
 """No caller waits online."""

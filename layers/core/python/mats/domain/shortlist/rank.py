@@ -1,22 +1,60 @@
 """The answer to a query: candidates with their measurements, ranked by blended score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from mats.domain.capability.capability import Id, Lifecycle
-from mats.domain.learning.reliability import NO_COUNTS, Counts, limit_moves
+from mats.domain.learning.reliability import NO_COUNTS, Counts, TrustRule, limit_moves
 from mats.domain.learning.voting import UsedFor
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.parts import Part
+from mats.domain.ranking.blend import Scale, Signal, Verdict, Weights, fallback_weights, intent, shares, weighted_mean
 from mats.domain.ranking.query import Query
-from mats.domain.ranking.ranking import Signal, Verdict, fallback_weights, intent, shares, weighted_mean
 from mats.domain.shortlist.explain import MatchedWords
-from mats.domain.shortlist.precedence import apply_precedence
-from mats.domain.shortlist.scoring import Scoring
 from mats.domain.shortlist.trace import Trace
-from mats.domain.trust.claims import claim_reason, claims
-from mats.domain.trust.copies import copies
+from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """One configuration for all kinds, never tuned for one of them or for a data set."""
+
+    scale: Scale
+    weights: Weights
+    trust: TrustRule
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One step of a request, and the results that serve it, best first.
+
+    `verdict` is None if the step could not be searched.
+    """
+
+    text: str
+    verdict: Verdict | None
+    results: tuple[Id, ...]
+
+
+def take_in_turn(lists: Iterable[Sequence[T]]) -> list[T]:
+    """From every list in turn its next item that is not yet taken, until all are taken."""
+    taken: dict[T, None] = {}
+    rests = [iter(items) for items in lists]
+    while rests:
+        unfinished = []
+        for rest in rests:
+            for item in rest:
+                if item not in taken:
+                    taken[item] = None
+                    unfinished.append(rest)
+                    break
+        rests = unfinished
+    return list(taken)
+
 
 _MOST_ALTERNATES = 10
 _NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})

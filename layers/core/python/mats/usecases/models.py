@@ -1,0 +1,210 @@
+"""Models of a run: which one is called, how its calls are observed, and how a run stops asking one that refuses."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
+from mats.domain.prompts.usage import Usage
+from mats.ports import (
+    NO_LABELS,
+    OFF,
+    Clock,
+    Encoder,
+    Labels,
+    ModelChoice,
+    ModelSwitch,
+    Observer,
+    Reranker,
+    Vector,
+    Writer,
+    WriterCalled,
+    Written,
+)
+
+
+def observe_writer(writer: Writer | None, observe: Observer, clock: Clock) -> Writer | None:
+    """The writer, observed, if there is one."""
+    return ObservedWriter(writer, observe, clock) if writer else None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedWriter:
+    """The port `Writer`; tells each call to an observer."""
+
+    writer: Writer
+    observe: Observer
+    clock: Clock
+
+    @property
+    def name(self) -> str:
+        return self.writer.name
+
+    @property
+    def prompt(self) -> str:
+        return self.writer.prompt
+
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
+        began = self.clock.elapsed_ms()
+        try:
+            written = self.writer.describe(registration, labels)
+        except CapabilityError as error:
+            self._tell(began, Usage(), str(error))
+            raise
+        self._tell(began, written.usage)
+        return written
+
+    def _tell(self, began_ms: float, usage: Usage, fault: str = "") -> None:
+        took_ms = self.clock.elapsed_ms() - began_ms
+        self.observe(WriterCalled(model=self.name, began_ms=began_ms, took_ms=took_ms, usage=usage, fault=fault))
+
+
+T = TypeVar("T")
+
+
+class Probe:
+    """Lets the first call of a run through alone; once a model has refused one, refuses the rest without a call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._settled = False
+        self._refusal: ModelRefused | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a call of this run has ended."""
+        return self._settled
+
+    def call(self, work: Callable[[], T]) -> T:
+        """The result of a call. The others wait until the first has ended.
+
+        Raises:
+            ModelRefused: the model refuses, or has refused an earlier call of this run.
+            Exception: any exception of the call.
+        """
+        with self._lock:
+            if self._refusal:
+                raise ModelRefused(str(self._refusal), model=self._refusal.model, cause=self._refusal.cause)
+            if not self._settled:
+                return self._try(work)
+        return self._try(work)
+
+    def _try(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except ModelRefused as error:
+            self._refusal = error
+            raise
+        finally:
+            self._settled = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedWriter:
+    """The port `Writer`, with one probe for a run."""
+
+    writer: Writer
+    probe: Probe = field(default_factory=Probe)
+
+    @property
+    def name(self) -> str:
+        return self.writer.name
+
+    @property
+    def prompt(self) -> str:
+        return self.writer.prompt
+
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
+        return self.probe.call(lambda: self.writer.describe(registration, labels))
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedEncoder:
+    """The port `Encoder`, with one probe for a run: the first document, which is encoded once more with the others."""
+
+    encoder: Encoder
+    probe: Probe = field(default_factory=Probe)
+
+    @property
+    def name(self) -> str:
+        return self.encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self.encoder.dimension
+
+    def encode_query(self, text: str) -> Vector:
+        return self.encoder.encode_query(text)
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        if len(texts) > 1 and not self.probe.is_settled:
+            self._probe(texts[:1])
+        return self.probe.call(lambda: self.encoder.encode_documents(texts))
+
+    def _probe(self, texts: Sequence[str]) -> None:
+        """Only a refusal matters here; the call that follows shows any other failure."""
+        try:
+            self.probe.call(lambda: self.encoder.encode_documents(texts))
+        except ModelRefused:
+            raise
+        except DependencyFailed:
+            return
+
+
+M = TypeVar("M", Reranker, Writer)
+
+
+def _ignore_failure(error: DependencyFailed) -> None:
+    """The default."""
+
+
+@dataclass(slots=True)
+class CurrentChoice:
+    """The choice as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
+
+    A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
+    """
+
+    switch: ModelSwitch
+    clock: Clock
+    fresh_ms: float = 60_000
+    on_failure: Callable[[DependencyFailed], None] = _ignore_failure
+    _choice: ModelChoice = ModelChoice()
+    _read_ms: float | None = None
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def __call__(self) -> ModelChoice:
+        """The choice; blocks no longer than one read."""
+        now = self.clock.elapsed_ms()
+        due = self._read_ms is None or now - self._read_ms >= self.fresh_ms
+        if due and self._lock.acquire(blocking=False):
+            try:
+                self._read_ms = now
+                self._choice = self.switch.load()
+            except DependencyFailed as error:
+                self.on_failure(error)
+            finally:
+                self._lock.release()
+        return self._choice
+
+
+@dataclass(slots=True)
+class SwitchedModel(Generic[M]):
+    """The model of one role. `make` builds a model by its id, once; None: Bedrock is not configured."""
+
+    chosen: Callable[[], str | None]
+    make: Callable[[str], M | None]
+    _made: dict[str, M | None] = field(default_factory=dict)
+
+    def __call__(self, configured: M | None) -> M | None:
+        """The model to call now; None if the role has none."""
+        id = self.chosen()
+        if id is None or (configured is not None and id == configured.name):
+            return configured
+        if id == OFF:
+            return None
+        if id not in self._made:
+            self._made[id] = self.make(id)
+        return self._made[id]
