@@ -28,6 +28,7 @@ from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context
+from infra.context_check import check_region, parse, replacing
 from infra.sizes import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.models import load_calibration
@@ -137,9 +138,9 @@ def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
         ContextInvalid: with every fault of the context.
     """
     app.node.set_context("@aws-cdk/aws-lambda:recognizeLayerVersion", True)  # our code is in a layer: it makes versions
-    context = Context.parse(app.node.get_all_context())
+    context = parse(app.node.get_all_context())
     if region:
-        context.check_region(region)
+        check_region(context, region)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     data = DataStack(app, f"{context.name}-data", context=context)
     system = SystemStack(app, context.name, context=context, tables=data.tables)
@@ -151,7 +152,7 @@ def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
 
 def notes(context: Context) -> Iterator[str]:
     """Warnings to read before a deployment."""
-    for key, replaced in context.replacing.items():
+    for key, replaced in replacing(context).items():
         yield f'{key}: changing it later replaces {replaced}. See docs/runbook.md, "Switches on a live system".'
     calibration = load_calibration(f"opensearch-{mapping.VERSION}", context.encoder_model)
     if not calibration.source.fitted:

@@ -19,7 +19,7 @@ def demand_lines(context: Context) -> Sequence[str]:
     """The query: requests without a match, the most frequent first, each with the nearest capability."""
     return (
         "fields message",
-        f"parse message '{ASKED[context.log_queries]}' as request, filters, audiences, verdict",
+        f"parse message '{ASKED[context.settings.log_queries]}' as request, filters, audiences, verdict",
         'filter verdict in ["none", "weak"]',
         f"parse message '{NEAREST}' as nearest",
         "stats count(*) as asked, latest(nearest) as best_candidate by request, verdict",

@@ -49,15 +49,10 @@ class DiscoveryApi(Construct):
         context, models, tables = on.context, on.models, on.tables
         settings = replace(
             common(context, models),
-            log_queries=context.log_queries,
-            weights=context.weights,
-            trust_rule=context.trust_rule,
-            trust_prior=context.trust_prior,
-            learning=context.learning,
+            **context.settings_of("discovery"),
             switches_table=tables.switches.table_name,
             receipts_table=tables.receipts.table_name,
             tallies_table=tables.tallies.table_name,
-            receipt_days=context.receipt_days,
         )
         if context.auth == "iam":
             settings = replace(settings, callers_table=tables.callers.table_name)

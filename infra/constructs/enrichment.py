@@ -32,7 +32,7 @@ class EnrichmentFunction(Construct):
             tallies_table=tables.tallies.table_name,
             event_bus=path.bus.event_bus_name,
             writer_calls=ENRICHED_AT_ONCE,
-            versions_days=context.versions_days,
+            **context.settings_of("enrichment"),
         )
         made = Function(
             self,

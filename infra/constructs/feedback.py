@@ -22,8 +22,7 @@ class FeedbackFunction(Construct):
         context, tables = on.context, on.tables
         settings = Settings(
             metrics=context.name,
-            log_queries=context.log_queries,
-            receipt_days=context.receipt_days,
+            **context.settings_of("feedback"),
             receipts_table=tables.receipts.table_name,
             outcomes_table=tables.outcomes.table_name,
             tallies_table=tables.tallies.table_name,

@@ -12,7 +12,6 @@ from constructs import Construct
 from infra import inference_profiles
 from infra.context import Context
 from infra.inference_profiles import GEOGRAPHIES, model_arn, profile_arn, profile_in
-from infra.model_choice import is_by_region, language_models
 
 _DIRECT = "none"
 _DESTINATIONS = max(len(each.destinations) for each in GEOGRAPHIES.values())
@@ -24,7 +23,7 @@ class ModelAccess(Construct):
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(scope, id)
         self._context = context
-        if any(is_by_region(context, model) for model in language_models(context)):
+        if any(context.is_by_region(model) for model in context.language_models):
             self._regions = CfnMapping(self, "Regions", mapping={r: _row(r) for r in inference_profiles.regions()})
             self._regions.override_logical_id("ModelRegions")
             self._directly = CfnCondition(
@@ -34,7 +33,7 @@ class ModelAccess(Construct):
 
     def id_of(self, model: str) -> str:
         """The id that a function passes to Bedrock."""
-        if is_by_region(self._context, model):
+        if self._context.is_by_region(model):
             return self._either(model, f"{self._in_region('Geography')}.{model}")
         return inference_profiles.invoked_as(model, self._context.profile)
 
@@ -56,7 +55,7 @@ class ModelAccess(Construct):
         return [statement for each in models for statement in self._statements(each)]
 
     def _statements(self, model: str) -> list[iam.PolicyStatement]:
-        if is_by_region(self._context, model):
+        if self._context.is_by_region(model):
             destinations = [self._in_region(f"Destination{n}") for n in range(1, _DESTINATIONS + 1)]
             through = profile_arn(model, self._in_region("Geography"), **_HERE)
             directly = [self._either(model_arn(model, partition=Aws.PARTITION, region=Aws.REGION), through)]

@@ -12,9 +12,9 @@ from typing import Any
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 
-from infra.context import Context, ContextInvalid
+from infra.context import Context
+from infra.context_check import ContextInvalid, parse, region_faults
 from infra.inference_profiles import InferenceProfile
-from infra.model_choice import profile_of, region_faults
 from infra.preflight.account import (
     Account,
     check_api_log_role,
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = options.parse_args(arguments)
     try:
         values = _values(given.context)
-        context = Context.parse(values)
+        context = parse(values)
         session = Session(profile_name=given.profile or None)
     except (ContextInvalid, ValueError, BotoCoreError) as error:
         options.error(str(error))
@@ -84,7 +84,7 @@ def _models(account: Account, context: Context) -> Iterator[CheckResult]:
         return run([(role.name, partial(check_model, account, role, model, profile))])
 
     for role, model in ((RERANKER, context.rerank_model), (WRITER, context.writer_model)):
-        yield from checks(role, model, profile_of(context, model, account.region))
+        yield from checks(role, model, context.profile_of(model, account.region))
     yield from checks(ENCODER, context.encoder_model, None)
 
 

@@ -28,7 +28,7 @@ from infra.constructs import metrics as own  # noqa: E402
 from infra.constructs.metrics import OwnMetrics  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
 from infra.constructs.watched import Watched  # noqa: E402
-from infra.context import Context  # noqa: E402
+from infra.context_check import parse  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
 from mats.domain.profile.profile import ChangeResult  # noqa: E402
 from mats.domain.prompts.usage import Usage  # noqa: E402
@@ -62,7 +62,7 @@ def observed(stack: Any, **context: str) -> Observability:
     return Observability(
         stack,
         "Observability",
-        context=Context.parse(context),
+        context=parse(context),
         watched=Watched(
             ours=OwnMetrics("mats"),
             stage=api.deployment_stage,

@@ -12,6 +12,7 @@ import pytest
 from boto3.session import Session
 
 from infra.context import Context
+from infra.context_check import parse
 from infra.preflight.__main__ import findings
 from infra.preflight.account import Account
 from infra.preflight.plan import PhysicalName, Plan, plan_of
@@ -139,7 +140,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
         with ControlPlane(answers) as plane:
             for name, value in plane.environment.items():
                 monkeypatch.setenv(name, value)
-            found = list(findings(Account(Session(), region), Context.parse(context or {}), lambda: PLAN))
+            found = list(findings(Account(Session(), region), parse(context or {}), lambda: PLAN))
             assert {each for each, _, _ in plane.calls} <= {region, "us-east-1"}  # IAM signs for us-east-1
             return found
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from infra.context import Context
+from infra.context_check import parse, replacing
 from tests.infra.synth import (
     CONSOLE,
     HOST,
@@ -98,8 +99,8 @@ def test_no_replacement_finds_its_name_taken(name: str, before: dict[str, str], 
 
 def test_every_key_that_replaces_something_says_so_at_synthesis():
     chosen = {**OWN_VPC, **OWN_KEY, "name": "mats-dev"}
-    assert set(Context.parse(chosen).replacing) == {"name", "network", "vpc_id", "kms_key_arn"}
-    assert Context().replacing == {}
+    assert set(replacing(parse(chosen))) == {"name", "network", "vpc_id", "kms_key_arn"}
+    assert replacing(parse({})) == {}
 
 
 def test_an_encoder_without_calibration_is_said_at_synthesis():

@@ -1,11 +1,14 @@
-"""Every setting: its environment variable, its default and its meaning. Nothing else reads the environment."""
+"""Every setting: its environment variable, default, meaning and limits. Nothing else reads the environment.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+A setting with `stack` is also a key of the CDK's context, with the same name, default and limits.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
-
-from mats.setting_values import is_address, is_base_address, is_prior, is_version, parse_value, to_text
+from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 """Its weights come with the installation; the calibration is fitted to it."""
@@ -25,9 +28,77 @@ class SettingsInvalid(ValueError):
     """Some environment variables are invalid; the message names all of them."""
 
 
-def _setting(variable: str, default: Any, help: str, *, choices: Sequence[str] = (), secret: bool = False) -> Any:
-    """A setting; with `choices`, one of these. A secret is in no representation of the settings."""
-    return field(default=default, repr=not secret, metadata={"variable": variable, "help": help, "choices": choices})
+def is_prior(text: str) -> bool:
+    """Whether a text is a trust prior: 0 to 100, or `none`."""
+    return text == "none" or bool(re.fullmatch(r"\d{1,2}|100", text))
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a major and a minor number."""
+    return bool(re.fullmatch(r"\d+\.\d+", text))
+
+
+def is_address(text: str, *, plain_http: bool = False) -> bool:
+    """Whether a text is an https address, or an http one on this machine; `plain_http`: on any machine."""
+    try:
+        address = urlsplit(text)
+        host, _ = address.hostname, address.port
+    except ValueError:
+        return False
+    loopback = host in ("127.0.0.1", "::1", "localhost")
+    return bool(host) and (address.scheme == "https" or (address.scheme == "http" and (loopback or plain_http)))
+
+
+def is_base_address(text: str, *, plain_http: bool = False) -> bool:
+    """The same for an address that paths are appended to: printable, without user, query or fragment."""
+    plain = text.isascii() and text.isprintable() and not set(text) & set("@?# ")
+    return plain and is_address(text, plain_http=plain_http)
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def _setting(
+    variable: str,
+    default: Any,
+    help: str,
+    *,
+    choices: Sequence[str] = (),
+    limits: tuple[int, int] | None = None,
+    form: tuple[Callable[[str], bool], str] | None = None,
+    secret: bool = False,
+    stack: Sequence[str] = (),
+) -> Any:
+    """A setting.
+
+    Args:
+        variable: Its environment variable.
+        default: Its default, which also says its type.
+        help: Its meaning; `{limits}` stands for them.
+        choices: Its values, if there are a few.
+        limits: Its lowest and highest value.
+        form: Whether a text other than the default is valid, and its form in words.
+        secret: Whether it is in no representation of the settings.
+        stack: The functions that get it from the key of its name in the CDK's context; none: there is no such key.
+    """
+    if limits:
+        help = help.format(limits=f"{limits[0]} to {limits[1]}")
+    about = {"variable": variable, "help": help, "choices": choices, "limits": limits, "form": form, "stack": stack}
+    return field(default=default, repr=not secret, metadata=about)
+
+
+def fault_of(setting: "Field[Any]", value: Any) -> str:
+    """Why a value of the setting's type is invalid: what it must be; empty if it is valid."""
+    choices, limits, form = (setting.metadata[name] for name in ("choices", "limits", "form"))
+    shown = f", not {value!r}" if setting.repr else ""
+    if choices and value not in choices:
+        return f"must be {' or '.join(choices)}{shown}"
+    if limits and not limits[0] <= value <= limits[1]:
+        return f"must be from {limits[0]} to {limits[1]}{shown}"
+    if form and value != setting.default and not form[0](value):
+        return f"must be {form[1]}{shown}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +119,7 @@ class Settings:
     writer_model: str = _setting(
         "MATS_WRITER_MODEL", _BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`"
     )
-    writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "concurrent calls of the writer, 1 to 64")
+    writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "concurrent calls of the writer, {limits}", limits=(1, 64))
     candidate_order: str = _setting(
         "MATS_CANDIDATE_ORDER",
         "retrieval",
@@ -56,7 +127,10 @@ class Settings:
         choices=("retrieval", "shuffled"),
     )
     rerank_ms: int = _setting(
-        "MATS_RERANK_MS", 2_500, "milliseconds that an answer waits for the reranker, 100 to 120000"
+        "MATS_RERANK_MS",
+        2_500,
+        "milliseconds that an answer waits for the reranker, {limits}",
+        limits=(100, 120_000),
     )
     llm_url: str = _setting(
         "MATS_LLM_URL",
@@ -66,7 +140,13 @@ class Settings:
     llm_model: str = _setting(
         "MATS_LLM_MODEL", "", "model at MATS_LLM_URL that writes and reranks, unless another is named"
     )
-    llm_key: str = _setting("MATS_LLM_KEY", "", "key of the server of MATS_LLM_URL; empty: none is sent", secret=True)
+    llm_key: str = _setting(
+        "MATS_LLM_KEY",
+        "",
+        "key of the server of MATS_LLM_URL; empty: none is sent",
+        form=(_is_word, "one word of ASCII"),
+        secret=True,
+    )
     llm_output: str = _setting(
         "MATS_LLM_OUTPUT",
         "auto",
@@ -83,38 +163,53 @@ class Settings:
         "MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32")
     )
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
-    k: int = _setting("MATS_K", 15, "candidates per query, 1 to 25")
+    k: int = _setting("MATS_K", 15, "candidates per query, {limits}", limits=(1, MAX_K))
     weights: str = _setting(
         "MATS_WEIGHTS",
         "paper",
         "weights of the signals: `paper`, or `with-retrieval`: the first stage's score counts beside the reranker's",
         choices=WEIGHTS,
+        stack=("discovery",),
     )
     trust_rule: str = _setting(
         "MATS_TRUST_RULE",
         "proportional",
         "how trust counts: `proportional` to relevance, or `additive` as in the paper",
         choices=("proportional", "additive"),
+        stack=("discovery",),
     )
     trust_prior: str = _setting(
         "MATS_TRUST_PRIOR",
         "50",
         "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
+        form=(is_prior, "from 0 to 100, or none"),
+        stack=("discovery",),
     )
     learning: str = _setting(
         "MATS_LEARNING",
         "on",
         "whether the outcomes that callers report change later answers: `on` or `off`",
         choices=("on", "off"),
+        stack=("discovery",),
     )
     receipt_days: int = _setting(
-        "MATS_RECEIPT_DAYS", 30, "days for which callers can report outcomes of an answer; 0: answers leave no receipts"
+        "MATS_RECEIPT_DAYS",
+        30,
+        "days for which callers can report outcomes of an answer; 0: answers leave no receipts",
+        limits=(0, 365),
+        stack=("discovery", "feedback"),
     )
     index_endpoint: str = _setting(
-        "MATS_INDEX_ENDPOINT", "", "address of the OpenSearch domain; set by the stacks, selects the system in AWS"
+        "MATS_INDEX_ENDPOINT",
+        "",
+        "address of the OpenSearch domain; set by the stacks, selects the system in AWS",
+        form=(is_address, "an https address (http on loopback only)"),
     )
     index_engine: str = _setting(
-        "MATS_INDEX_ENGINE", "2.19", "version of the domain's OpenSearch, on which the scale of its scores depends"
+        "MATS_INDEX_ENGINE",
+        "2.19",
+        "version of the domain's OpenSearch, on which the scale of its scores depends",
+        form=(is_version, "a version such as 2.19"),
     )
     registry_table: str = _setting("MATS_REGISTRY_TABLE", "", "DynamoDB table of registrations")
     trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of trust")
@@ -129,7 +224,11 @@ class Settings:
     event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for rejections and changes that are sent again")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
     versions_days: int = _setting(
-        "MATS_VERSIONS_DAYS", 90, "days that a superseded version of a profile is kept; 0: for ever"
+        "MATS_VERSIONS_DAYS",
+        90,
+        "days that a superseded version of a profile is kept; 0: for ever",
+        limits=(0, 3_650),
+        stack=("enrichment",),
     )
     jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
     jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
@@ -144,7 +243,11 @@ class Settings:
     )
     audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
     log_queries: str = _setting(
-        "MATS_LOG_QUERIES", "text", "how queries are logged: as `text` or as `hash`", choices=("text", "hash")
+        "MATS_LOG_QUERIES",
+        "text",
+        "how queries are logged: as `text` or as `hash`",
+        choices=("text", "hash"),
+        stack=("discovery", "feedback"),
     )
     log_format: str = _setting(
         "MATS_LOG_FORMAT",
@@ -158,42 +261,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         faults = [
-            f"{setting.metadata['variable']} must be {' or '.join(choices)}, not {getattr(self, setting.name)!r}"
+            f"{setting.metadata['variable']} {fault}"
             for setting in fields(self)
-            if (choices := setting.metadata["choices"]) and getattr(self, setting.name) not in choices
+            if (fault := fault_of(setting, getattr(self, setting.name)))
         ]
-        if not 1 <= self.k <= MAX_K:
-            faults.append(f"MATS_K must be from 1 to {MAX_K}, not {self.k}")
-        if not 1 <= self.writer_calls <= 64:
-            faults.append(f"MATS_WRITER_CALLS must be from 1 to 64, not {self.writer_calls}")
-        if self.versions_days < 0:
-            faults.append(f"MATS_VERSIONS_DAYS must not be negative, not {self.versions_days}")
-        if self.receipt_days < 0:
-            faults.append(f"MATS_RECEIPT_DAYS must not be negative, not {self.receipt_days}")
-        if not is_prior(self.trust_prior):
-            faults.append(f"MATS_TRUST_PRIOR must be from 0 to 100, or none, not {self.trust_prior!r}")
         if self.encoder.startswith(TITAN) and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
-        faults += self._llm_faults()
-        if self.index_endpoint and not is_address(self.index_endpoint):
-            faults.append(
-                f"MATS_INDEX_ENDPOINT must be an https address (http on loopback only), not {self.index_endpoint!r}"
-            )
-        if not is_version(self.index_engine):
-            faults.append(f"MATS_INDEX_ENGINE must be a version such as 2.19, not {self.index_engine!r}")
-        tables = (self.registry_table, self.trust_table, self.profiles_table)
-        if any(tables) and not (all(tables) and self.index_endpoint):
-            faults.append(
-                "MATS_REGISTRY_TABLE, MATS_TRUST_TABLE, MATS_PROFILES_TABLE and MATS_INDEX_ENDPOINT go together"
-            )
-        if faults:
-            raise SettingsInvalid("; ".join(faults))
-
-    def _llm_faults(self) -> list[str]:
-        """Faults in the settings of language models by address."""
-        faults = []
-        if not 100 <= self.rerank_ms <= 120_000:
-            faults.append(f"MATS_RERANK_MS must be from 100 to 120000, not {self.rerank_ms}")
         if self.llm_url and not is_base_address(self.llm_url, plain_http=self.llm_http):
             faults.append(
                 "MATS_LLM_URL must be an https address without user, query or fragment (http on loopback, elsewhere "
@@ -203,9 +276,13 @@ class Settings:
             faults.append("MATS_LLM_URL and MATS_BEDROCK exclude each other: unset one")
         if self.llm_url and not self.llm_model:
             faults.append("MATS_LLM_URL needs MATS_LLM_MODEL, the name of the model on that server")
-        if not (self.llm_key.isascii() and self.llm_key.isprintable() and " " not in self.llm_key):
-            faults.append("MATS_LLM_KEY must be one word of ASCII")
-        return faults
+        tables = (self.registry_table, self.trust_table, self.profiles_table)
+        if any(tables) and not (all(tables) and self.index_endpoint):
+            faults.append(
+                "MATS_REGISTRY_TABLE, MATS_TRUST_TABLE, MATS_PROFILES_TABLE and MATS_INDEX_ENDPOINT go together"
+            )
+        if faults:
+            raise SettingsInvalid("; ".join(faults))
 
     def llm_for(self, configured: str) -> str:
         """The model of a role by address: the one configured for it, if it is not Bedrock's default."""
@@ -268,3 +345,32 @@ def function_settings(environment: Mapping[str, str]) -> Settings:
     if on_lambda(environment) and not settings.in_aws:
         raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
     return settings
+
+
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
+
+
+def parse_value(text: str, default: object) -> object:
+    """Parse the text of a setting to the type of its default.
+
+    Raises:
+        ValueError: the message is the expected form.
+    """
+    if isinstance(default, bool):
+        if text.lower() not in _FLAGS:
+            raise ValueError("true or false")
+        return _FLAGS[text.lower()]
+    if isinstance(default, int):
+        if not text.strip().lstrip("+-").isdecimal():
+            raise ValueError("a whole number")
+        return int(text)
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return text if isinstance(default, str) else Path(text)
+
+
+def to_text(value: object) -> str:
+    """The text that `parse_value` reads as this value."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return ",".join(value) if isinstance(value, tuple) else str(value)
