@@ -12,15 +12,14 @@ from experiments.data.toolret import agents
 from experiments.data.toolret import toolret as load_toolret
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
-from experiments.studies.catalogue import EXPERIMENTS, bound_costs
+from experiments.studies.catalogue import EXPERIMENTS
 from experiments.studies.context import ExperimentContext
 from mats.evaluation.data.datasets import SETS
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.local.cli.dataset import Force, Out, finish
-from mats.local.cli.evaluation import Yes
 from mats.local.cli.output import AsJson, ExitCodes, note, out, plain
-from mats.local.cli.spending import confirm_cost
+from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
 from mats.settings import Settings
 
 app = typer.Typer(
@@ -49,21 +48,25 @@ def run(
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,
-    yes: Yes = False,
+    max_usd: MaxUsd = None,
+    max_calls: MaxCalls = None,
     examples: Annotated[
         Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")
     ] = Path("build/examples"),
 ) -> None:
     """Run experiments over judged data sets and write their results to experiments/results.
 
-    A system whose model is not configured is reported as not run. `report` renders tables and figures.
+    A system whose model is not configured is reported as not run; if one is, a budget is needed. `report` renders
+    tables and figures.
     """
     if unknown := set(names or ()) - EXPERIMENTS.keys():
         raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
     models = Models(Settings.from_env(os.environ))
+    if not models.lacking({"llm"}):
+        called = [models.settings.rerank_model, models.settings.writer_model]
+        limit_spending(models.budget, called, max_usd, max_calls)
     with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
         chosen = names or list(EXPERIMENTS)
-        confirm_cost(bound_costs(shared, chosen), yes=yes)
         for name in chosen:
             began = time.monotonic()
             results = EXPERIMENTS[name].run(shared)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from experiments.baselines.costs import CostBound, bound_cost
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
@@ -104,14 +103,6 @@ class ExperimentContext:
             "prompts": {name: variant.prompt() for name, variant in SYSTEMS.items() if variant.prompt()},
             "sets": {name: dataset.digest for name, dataset in self._datasets.items()},
         }
-
-    def cost_bounds(self, datasets: Sequence[Dataset], what: str) -> list[CostBound]:
-        """The most that asking every system with an LLM costs over these sets; empty if no LLM is configured."""
-        return [
-            bound_cost(variant, self.models.settings, *datasets, what=f"{what}: {variant.name}")
-            for variant in SYSTEMS.values()
-            if variant.has_llm and not self.models.lacking(variant.needs)
-        ]
 
     def log(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")

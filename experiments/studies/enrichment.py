@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.baselines.costs import CostBound, bound_writing_cost
 from experiments.studies.context import ExperimentContext, mcnemar_json
 from experiments.variants import SYSTEMS
 from mats.domain.capability.registration import Registration
@@ -79,14 +78,6 @@ def enrichment(context: ExperimentContext) -> dict[str, Any]:
         "fields": {} if isinstance(answers, str) else _owners_fields(context, whole, answers),
         "written_fields": _written_fields(context, pool),
     }
-
-
-def bound_costs(context: ExperimentContext) -> list[CostBound]:
-    pool, settings = sample_pool(context.dataset(DATASET)).registrations, context.models.settings
-    return [
-        bound_writing_cost(settings, [cut(registration) for registration in pool], what=f"describing {name} {DATASET}")
-        for name, cut in LEVELS.items()
-    ]
 
 
 def sample_pool(dataset: Dataset) -> Dataset:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.baselines.costs import CostBound
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate, share_json
 from experiments.variants import SYSTEMS
 from mats.domain.capability.capability import Id
@@ -47,16 +46,6 @@ def scale_sweep(context: ExperimentContext) -> dict[str, Any]:
         "systems": systems,
         "crossover": _crossover(systems, lacking),
     }
-
-
-def bound_costs(context: ExperimentContext) -> list[CostBound]:
-    dataset = context.dataset(DATASET)
-    queries = query_slice(dataset)
-    return [
-        one
-        for size in _sizes(dataset)
-        for one in context.cost_bounds(list(registries(dataset, queries, size)), f"{size:,} of {DATASET}")
-    ]
 
 
 def _sizes(dataset: Dataset) -> list[int]:

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from experiments.baselines.costs import CostBound, bound_cost
 from experiments.studies.context import ExperimentContext, mcnemar_json
-from experiments.variants import SYSTEMS
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.ranking.blend import PAPER_WEIGHTS, Signal, Weights
 from mats.evaluation.data.datasets import Dataset, sample
@@ -31,10 +29,6 @@ def signals(context: ExperimentContext) -> dict[str, Any]:
     Trust is added, as in the paper. No public set has trust or type tags, so that two signals are left there.
     """
     return {"sample": _sample(context), "sets": {name: _rules(context, name) for name in context.sets}}
-
-
-def bound_costs(context: ExperimentContext) -> list[CostBound]:
-    return [bound_cost(SYSTEMS["pipeline-hybrid"], context.models.settings, sample(), what="sample")]
 
 
 def _sample(context: ExperimentContext) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from experiments.baselines.costs import CostBound, bound_cost
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate, share_json
 from experiments.variants import SYSTEMS
 from mats.domain.prompts.usage import Usage
@@ -25,11 +24,6 @@ def main_table(context: ExperimentContext) -> dict[str, Any]:
     A system without its model has `not_run` with the reason.
     """
     return {"k": context.models.settings.k, "sets": {name: _main_of(context, name) for name in context.sets}}
-
-
-def bound_costs(context: ExperimentContext) -> list[CostBound]:
-    """The most that the LLMs of this table cost, and those of the experiments that share its answers."""
-    return [one for name in context.sets for one in context.cost_bounds([context.dataset(name)], name)]
 
 
 def _main_of(context: ExperimentContext, name: str) -> dict[str, Any]:
@@ -110,19 +104,10 @@ def _examples(dataset: Dataset, missed: Iterable[tuple[JudgedQuery, SystemAnswer
 
 
 def efficiency(context: ExperimentContext) -> dict[str, Any]:
-    """Calls, tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage, as measured.
-
-    `at_most` bounds the first four for every system with an LLM, whether it was run or not.
-    """
-    dataset, settings = context.dataset(_COST_DATASET), context.models.settings
-    bounds = {name: bound_cost(variant, settings, dataset) for name, variant in SYSTEMS.items() if variant.has_llm}
+    """Calls, tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage, as measured."""
     return {
         "dataset": _COST_DATASET,
         "systems": {variant: context.result(_COST_DATASET, variant, _cost) for variant in SYSTEMS},
-        "at_most": {
-            name: {"model": bound.model, **_per_query(bound.calls, bound.usage, len(dataset.queries))}
-            for name, bound in bounds.items()
-        },
     }
 
 

@@ -31,23 +31,30 @@ def run(server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return invoked
 
 
-def test_the_cost_is_a_bound_and_nothing_is_called_without_yes(server, run):
+def test_nothing_is_called_without_a_budget(server, run):
     done = run()
     assert done.exit_code == 1
-    assert "full-ctx by amazon.nova-micro-v1:0: at most 5 calls, " in done.stderr
-    assert "total: at most $0.00" in done.stderr
-    assert "$0.0000" not in done.stderr
+    assert "set --max-usd" in done.stderr
+    done = run("--max-usd", "1", "--model", "nobody.knows-it")
+    assert done.exit_code == 1
+    assert "the price of nobody.knows-it is not known" in done.stderr
     assert server.exchanges == []
+
+
+def test_a_spent_budget_ends_the_run_with_a_message(server, run):
+    done = run("--max-calls", "2")
+    assert done.exit_code == 3
+    assert "the budget of 2 calls is spent" in done.stderr
 
 
 def test_a_run_whose_queries_all_failed_prints_no_measure_and_fails(server, run, tmp_path):
     server.play = lambda exchange: Refuse("ValidationException", TOO_LONG)
-    done = run("--yes")
+    done = run("--max-usd", "1")
     assert done.exit_code == 1
     assert "0.000" not in done.stdout
     assert "failed 5/5; the commonest reason (5): " in done.stderr
     assert TOO_LONG in done.stderr
-    told = run("--yes", "--json")
+    told = run("--max-usd", "1", "--json")
     assert told.exit_code == 1
     found = json.loads(told.stdout)
     assert (found["failed"], list(found["reasons"].values()), found["metrics"]["match@1"]) == (5, [5], None)
@@ -55,13 +62,13 @@ def test_a_run_whose_queries_all_failed_prints_no_measure_and_fails(server, run,
 
 def test_a_run_whose_queries_all_failed_keeps_earlier_results(server, run, tmp_path):
     server.play = picking
-    assert run("--yes").exit_code == 0
+    assert run("--max-usd", "1").exit_code == 0
     path = tmp_path / "evaluate-set-full-ctx.json"
     earlier = path.read_text()
     assert json.loads(earlier)["failed"] == 0
     (tmp_path / "cache" / "replies.db").unlink()
     server.play = lambda exchange: Refuse("ValidationException", TOO_LONG)
-    done = run("--yes")
+    done = run("--max-usd", "1")
     assert done.exit_code == 1
     assert "the earlier results of evaluate-set-full-ctx stay" in done.stderr
     assert path.read_text() == earlier
@@ -69,7 +76,7 @@ def test_a_run_whose_queries_all_failed_keeps_earlier_results(server, run, tmp_p
 
 def test_some_failures_are_named_and_the_rest_is_measured(server, run):
     server.play = lambda exchange: Refuse("ValidationException", TOO_LONG) if of_refund(exchange) else picking(exchange)
-    done = run("--yes")
+    done = run("--max-usd", "1")
     assert done.exit_code == 0
     assert "failed 1/5; the commonest reason (1): " in done.stderr
     assert "match@1" in done.stdout
@@ -77,7 +84,7 @@ def test_some_failures_are_named_and_the_rest_is_measured(server, run):
 
 def test_undefined_measures_are_dashes(server, run):
     server.play = picking
-    done = run("--yes")
+    done = run("--max-usd", "1")
     rows = [line for line in done.stdout.splitlines() if "mrr" in line]
     assert len(rows) == 1
     assert rows[0].count("–") == 2

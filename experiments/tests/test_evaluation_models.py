@@ -8,21 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from experiments.baselines.costs import bound_cost, bound_writing_cost
 from experiments.studies.context import has_candidate
 from experiments.variants import SYSTEMS
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.prompts.rerank_prompt import CARD_BYTES
-from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.systems.base import SystemAnswer, ask
+from mats.evaluation.systems.cached_converse import Budget, BudgetSpent
 from mats.evaluation.systems.models import PAPER_ENCODERS, Models
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
 from tests.aws.bedrock import Answer as Reply
-from tests.aws.bedrock import BedrockServer, Exchange, Refuse, converse_reply, tool_reply
+from tests.aws.bedrock import BedrockServer, Exchange, Refuse, tool_reply
 from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration
 
@@ -71,9 +69,11 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(bedrock=True, region="us-east-1", encoder=f"{TITAN}:0", cache=tmp_path / "cache")
 
 
-def answers(name: str, settings: Settings, *, at_once: int = 1) -> dict[str, SystemAnswer]:
+def answers(
+    name: str, settings: Settings, *, at_once: int = 1, budget: Budget | None = None
+) -> dict[str, SystemAnswer]:
     """The answers of a variant by name, by models that remember only what is on disk."""
-    dataset, models = a_dataset(), Models(settings)
+    dataset, models = a_dataset(), Models(settings, budget or Budget())
     assert models.lacking(SYSTEMS[name].needs) == ""
     with Workbench(dataset=dataset, models=models) as bench:
         return dict(ask(SYSTEMS[name].build(bench), dataset.queries, at_once=at_once))
@@ -274,57 +274,34 @@ class TestNotRun:
         ]  # fmt: skip
 
 
-def usage_of(given: dict[str, SystemAnswer]) -> Usage:
-    return Usage.total(answer.usage for answer in given.values())
-
-
-def talking(exchange: Exchange) -> Reply | None:
-    """As many calls as fit behind a long talk, never the last one."""
-    if "toolConfig" not in exchange.body or exchange.operation != "Converse":
-        return None
-    tool = exchange.body["toolConfig"]["tools"][0]["toolSpec"]["name"]
-    arguments = {"list": {"page": 1}, "search": {"query": "payment weather letter train photo"}}.get(tool)
-    if arguments is None:
-        return None
-    uses = [{"toolUse": {"toolUseId": f"use-{n}", "name": tool, "input": arguments}} for n in range(8)]
-    return Reply(converse_reply([{"text": "Well, let me think. " * 20}, *uses]))
-
-
-class TestCostBound:
+class TestBudget:
     @pytest.mark.parametrize("name", ASKING)
-    @pytest.mark.parametrize("play", [None, talking])
-    def test_no_system_costs_more_than_its_bound(self, server, settings, name, play):
-        bound = bound_cost(SYSTEMS[name], settings, a_dataset())
-        assert converse(server) == []
-        server.play = play
-        given = answers(name, settings)
-        spent = usage_of(given)
-        assert (bound.what, bound.model) == (name, settings.rerank_model)
-        assert bound.calls >= sum(answer.calls for answer in given.values()) == len(converse(server))
-        assert bound.usage.input_tokens >= spent.input_tokens > 0
-        assert bound.usage.output_tokens >= sum(e.body["inferenceConfig"]["maxTokens"] for e in converse(server))
-        assert bound.usage.usd
+    def test_a_run_stops_when_its_calls_are_spent_and_goes_on_from_the_cache(self, server, settings, name):
+        with pytest.raises(BudgetSpent, match=r"the budget of 3 calls is spent after 3 calls.*--max-calls"):
+            answers(name, settings, budget=Budget(max_calls=3))
+        assert len(converse(server)) == 3
+        answers(name, settings, budget=Budget(max_calls=100))
+        needed = len(converse(server))
+        assert len({json.dumps(exchange.body) for exchange in converse(server)}) == needed > 3
+        answers(name, settings, budget=Budget(max_calls=0))
+        assert len(converse(server)) == needed
 
-    def test_more_candidates_cost_more_tokens(self, settings):
-        few, many = (bound_cost(SYSTEMS["pipeline-bm25"], replace(settings, k=k), a_dataset()).usage for k in (5, 15))
-        assert many.input_tokens - few.input_tokens >= 5 * 10 * CARD_BYTES
-        assert few.output_tokens < many.output_tokens
+    def test_no_call_is_made_once_the_dollars_are_spent(self, server, settings):
+        with pytest.raises(BudgetSpent, match=r"the budget of \$0\.00 is spent after 1 calls.*--max-usd"):
+            answers("pipeline-bm25", settings, budget=Budget(max_usd=1e-9))
+        assert len(converse(server)) == 1
 
-    def test_an_unknown_price_is_not_zero(self, settings):
-        settings = replace(settings, rerank_model="nobody.knows-it")
-        assert bound_cost(SYSTEMS["search-and-pick"], settings, a_dataset()).usage.usd is None
+    def test_several_threads_make_no_call_beyond_it(self, server, settings):
+        with pytest.raises(BudgetSpent):
+            answers("full-ctx", settings, at_once=4, budget=Budget(max_calls=2))
+        assert len(converse(server)) == 2
 
-    def test_a_system_without_an_llm_costs_nothing(self, settings):
-        bound = bound_cost(SYSTEMS["bm25"], settings, a_dataset())
-        assert (bound.calls, bound.usage.usd) == (0, 0)
-
-    def test_writing_costs_no_more_than_its_bound(self, server, settings):
-        models, registrations = Models(settings), a_dataset().registrations
-        bound = bound_writing_cost(settings, registrations)
-        assert (bound.calls, bound.model) == (2 * 5, settings.writer_model)
-        spent = Usage.total(models.writer.describe(registration).usage for registration in registrations)
-        assert bound.usage.input_tokens >= spent.input_tokens > 0
-        assert bound.usage.output_tokens >= spent.output_tokens > 0
+    def test_enriching_a_registry_stops_too(self, server, settings):
+        models = Models(settings, Budget(max_calls=2))
+        bench = Workbench(dataset=a_dataset(), models=models, writer=models.writer)
+        with bench, pytest.raises(DependencyFailed, match=r"cannot be filled.*budget of 2 calls"):
+            _ = bench.discover
+        assert len(converse(server)) == 2
 
 
 @pytest.mark.parametrize("name", ASKING)

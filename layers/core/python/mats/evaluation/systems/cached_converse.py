@@ -1,4 +1,4 @@
-"""A reply cache for Converse on disk, so that a run can be resumed and repeated without cost."""
+"""A reply cache for Converse on disk, so that a run can be resumed and repeated without cost, and a budget for it."""
 
 import hashlib
 import json
@@ -8,13 +8,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse, parse_response, token_counts
 from mats.adapters.llm.question import ModelReply
 from mats.domain.errors import NotPermitted, StorageUnusable
-from mats.domain.prompts.usage import Prices
+from mats.domain.prompts.usage import Prices, Usage
 from mats.settings import Settings
 
 _BUSY_TIMEOUT_S = 60
@@ -86,6 +86,50 @@ class TimedReply:
     cached: bool
 
 
+class BudgetSpent(NotPermitted):
+    """The budget of a run is spent; the replies so far are cached."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """What a run may spend on calls that the cache does not answer. Safe for several threads.
+
+    Dollars are known when a reply is there, so calls under way may exceed `max_usd`; `max_calls` is never exceeded.
+    """
+
+    max_usd: float | None = None
+    """None: no limit."""
+    max_calls: int | None = None
+    """None: no limit."""
+    usd: float = 0.0
+    calls: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin_call(self) -> None:
+        """Count a call.
+
+        Raises:
+            BudgetSpent: it may not be made.
+        """
+        with self._lock:
+            if self.max_usd is not None and self.usd >= self.max_usd:
+                self._refuse(f"${self.max_usd:,.2f}", "--max-usd")
+            if self.max_calls is not None and self.calls >= self.max_calls:
+                self._refuse(f"{self.max_calls:,} calls", "--max-calls")
+            self.calls += 1
+
+    def add(self, usage: Usage) -> None:
+        """Count the cost of a call; one without a known price counts as a call alone."""
+        with self._lock:
+            self.usd += usage.usd or 0.0
+
+    def _refuse(self, budget: str, option: str) -> NoReturn:
+        raise BudgetSpent(
+            f"the budget of {budget} is spent after {self.calls:,} calls (${self.usd:,.4f}); their replies are cached: "
+            f"repeat the command with a higher {option} to go on"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class CachedConverse:
     """Sends each request once. A failed call is not stored; a cached reply is priced, but not metered."""
@@ -93,6 +137,7 @@ class CachedConverse:
     converse: Converse
     cache: ReplyCache
     prices: Prices
+    budget: Budget = field(default_factory=Budget)
 
     def __call__(self, request: Mapping[str, Any]) -> ModelReply:
         return self.send(request).reply
@@ -101,14 +146,17 @@ class CachedConverse:
         """The reply, cached or new.
 
         Raises:
-            DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
+            DependencyFailed: the model did not answer; NotPermitted if an operator has to act, BudgetSpent if there is
+                no budget left for it.
         """
         if known := self.cache.get(request):
             usage = self.prices.usage(str(request["modelId"]), *token_counts(known.response))
             return TimedReply(parse_response(known.response, usage), known.took_ms, cached=True)
+        self.budget.begin_call()
         began = time.monotonic()
         reply = self.converse(request)
         took_ms = (time.monotonic() - began) * 1_000
+        self.budget.add(reply.usage)
         self.cache.put(request, CachedResponse(_to_response(reply), took_ms))
         return TimedReply(reply, took_ms, cached=False)
 

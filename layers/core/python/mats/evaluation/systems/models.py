@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse, ask_through
-from mats.evaluation.systems.cached_converse import CachedConverse, ReplyCache
+from mats.evaluation.systems.cached_converse import Budget, CachedConverse, ReplyCache
 from mats.ports import Encoder, Reranker, Vector, Writer
 from mats.settings import DEFAULT_ENCODER, TITAN, Settings
 
@@ -111,6 +111,8 @@ class Models:
     """The models of these settings, each made at first use; replies of LLMs and document vectors are cached on disk."""
 
     settings: Settings
+    budget: Budget = field(default_factory=Budget)
+    """Of all language models together."""
 
     @cached_property
     def encoder(self) -> Encoder | None:
@@ -137,7 +139,7 @@ class Models:
             DependencyFailed: boto3 is not installed; NotPermitted if the AWS configuration cannot be used.
             StorageUnusable: the reply cache cannot be opened.
         """
-        return CachedConverse(self._bedrock.online.converse, self._cache, bootstrap.prices())
+        return CachedConverse(self._bedrock.online.converse, self._cache, bootstrap.prices(), self.budget)
 
     def reranker(self, model: str, converse: Converse | None = None) -> Reranker:
         """The production reranker with any Converse model, through `converse` if given."""
@@ -149,7 +151,7 @@ class Models:
     def writer(self) -> Writer:
         from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
-        converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices())
+        converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices(), self.budget)
         return LlmWriter(ask=ask_through(converse), name=self.settings.writer_model, text=bootstrap.prompt("enrich"))
 
     def lacking(self, needs: Collection[str]) -> str:

@@ -13,15 +13,13 @@ from rich.text import Text
 
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, table_of
-from mats.local.cli.spending import confirm_cost
+from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
 from mats.settings import Settings
 
 if TYPE_CHECKING:
     from mats.evaluation.data.datasets import Dataset
     from mats.evaluation.systems.catalogue import Variant
     from mats.evaluation.systems.models import Models
-
-Yes = Annotated[bool, typer.Option("--yes", help="Accept the cost; without it, no model is called.")]
 
 
 def evaluate(
@@ -37,7 +35,8 @@ def evaluate(
     model: Annotated[
         str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
     ] = None,
-    yes: Yes = False,
+    max_usd: MaxUsd = None,
+    max_calls: MaxCalls = None,
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +44,8 @@ def evaluate(
 
     Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to experiments/results. A
     query whose model call failed counts as missed; if every query failed, nothing was measured, the exit code is 1 and
-    earlier results stay.
+    earlier results stay. A system that asks a language model needs a budget, --max-usd or --max-calls; when
+    it is spent, the command ends with code 3, and a repeated one goes on where it stopped, because replies are cached.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
@@ -61,7 +61,9 @@ def evaluate(
     dataset = load(folder)
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
-    results = _measure(models, chosen, dataset, yes=yes)
+    if chosen.has_llm:
+        limit_spending(models.budget, [models.settings.rerank_model], max_usd, max_calls)
+    results = _measure(models, chosen, dataset)
     _write_and_show(results, dataset, as_json=as_json)
 
 
@@ -86,8 +88,7 @@ def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: boo
         err.print(plain(failures), style="yellow", soft_wrap=True)
 
 
-def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bool) -> dict[str, Any]:
-    from experiments.baselines.costs import bound_cost  # noqa: PLC0415
+def _measure(models: "Models", chosen: "Variant", dataset: "Dataset") -> dict[str, Any]:
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
@@ -96,8 +97,6 @@ def _measure(models: "Models", chosen: "Variant", dataset: "Dataset", *, yes: bo
         bar("Asking", len(dataset.queries)) as asked,
         Workbench(dataset=dataset, models=models, indexed=indexed) as bench,
     ):
-        if "llm" in chosen.needs:
-            confirm_cost([bound_cost(chosen, models.settings, dataset)], yes=yes)
         return score(bench, chosen, progress=asked)
 
 

@@ -1,17 +1,18 @@
-"""Cost of models: estimates before a command, usage after it."""
+"""Cost of models: a budget before a command, usage after it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
+from mats import bootstrap
 from mats.bootstrap import AnySystem
-from mats.local.cli.output import Exit, complain, err, out, print_result
+from mats.local.cli.output import Exit, complain, out, print_result
 
 if TYPE_CHECKING:
-    from experiments.baselines.costs import CostBound
+    from mats.evaluation.systems.cached_converse import Budget
 
 
 def usage_json(system: AnySystem) -> dict[str, Any]:
@@ -35,28 +36,24 @@ def print_usage(system: AnySystem) -> None:
         out.print(Text(line, style="dim"))
 
 
-def confirm_cost(bounds: "Sequence[CostBound]", *, yes: bool) -> None:
-    """Print the most that models will cost; end the command if they are called and `--yes` was not given."""
-    if not any(one.calls for one in bounds):
-        return
-    for one in bounds:
-        line = (
-            f"{one.what} by {one.model}: at most {one.calls:,} calls, {one.usage.input_tokens:,} tokens in, "
-            f"{one.usage.output_tokens:,} out, {dollars(one.usage.usd)}"
-        )
-        err.print(Text(line), soft_wrap=True)
-    known = dollars(sum(one.usage.usd or 0.0 for one in bounds))
-    unknown = " and the cost of models without a known price" if any(one.usage.usd is None for one in bounds) else ""
-    err.print(
-        Text(
-            f"total: at most {known}{unknown}; each byte of a prompt counts as a token, and English has about four "
-            "bytes a token; replies in the cache cost nothing"
-        ),
-        soft_wrap=True,
-    )
-    if not yes:
-        complain("no model was called: add --yes to accept the cost")
+MaxUsd = Annotated[
+    float | None, typer.Option("--max-usd", help="The most that language models may cost; replies in the cache cost 0.")
+]
+MaxCalls = Annotated[
+    int | None, typer.Option("--max-calls", help="The most calls of language models, for models without a known price.")
+]
+
+
+def limit_spending(budget: "Budget", models: Sequence[str], max_usd: float | None, max_calls: int | None) -> None:
+    """Set the limits of a run that calls these models; end the command if there is none that can be enforced."""
+    unpriced = [model for model in models if bootstrap.prices().usage(model, 1, 1).usd is None]
+    if max_usd is None and max_calls is None:
+        complain("no model was called: set --max-usd, the most that they may cost, or --max-calls")
         raise typer.Exit(Exit.REFUSED)
+    if max_calls is None and unpriced:
+        complain(f"the price of {' and '.join(unpriced)} is not known: limit the calls with --max-calls")
+        raise typer.Exit(Exit.REFUSED)
+    budget.max_usd, budget.max_calls = max_usd, max_calls
 
 
 def dollars(usd: float | None) -> str:
