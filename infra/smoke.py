@@ -18,8 +18,7 @@ from botocore.exceptions import BotoCoreError
 
 from infra import smoke_hints as hints
 from mats.adapters.aws import call, client
-from mats.adapters.dynamodb.tables import Tables, id_of, key_of
-from mats.adapters.dynamodb.values import from_row, to_row
+from mats.adapters.dynamodb.tables import Tables, from_row, id_of, key_of, to_row
 from mats.client import Bearer, Client, MatsError, Refused, Retries, SigV4, Unreachable
 from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed

@@ -20,8 +20,7 @@ from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
-from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.retention import Retention
+from mats.adapters.clock import Retention, SystemClock, fresh_id
 from mats.adapters.sqlite.backup import back_up, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
@@ -54,7 +53,7 @@ def _restore(folder: Path) -> None:
     restore(folder / FILE, folder / HOME, stamp="now", force=True)
 
 
-def _migrate(folder: Path) -> None:
+def _create(folder: Path) -> None:
     Database(folder / HOME).close()
 
 
@@ -92,7 +91,7 @@ def _record_feedback(folder: Path) -> None:
 OPERATIONS: dict[str, Callable[[Path], None]] = {
     "backup": _back_up,
     "restore": _restore,
-    "migrate": _migrate,
+    "create": _create,
     "sync": _sync,
     "prune": partial(_sync, prune=True),
     "index": _index,

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mats.adapters.retention import Retention
+from mats.adapters.clock import Retention
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, weight_at

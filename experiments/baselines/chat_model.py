@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mats.adapters.bedrock.converse import dialect_of
-from mats.adapters.llm.question import CUT_OFF, MALFORMED, ToolCall
+from mats.adapters.llm import CUT_OFF, MALFORMED, ToolCall
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.systems.cached_converse import CachedConverse
 

@@ -24,7 +24,7 @@ from experiments.baselines.conversation import (
 )
 from mats import bootstrap
 from mats.adapters.bedrock.converse import ask_through
-from mats.adapters.llm.question import ModelReply
+from mats.adapters.llm import ModelReply
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.prompts.rerank_prompt import CARD_BYTES
@@ -77,7 +77,7 @@ def bound_writing_cost(
     settings: Settings, registrations: Sequence[Registration], *, what: str = "enrichment"
 ) -> CostBound:
     """Of describing registrations, each with the writer's retries."""
-    from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - as in models.py
+    from mats.adapters.llm import LlmWriter  # noqa: PLC0415 - as in models.py
 
     requests = _Requests()
     writer = LlmWriter(ask=ask_through(requests), name=settings.writer_model, text=bootstrap.prompt("enrich"))
@@ -119,7 +119,7 @@ def _size_of_json(value: Any) -> int:
 
 def _pipeline(dataset: Dataset, settings: Settings) -> _Tokens:
     """One rerank call a query, with k cards of the greatest size."""
-    from mats.adapters.llm.reranker import LlmReranker  # noqa: PLC0415 - as in models.py
+    from mats.adapters.llm import LlmReranker  # noqa: PLC0415 - as in models.py
 
     requests = _Requests()
     reranker = LlmReranker(ask=ask_through(requests), name=settings.rerank_model, text=bootstrap.prompt("rerank"))

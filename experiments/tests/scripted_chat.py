@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.baselines.chat_model import Message, ModelTurn, ToolSpec, UserMessage
-from mats.adapters.llm.question import ToolCall
+from mats.adapters.llm import ToolCall
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.prompts.usage import Usage

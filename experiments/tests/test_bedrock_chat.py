@@ -7,7 +7,7 @@ import pytest
 
 from experiments.baselines.chat_model import ANY, FREE, ChatModel, ModelTurn, UserMessage
 from mats import bootstrap
-from mats.adapters.llm.question import ToolCall
+from mats.adapters.llm import ToolCall
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.systems.cached_converse import RecordedConverse, ReplyCache
 from mats.evaluation.systems.models import Models

@@ -74,7 +74,7 @@ class MaintenanceFunction(Construct):
 
 
 def _list_of_indices(profiles: str) -> iam.PolicyStatement:
-    """The right to write the one row of Profiles that is no profile; its key is in `mats.adapters.dynamodb.targets`."""
+    """The right to write the one row of Profiles that is no profile: see `DynamoTargets`."""
     return iam.PolicyStatement(
         actions=["dynamodb:PutItem"],
         resources=[profiles],

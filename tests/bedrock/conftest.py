@@ -15,10 +15,7 @@ from mats.adapters.bedrock import factory
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.bedrock.factory import Bedrock
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.llm.meter import Meter
-from mats.adapters.llm.question import ModelReply
-from mats.adapters.llm.reranker import LlmReranker
-from mats.adapters.llm.writer import LlmWriter
+from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply
 from mats.domain.errors import NotPermitted
 from mats.settings import TITAN, Settings
 from tests.aws.bedrock import BedrockServer

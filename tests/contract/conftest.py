@@ -8,22 +8,21 @@ from typing import Any
 
 import pytest
 
+from mats.adapters.clock import Retention
+from mats.adapters.dynamodb.operators import DynamoModelSwitch
 from mats.adapters.dynamodb.outcomes import DynamoOutcomes
-from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
-from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.adapters.opensearch.memory import OpenSearchMemory
-from mats.adapters.retention import Retention
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.entries import SqliteGenerations
 from mats.adapters.sqlite.exposure import SqliteExposure
-from mats.adapters.sqlite.generations import SqliteGenerations
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles

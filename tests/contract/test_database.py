@@ -9,9 +9,6 @@ import pytest
 from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
-OLD_TRUST = "DROP TABLE trust; CREATE TABLE trust (id TEXT PRIMARY KEY, trust INTEGER NOT NULL);"
-"""Before version 5."""
-
 
 def test_a_read_only_file_is_reported(tmp_path: Path, monkeypatch):
     Database(tmp_path / "mats.db").close()
@@ -95,48 +92,22 @@ def test_connections_are_used_again(tmp_path: Path):
     database.close()
 
 
-def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path):
-    Database(tmp_path / "mats.db").close()
-    old = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
-    old.executescript(
-        "ALTER TABLE counter DROP COLUMN texts; ALTER TABLE counter DROP COLUMN arrays; DROP TABLE answers; "
-        "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
-        "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
-        f"{OLD_TRUST} INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 1"
-    )
-    old.close()
-    database = Database(tmp_path / "mats.db")
-    with database.reading() as connection:
-        assert connection.execute("SELECT * FROM trust").fetchall() == [("a/b", 1, "")]
-        assert connection.execute("SELECT count(*) FROM answers").fetchone() == (0,)
-        assert connection.execute("SELECT expires_at FROM profile_versions").fetchall() == []
-        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-        assert connection.execute("SELECT count(*) FROM counter").fetchone() == (1,)
-    database.close()
-
-
-def test_two_processes_that_migrate_a_file_at_once_both_open_it(tmp_path: Path):
+def test_processes_that_create_a_file_at_once_all_open_it(tmp_path: Path):
     for number in range(5):
-        file = tmp_path / f"{number}.db"
-        Database(file).close()
-        old = sqlite3.connect(file, isolation_level=None)
-        old.executescript(
-            "ALTER TABLE counter DROP COLUMN texts; ALTER TABLE counter DROP COLUMN arrays; "
-            "DROP INDEX profile_versions_expiry; ALTER TABLE profile_versions DROP COLUMN expires_at; "
-            "DROP INDEX profiles_expiry; ALTER TABLE profiles DROP COLUMN expires_at; "
-            f"{OLD_TRUST} INSERT INTO trust VALUES ('a/b', 1); PRAGMA user_version = 2"
-        )
-        old.close()
         with ThreadPoolExecutor(4) as threads:
-            for database in threads.map(Database, [file] * 4):
-                assert database.rows("SELECT id, trust, provider FROM trust") == [("a/b", 1, "")]
+            for database in threads.map(Database, [tmp_path / f"{number}.db"] * 4):
+                assert database.rows("SELECT change, purge FROM counter") == [(0, 0)]
                 database.close()
 
 
-def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path):
-    newer = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
-    newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    with pytest.raises(StorageUnusable, match="another version"):
+@pytest.mark.parametrize(
+    ("version", "to_do"),
+    [(SCHEMA_VERSION - 1, "`mats export` of that version"), (SCHEMA_VERSION + 1, "or a newer one")],
+)
+def test_a_file_of_another_schema_is_left_alone(tmp_path: Path, version: int, to_do: str):
+    other = sqlite3.connect(tmp_path / "mats.db", isolation_level=None)
+    other.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(StorageUnusable, match=to_do):
         Database(tmp_path / "mats.db")
-    assert newer.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
-    newer.close()
+    assert other.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    other.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.adapters.dynamodb.switch import DynamoModelSwitch
+from mats.adapters.dynamodb.operators import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.ports import OFF, ModelChoice, ModelSwitch
 from tests.aws.tables import a_table

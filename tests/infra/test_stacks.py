@@ -14,7 +14,7 @@ import pytest
 
 from infra.constructs.discovery_api import CALLS
 from infra.vendor import ROOT
-from mats.adapters.dynamodb.targets import _KEY
+from mats.adapters.dynamodb.profiles import _KEY
 from mats.settings import Settings
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Resource, texts

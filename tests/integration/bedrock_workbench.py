@@ -9,9 +9,7 @@ from mats import bootstrap
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.bedrock.converse import ask_through
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.llm.meter import Meter
-from mats.adapters.llm.reranker import LlmReranker
-from mats.adapters.llm.writer import LlmWriter
+from mats.adapters.llm import LlmReranker, LlmWriter, Meter
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
 from mats.domain.profile.profile import Cause, ChangeResult
 from mats.domain.prompts.usage import Prices

@@ -17,14 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mats.adapters.clock import Retention
 from mats.adapters.dynamodb import tables as tables_module
-from mats.adapters.dynamodb.callers import DynamoCallers
-from mats.adapters.dynamodb.profiles import DynamoProfiles
+from mats.adapters.dynamodb.operators import DynamoCallers
+from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.eventbridge import EventBus
-from mats.adapters.retention import Retention
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid

@@ -1,9 +1,6 @@
-"""The folder of the local registry: who makes it, who may read it, and registries of older releases."""
+"""The folder of the local registry: who makes it, and who may read it."""
 
-import gzip
 import os
-import shutil
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +11,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
 from tests.integration.test_cli import rows, tool
-
-FIRST_RELEASE = ROOT / "tests" / "contract" / "first_release.db.gz"
-"""A registry made by the commands of commit a23b0ea, schema 1.
-
-Six rows were imported, two trusted, one removed, one changed; then two were put without being indexed, of which the
-change of one was made a dead letter.
-"""
 
 
 @contextmanager
@@ -92,50 +82,3 @@ def test_a_folder_with_other_files_keeps_its_mode(mats: Mats):
 def test_make_clean_leaves_the_registry(tmp_path: Path):
     recipe = (ROOT / "Makefile").read_text().partition("\nclean:")[2].partition("\n\n")[0]
     assert ".mats" not in recipe.partition("\n")[2]
-
-
-@pytest.fixture
-def first_release(mats: Mats) -> Mats:
-    mats.home.mkdir()
-    with gzip.open(FIRST_RELEASE) as packed, (mats.home / "mats.db").open("wb") as file:
-        shutil.copyfileobj(packed, file)
-    return mats
-
-
-def test_a_registry_of_the_first_release_is_migrated_in_place(first_release: Mats):
-    mats = first_release
-    shown = mats("show", "com.acme.pay/refund", "--json").json
-    assert (shown["trust"], shown["profile"]["trust"], shown["registration"]["provider"]) == (80, 80, "Acme Payments")
-    assert [version["rev"] for version in shown["versions"]] == [1]
-    assert mats("show", "org.maps/gone", "--json").json["profile"]["status"] == "deleted"
-    found = mats("search", "refund a card payment", "--json").json["results"]
-    assert [result["id"] for result in found] == ["com.acme.pay/refund", "com.acme.pay/charge"]
-    assert mats("search", "salaries", "--json").json["results"] == []
-    assert mats("search", "salaries", "--json", MATS_AUDIENCES="finance").json["results"] != []
-    stats = mats("stats", "--json").json
-    assert (stats["registered"], stats["changes"]) == (7, {"waiting": 1, "dead": 1})
-    assert mats("reconcile").code == 0
-    assert mats("stats", "--json").json["changes"] == {"waiting": 0, "dead": 0}
-    assert mats("search", "waits to be indexed", "--json").json["results"][0]["id"] == "com.acme.pay/waiting"
-    assert mats("trust", "com.acme.*", "60", "--provider", "Acme").code == 0
-    assert mats("add", "-", stdin=rows(tool("new"))).code == 0
-
-
-def test_a_migrated_registry_has_the_schema_of_a_new_one(first_release: Mats, tmp_path: Path):
-    new = Mats(tmp_path / "new")
-    new("add", "-", stdin=rows(tool("a")))
-    assert first_release("stats").code == 0
-    old_schema, new_schema = (schema(home / "mats.db") for home in (first_release.home, new.home))
-    assert old_schema == new_schema
-
-
-def schema(file: Path) -> dict[str, list[tuple[object, ...]]]:
-    """The columns of every table and index."""
-    connection = sqlite3.connect(file)
-    names = connection.execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-    columns = {
-        name: connection.execute(f"PRAGMA {'table' if kind == 'table' else 'index'}_info({name})").fetchall()
-        for kind, name in names
-    }
-    connection.close()
-    return columns

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.adapters.llm.reranker import LlmReranker
-from mats.adapters.llm.writer import LlmWriter
+from mats.adapters.llm import LlmReranker, LlmWriter
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED
 from mats.domain.errors import ReplyUnusable

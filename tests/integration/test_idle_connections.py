@@ -15,7 +15,7 @@ from mats.adapters.bedrock import factory
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.connections import IDLE_S, Moment
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.llm.meter import Meter
+from mats.adapters.llm import Meter
 from mats.adapters.opensearch.domain import Domain
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompts.usage import Prices

@@ -70,20 +70,6 @@ def test_dry_run_prints_the_items_and_writes_nothing(mats: Mats, tmp_path: Path)
     assert "nothing was registered" in shown.out
 
 
-def test_request_files_are_written_and_nothing_is_registered(mats: Mats, tmp_path: Path):
-    folder = tmp_path / "items"
-    ran = mats("import", "--to-items", str(folder), "--table", "MyRegistry", str(FORMATS / "openapi.yaml"), "--json")
-    assert ran.json["request_files"] == 1
-    (file,) = folder.iterdir()
-    requests = json.loads(file.read_text())["MyRegistry"]
-    assert [r["PutRequest"]["Item"]["name"] for r in requests] == [{"S": "GET /books/{isbn}/loans"}, {"S": "lendBook"}]
-    model = botocore.session.get_session().get_service_model("dynamodb").operation_model("BatchWriteItem").input_shape
-    from botocore.validate import ParamValidator
-
-    assert not ParamValidator().validate({"RequestItems": {"MyRegistry": requests}}, model).has_errors()
-    assert not mats.home.exists()
-
-
 def test_invalid_namespace_is_rejected_before_anything_is_read(mats: Mats):
     ran = mats("import", "--namespace", "Not One", "no-such-file.json")
     assert ran.code == 2

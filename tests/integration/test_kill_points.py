@@ -1,7 +1,5 @@
-"""Backup, restore and migration killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
+"""Creation, backup and restore killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
 
-import gzip
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,38 +7,25 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.index import SqliteIndex
-from mats.adapters.sqlite.migrations import SCHEMA_VERSION
-from mats.domain.ranking.query import Filter
+from mats.adapters.sqlite.database import SCHEMA_VERSION
+from mats.bootstrap.local import local_system
+from mats.local.worker import drain
+from mats.settings import Settings
 from tests import killed
-from tests.integration.test_home import FIRST_RELEASE
+from tests.builders import a_registration
 
 TABLES = ("registry", "trust", "events", "profiles", "profile_versions", "entries")
-"""Without the words of the index, which are made from the entries again: see `found_by_words`."""
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
 def rows(file: Path) -> Rows:
-    """The content of a sound file, in the columns of the first release."""
+    """The content of a sound file."""
     connection = sqlite3.connect(file)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    columns = {table: ", ".join(_columns(connection, table)) for table in TABLES}
-    found = {table: connection.execute(f"SELECT {columns[table]} FROM {table}").fetchall() for table in TABLES}
+    found = {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
     connection.close()
     return found
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-    return [name for name in names if name not in ("expires_at", "provider")]
-
-
-def found_by_words(file: Path) -> set[str]:
-    """The entries that a search by words finds, in a file of any version."""
-    with closing(Database(file)) as database:
-        return {hit.id for hit in SqliteIndex(database).lexical(["refund", "salari"], Filter(), depth=9)}
 
 
 def version(file: Path) -> int:
@@ -52,29 +37,28 @@ def version(file: Path) -> int:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Path:
-    """A folder with a registry of the first release."""
+    """A folder with a registry: two capabilities, of which one waits to be indexed."""
     folder = tmp_path / "start"
-    (folder / "home").mkdir(parents=True)
-    with gzip.open(FIRST_RELEASE) as packed, (folder / killed.HOME).open("wb") as file:
-        shutil.copyfileobj(packed, file)
+    with closing(local_system(Settings(home=folder / "home", encoder="none"))) as local:
+        local.stores.registry.put([a_registration(name="refund"), a_registration(name="gone")])
+        drain(local)
+        local.stores.registry.remove(a_registration(name="gone").id)
     return folder
 
 
-def test_a_killed_migration_leaves_the_old_file_or_the_new_one(start: Path):
-    before = rows(start / killed.HOME)
+def test_a_killed_creation_leaves_a_file_that_can_be_opened(tmp_path: Path):
+    (tmp_path / "start").mkdir()
     versions = set()
-    for folder in killed.kill("migrate", start):
+    for folder in killed.kill("create", tmp_path / "start"):
         file = folder / killed.HOME
-        versions.add(version(file))
-        assert rows(file) == before
-        killed.OPERATIONS["migrate"](folder)
-        assert (rows(file), version(file)) == (before, SCHEMA_VERSION)
-        assert "com.acme.pay/refund" in found_by_words(file)
-    assert versions == {1, SCHEMA_VERSION}
+        versions.add(version(file) if file.exists() else 0)
+        killed.OPERATIONS["create"](folder)
+        assert version(file) == SCHEMA_VERSION
+        assert not any(rows(file).values())
+    assert versions == {0, SCHEMA_VERSION}
 
 
 def test_a_killed_backup_leaves_no_half_file_and_the_registry_as_it_was(start: Path):
-    killed.OPERATIONS["migrate"](start)
     before = rows(start / killed.HOME)
     found = set()
     for folder in killed.kill("backup", start):
@@ -89,8 +73,7 @@ def test_a_killed_backup_leaves_no_half_file_and_the_registry_as_it_was(start: P
 
 
 def test_a_killed_restore_leaves_the_registry_before_or_after_and_never_loses_the_first(start: Path):
-    shutil.copy(start / killed.HOME, start / killed.FILE)  # of the first release: it is migrated on the way
-    killed.OPERATIONS["migrate"](start)
+    killed.OPERATIONS["backup"](start)
     connection = sqlite3.connect(start / killed.HOME)
     connection.execute("DELETE FROM registry WHERE id LIKE 'com.acme%'")
     connection.commit()

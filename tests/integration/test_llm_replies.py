@@ -12,8 +12,7 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters.chat_completions.factory import ChatCompletions
-from mats.adapters.llm.reranker import LlmReranker
-from mats.adapters.llm.writer import LlmWriter
+from mats.adapters.llm import LlmReranker, LlmWriter
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Prices

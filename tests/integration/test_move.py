@@ -1,21 +1,21 @@
 """Export, backup and restore."""
 
 import json
-import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mats.adapters.sqlite.migrations import SCHEMA_VERSION
+from mats.adapters.sqlite.database import SCHEMA_VERSION
+from mats.bootstrap.local import local_system
 from mats.local.imports.trust_rows import parse, to_line
+from mats.settings import Settings
+from tests.builders import a_registration
 from tests.integration.conftest import Mats, serving
 from tests.integration.test_cli import rows, tool
-from tests.integration.test_home import FIRST_RELEASE, first_release
-
-__all__ = ["first_release"]
 
 REFUND, PAYROLL = "com.acme/refund", "com.acme/payroll"
 
@@ -214,20 +214,12 @@ def test_a_newer_or_foreign_file_is_refused(filled: Mats, other: Mats, tmp_path)
         assert other("restore", str(file)).code == 1
 
 
-def test_a_backup_of_the_first_release_is_migrated(first_release: Mats, other: Mats, tmp_path):
-    file = tmp_path / "old.backup"
-    shutil.copy(first_release.home / "mats.db", file)
-    before = file.read_bytes()
-    restored = other("restore", str(file), "--json").json
-    assert (restored["schema"], restored["capabilities"], restored["trust"]) == (1, 7, 2)
-    assert file.read_bytes() == before
-    assert other("show", "com.acme.pay/refund", "--json").json["trust"] == 80
-
-
-def test_a_restored_registry_takes_up_the_changes_that_waited(mats: Mats, other: Mats, tmp_path, first_release: Mats):
+def test_a_restored_registry_takes_up_the_changes_that_waited(mats: Mats, other: Mats, tmp_path):
     file = tmp_path / "mats.backup"
-    assert FIRST_RELEASE.exists()
-    first_release("backup", str(file))
+    mats("add", "-", stdin=rows(tool("refund")))
+    with closing(local_system(Settings(home=mats.home, encoder="none"))) as local:
+        local.stores.registry.put([a_registration(name="waiting", description="Waits to be indexed.")])
+    mats("backup", str(file))
     connection = sqlite3.connect(file)
     connection.execute("UPDATE events SET holder = '1:someone', due = 99999999999 WHERE dead IS NULL")
     connection.commit()

@@ -11,8 +11,8 @@ from itertools import product
 
 import pytest
 
+from mats.adapters.dynamodb.profiles import DynamoTargets
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.targets import DynamoTargets
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex

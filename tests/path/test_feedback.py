@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mats.adapters.dynamodb.values import from_row, to_row
+from mats.adapters.dynamodb.tables import from_row, to_row
 from tests.aws.recorder import Call, Refuse, every
 from tests.path.world import ACCOUNT, Make, World, item
 

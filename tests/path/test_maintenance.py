@@ -7,8 +7,7 @@ import pytest
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.dynamodb.profiles import DynamoProfiles
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
-from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import from_row
+from mats.adapters.dynamodb.tables import Tables, from_row
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.domain.capability.capability import Id, parts

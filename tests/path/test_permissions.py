@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.dynamodb.values import to_row
+from mats.adapters.dynamodb.tables import to_row
 from tests.aws import iam
 from tests.aws.deployment import ACCOUNT, REGION, Misconfigured, texts
 from tests.aws.recorder import Account

@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 import boto3
 
 from infra.core_layer import copy_core_layer
-from mats.adapters.dynamodb.values import from_row, to_row
+from mats.adapters.dynamodb.tables import from_row, to_row
 from tests.aws import iam
 from tests.aws.bedrock import BedrockServer
 from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource

@@ -11,8 +11,8 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters.cloudwatch import CloudWatchMetrics
+from mats.adapters.dynamodb.operators import DynamoModelSwitch
 from mats.adapters.dynamodb.registry import DynamoRegistry
-from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import CloudStores, cloud_system

@@ -7,7 +7,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.adapters.dynamodb.values import NotStorable, from_row, to_row
+from mats.adapters.dynamodb.tables import NotStorable, from_row, to_row
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 whole = st.integers(-(10**38) + 1, 10**38 - 1)

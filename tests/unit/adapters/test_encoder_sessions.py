@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mats.adapters.encoder import sessions as module
-from mats.adapters.encoder.sessions import Sessions
+from mats.adapters.encoder import local as module
+from mats.adapters.encoder.local import Sessions
 from tests.fakes import AtOnce, FakeClock, Never
 
 

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from mats.adapters.sqlite import halves
-from mats.adapters.sqlite.halves import in_halves
+from mats.adapters.sqlite import arrays as halves
+from mats.adapters.sqlite.arrays import in_halves
 
 pytestmark = pytest.mark.usefixtures("two_cores")
 

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
-from mats.domain.profile.origin import Recipe, fingerprint
+from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.protocols.input_schema import MAX_SCHEMA_BYTES
 from mats.domain.ranking.query import Filter
@@ -102,14 +101,8 @@ def test_link_targets_and_referrals_are_not_searched():
     assert lexical_fields(profile)["description"] == "Returns a claim."
 
 
-def test_an_empty_title_leaves_the_content_as_in_earlier_releases():
-    without, beside = a_profile(), a_profile(descriptor={"title": "Refunds"})
-    later = {"refused", "provider_verified", "invocation", "instructions"}
-    counted = {"content", "rev", "indexed_rev", "cause", "first_registered", "owner_examples", "first_text"}
-    dumped = without.model_dump(mode="json", exclude=later | counted)
-    del dumped["source"]["title"]
-    assert without.content == fingerprint(dumped)
-    assert without.content != beside.content
+def test_the_content_fingerprint_covers_the_title():
+    assert a_profile().content != a_profile(descriptor={"title": "Refunds"}).content
 
 
 def test_chinese_text_is_indexed_by_pairs_of_letters():
@@ -145,13 +138,6 @@ def test_the_verified_provider_replaces_the_claimed_one():
     assert verified.assignment == Assigned(provider="Stripe")
     same_name = profile_of(a_registration(provider="Stripe"), origin="")
     assert verified.content != same_name.content
-
-
-def test_without_verification_the_content_is_that_of_earlier_releases():
-    item = {"namespace": "com.acme", "name": "pay", "kind": "tool", "description": "Pay a bill", "provider": "Acme"}
-    registration = Registration.parse({**item, "tags": ["money"]})
-    profile = profile_of(registration, assigned=Assigned(trust=7), origin="o")
-    assert profile.content == "abc8e5721e81edfaac439a2e79fc6f31"
 
 
 @pytest.mark.parametrize("trust", [-1, 101])

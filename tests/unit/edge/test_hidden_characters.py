@@ -11,9 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from mats.adapters.bedrock.converse import ask_through
-from mats.adapters.llm.question import ModelReply
-from mats.adapters.llm.reranker import LlmReranker
-from mats.adapters.llm.writer import LlmWriter
+from mats.adapters.llm import LlmReranker, LlmWriter, ModelReply
 from mats.bootstrap.models import prompt
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, Profile

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mats.adapters.llm.question import ModelReply, ToolCall
+from mats.adapters.llm import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
 from mats.evaluation.systems.cached_converse import CachedConverse, CachedResponse, ReplyCache

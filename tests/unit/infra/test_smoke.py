@@ -19,8 +19,7 @@ from botocore.validate import ParamValidator
 from infra import smoke
 from infra.smoke import NAMESPACE, Smoke, Stuck, api_client
 from infra.vendor import ROOT
-from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import from_row, to_row
+from mats.adapters.dynamodb.tables import Tables, from_row, to_row
 from mats.client import Bearer, Client, Retries, SigV4
 from mats.domain.capability.registration import Registration
 from mats.edge.answers import Answer

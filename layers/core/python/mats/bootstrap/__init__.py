@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mats.adapters.dynamodb.values import to_row as dynamodb_row
 from mats.bootstrap.models import (
     RERANKED,
     Calibration,
@@ -27,7 +26,6 @@ __all__ = [
     "batch_bedrock",
     "bedrock",
     "change_processor",
-    "dynamodb_row",
     "load_calibration",
     "load_encoder",
     "open_system",

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
-from mats.adapters.clock import SystemClock
-from mats.adapters.dynamodb.callers import DynamoCallers
+from mats.adapters.clock import Retention, SystemClock
+from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch
+from mats.adapters.dynamodb.outcomes import DynamoTallies
 from mats.adapters.dynamodb.receipts import DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
-from mats.adapters.dynamodb.switch import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.tallies import DynamoTallies
-from mats.adapters.retention import Retention
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import System, service_observer
 from mats.domain.capability.capability import Id
@@ -117,7 +115,7 @@ class CloudStores:
 
     @cached_property
     def generations(self) -> "OpenSearchGenerations":
-        from mats.adapters.dynamodb.targets import DynamoTargets  # noqa: PLC0415 - not for discovery
+        from mats.adapters.dynamodb.profiles import DynamoTargets  # noqa: PLC0415 - not for discovery
         from mats.adapters.opensearch.generations import OpenSearchGenerations  # noqa: PLC0415 - not for discovery
 
         encoder = self._models.encoder

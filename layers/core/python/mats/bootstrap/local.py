@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from mats.adapters.background_receipts import BackgroundReceipts
-from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.retention import FOR_EVER, Retention
+from mats.adapters.clock import FOR_EVER, Retention, SystemClock, fresh_id
 from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.home import open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
-from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts, SqliteUseLog
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
-from mats.adapters.sqlite.use import SqliteUseLog
 from mats.bootstrap.models import ConfiguredModels, configured_models
 from mats.bootstrap.system import Stores, System
 from mats.domain.capability.capability import Id
@@ -140,7 +138,7 @@ class LocalStores:
 
     @cached_property
     def generations(self) -> Generations:
-        from mats.adapters.sqlite.generations import SqliteGenerations  # noqa: PLC0415 - numpy, as above
+        from mats.adapters.sqlite.entries import SqliteGenerations  # noqa: PLC0415 - numpy, as above
 
         return SqliteGenerations(self.database, self.index.name)
 

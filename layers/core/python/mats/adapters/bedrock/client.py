@@ -1,19 +1,23 @@
-"""A metered client of `bedrock-runtime`: Converse and InvokeModel."""
+"""A metered client of `bedrock-runtime`, Converse and InvokeModel, and the list of the region's models."""
 
+import io
 import json
-from collections.abc import Callable, Mapping
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from boto3.session import Session
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from urllib3.exceptions import HTTPError
 
-from mats.adapters.aws import call, client, open_connection
+from mats.adapters.aws import call, client, open_connection, unexpected_response
 from mats.adapters.bedrock.converse import parse_response, token_counts
-from mats.adapters.bedrock.deadline import DeadlineSession
-from mats.adapters.bedrock.refusals import refusal
-from mats.adapters.llm.meter import Meter
-from mats.adapters.llm.question import ModelReply, at_path
-from mats.domain.errors import DependencyFailed
+from mats.adapters.llm import Meter, ModelReply, at_path
+from mats.domain.errors import DependencyFailed, ModelRefused
 
 T = TypeVar("T")
 
@@ -99,3 +103,163 @@ class BedrockClient:
     def _call(self, model: str, operation: Callable[[], T]) -> T:
         what = f"{model} in {self.region}"
         return call(what, operation, special=partial(refusal, what, model))
+
+
+_CHUNK = 65_536
+_MAX_BYTES = 32_000_000
+"""Far beyond any reply; bounds the memory that an endless body can take."""
+
+
+class DeadlineSession:
+    """An HTTP session of botocore with a deadline and a size limit for the response body.
+
+    The session's own timeout still applies to each chunk, so a response may take that much longer.
+    """
+
+    def __init__(self, session: Any, seconds: float) -> None:
+        self._session, self._seconds = session, seconds
+
+    def send(self, request: AWSPreparedRequest) -> AWSResponse:
+        """The response with its body in memory.
+
+        Raises:
+            ReadTimeoutError: the body was not complete before the deadline.
+            ConnectionClosedError: the body was truncated or too large.
+        """
+        deadline = time.monotonic() + self._seconds
+        request.stream_output = True  # the session returns the body unread
+        response = self._session.send(request)
+        body = b"".join(self._chunks(response.raw, request.url, deadline))
+        return AWSResponse(response.url, response.status_code, response.headers, _BufferedBody(body))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def _chunks(self, raw: Any, url: str, deadline: float) -> Iterator[bytes]:
+        size = 0
+        while chunk := _next_chunk(raw, url):
+            size += len(chunk)
+            late = time.monotonic() > deadline
+            if late or size > _MAX_BYTES:
+                raw.close()
+                raise ReadTimeoutError(endpoint_url=url) if late else ConnectionClosedError(endpoint_url=url)
+            yield chunk
+
+
+def _next_chunk(raw: Any, url: str) -> bytes:
+    """The bytes that have arrived; empty at the end."""
+    try:
+        chunk: bytes = raw.read1(_CHUNK)
+    except (HTTPError, OSError) as error:
+        raise ConnectionClosedError(endpoint_url=url, error=error) from error
+    return chunk
+
+
+class _BufferedBody(io.BytesIO):
+    """A body in memory with the `stream` method that botocore calls."""
+
+    def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
+        yield self.read()
+
+
+# Errors that no retry resolves: the model will refuse every request of this configuration. The code alone decides for
+# AccessDeniedException and ResourceNotFoundException. A ValidationException is also what one request that is too long
+# or malformed gets, with the same code; so its text decides, and only texts that AWS is known to send for a model, an
+# account or a request form count. Any other text stays an error that is retried: a wrong guess would then cost retries,
+# not profiles. ModelNotReadyException passes by itself.
+_CAUSES = {
+    "AccessDeniedException": "the cause is the IAM policy of the caller (bedrock:InvokeModel on the model, and "
+    "on its inference profile and every region behind it), a policy of the organisation, or a region where the model "
+    "is not offered or not enabled",
+    "ResourceNotFoundException": "the model does not exist in this region, has reached the end of its life, or is not "
+    "enabled for this account; choose another model or enable it",
+    "ValidationException": "the model cannot be called in this way, in this region or by this account; choose another "
+    "model or inference profile",
+}
+_PERMANENT_TEXTS = re.compile(
+    "|".join(
+        (
+            r"on-demand throughput isn.t supported",
+            r"doesn.t support on-demand throughput",
+            r"model identifier is invalid",
+            r"model ID is not supported",
+            r"could not resolve the foundation model",
+            r"don.t have access to the model",
+            r"account is not authorized to invoke",
+            r"^operation not allowed",
+            r"access to (amazon )?bedrock models is not allowed",
+            r"doesn.t support (the )?(model that you provided|tool use|system messages|toolConfig|toolChoice|"
+            r"additionalModelRequestFields|inferenceConfig)",
+            r"maximum tokens you requested exceeds the model limit",
+            r"extraneous key \[\w+\] is not permitted",
+            r"required key \[\w+\] not found",
+        )
+    ),
+    re.IGNORECASE,
+)
+"""Parts of ValidationException's messages that depend on model, account or form of the request, never on one item."""
+
+
+def refusal(what: str, model: str, code: str, message: str) -> ModelRefused | None:
+    """The error for a permanent refusal; None if the call may succeed another time or for another text.
+
+    Args:
+        what: Model and region, for the message.
+        model: The id that was called.
+        code: The service's error code.
+        message: Its text.
+    """
+    if code not in _CAUSES or (code == "ValidationException" and not _PERMANENT_TEXTS.search(message)):
+        return None
+    text = f"{what} cannot be used ({code}: {message}); {_CAUSES[code]}"
+    return ModelRefused(text, model=model, cause=f"{code}: {message}")
+
+
+_TIMEOUT_S = 20
+_ATTEMPTS = 3
+_MAX_PAGES = 100
+
+
+def list_models(region: str) -> dict[str, Any]:
+    """The responses of ListFoundationModels and ListInferenceProfiles as one JSON value, times as ISO 8601.
+
+    Raises:
+        DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to act.
+    """
+    bedrock = client(
+        "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"
+    )
+    models = call("Bedrock's list of models", bedrock.list_foundation_models)
+    profiles: list[Any] = []
+    cursor: dict[str, str] = {}
+    for _ in range(_MAX_PAGES):
+        page = call(
+            "Bedrock's list of inference profiles", partial(bedrock.list_inference_profiles, maxResults=1_000, **cursor)
+        )
+        profiles += _list(page, "inferenceProfileSummaries")
+        if not page.get("nextToken"):
+            break
+        cursor = {"nextToken": page["nextToken"]}
+    summaries = _list(models, "modelSummaries")
+    return {"modelSummaries": _json(summaries), "inferenceProfileSummaries": _json(profiles)}
+
+
+def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
+    found = answer.get(key)
+    if not isinstance(found, list):
+        raise unexpected_response("Bedrock")
+    return found
+
+
+def _json(value: Any) -> Any:
+    """The value as JSON; botocore parses times into `datetime`."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case dict():
+            return {key: _json(inner) for key, inner in value.items()}
+        case list():
+            return [_json(inner) for inner in value]
+        case _:
+            return value

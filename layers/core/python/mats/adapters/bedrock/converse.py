@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mats.adapters.llm.meter import to_count
-from mats.adapters.llm.question import AskModel, ModelReply, Question, ToolCall, at_path
+from mats.adapters.llm import AskModel, ModelReply, Question, ToolCall, at_path, to_count
 from mats.domain.prompts.usage import Usage
 from mats.ports import Labels
 

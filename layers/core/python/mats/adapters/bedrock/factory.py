@@ -11,13 +11,12 @@ from mats.adapters import aws
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.bedrock.converse import ask_through
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.llm.meter import Meter
-from mats.adapters.llm.reranker import LlmReranker
+from mats.adapters.llm import LlmReranker, Meter
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices
 
 if TYPE_CHECKING:
-    from mats.adapters.llm.writer import LlmWriter
+    from mats.adapters.llm import LlmWriter
 
 _CONNECTIONS = 256
 """The number of concurrent requests of the service."""
@@ -88,7 +87,7 @@ class Bedrock:
 
     def writer(self, model: str, prompt: Prompt) -> "LlmWriter":
         """The enrichment LLM."""
-        from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - keeps the cold start of discovery short
+        from mats.adapters.llm import LlmWriter  # noqa: PLC0415 - keeps the cold start of discovery short
 
         return LlmWriter(ask=ask_through(self.offline.converse), name=model, text=prompt)
 

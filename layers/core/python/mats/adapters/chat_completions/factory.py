@@ -5,9 +5,7 @@ from functools import cached_property
 
 from mats.adapters.chat_completions.client import ChatClient, Forms
 from mats.adapters.chat_completions.form import Output
-from mats.adapters.llm.meter import Meter
-from mats.adapters.llm.reranker import LlmReranker
-from mats.adapters.llm.writer import LlmWriter
+from mats.adapters.llm import LlmReranker, LlmWriter, Meter
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices

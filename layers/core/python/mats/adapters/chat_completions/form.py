@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from mats.adapters.llm.question import FILTERED, MAX_TOKENS, ModelReply, Question, ToolCall, at_path
+from mats.adapters.llm import FILTERED, MAX_TOKENS, ModelReply, Question, ToolCall, at_path
 from mats.domain.prompts.usage import Usage
 
 

@@ -8,6 +8,7 @@ Tallies, with the keys `id` and `caller`: sums of weights.
 
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mats.adapters.dynamodb.receipts import receipt_of, receipt_row
-from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables
-from mats.adapters.dynamodb.tallies import DynamoTallies
-from mats.adapters.dynamodb.values import Row
+from mats.adapters.dynamodb.tables import CONDITION_FAILED, Row, Tables
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
@@ -201,3 +200,28 @@ def _without_item(row: Row) -> Row:
 
 def _events(row: Row) -> frozenset[Event]:
     return frozenset(map(Event, row["events"]["SS"]))
+
+
+_FIELDS = ("id", "caller", "successes", "failures")
+_MOST = 50
+"""Values of a key in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoTallies:
+    """The port `TallyBook`. One request for up to 50 capabilities: a Query for each would open as many connections."""
+
+    tables: Tables
+    table: str
+
+    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
+        distinct, found = list(dict.fromkeys(ids)), defaultdict[Id, list[Tally]](list)
+        for start in range(0, len(distinct), _MOST):
+            for row in self.tables.select(self.table, _FIELDS, "id", distinct[start : start + _MOST]):
+                found[Id(row["id"]["S"])].append(_tally(row))
+        return {id: sorted(tallies, key=lambda each: each.caller) for id, tallies in found.items()}
+
+
+def _tally(row: Row) -> Tally:
+    sums = {name: float(row.get(name, {"N": "0"})["N"]) for name in ("successes", "failures")}
+    return Tally(caller=row["caller"]["S"], **sums)

@@ -2,25 +2,24 @@
 
 Row of a profile: namespace and name as keys, one attribute per field, the vector as little-endian float32.
 Row of a superseded version: `versions#<sha256 of the id>` and the revision as keys, `expires_at` for DynamoDB, which
-deletes it within days of that time. Earlier releases wrote the row of the current revision, too.
+deletes it within days of that time.
 """
 
 import hashlib
 import sys
 from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import Row, from_row, to_row
-from mats.adapters.retention import FOR_EVER, Retention
+from mats.adapters.clock import FOR_EVER, Retention
+from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
-from mats.ports import GUARD_DAYS, Stored, Vector
+from mats.ports import GUARD_DAYS, Stored, Target, Vector
 
 _VERSIONS = "versions#"
 _NOT_FIELDS = ("row", "vector", "id", "expires_at")
@@ -87,11 +86,9 @@ class DynamoProfiles:
             return  # it has another revision, is being written, or does not exist
 
     def versions(self, id: Id) -> Sequence[Profile]:
-        rows = self._version_rows(id)
-        current = self.get([id]).get(id)
         now = self.retention.now()
-        kept = [_parse_version(row) for row in rows if from_row(row).get("expires_at", now + 1) > now]
-        return [version for version in kept if current is None or version.rev < current.profile.rev]
+        rows = self._version_rows(id)
+        return [_parse_version(row) for row in rows if from_row(row).get("expires_at", now + 1) > now]
 
     def erase(self, id: Id) -> int:
         if self.get([id]):
@@ -196,3 +193,53 @@ def _little_endian(values: Vector) -> Vector:
     if sys.byteorder == "big":
         values.byteswap()
     return values
+
+
+_KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no capability: tildes are escaped in namespaces
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoTargets:
+    """The list of targets, oldest first, with optimistic locking."""
+
+    tables: Tables
+    table: str
+
+    def __call__(self) -> Sequence[Target]:
+        """The current targets, by a consistent read."""
+        return self._load()[0]
+
+    def change(self, change: Callable[[Sequence[Target]], Sequence[Target]]) -> Sequence[Target]:
+        """Replace the list by `change` of it; retried where another writer came first.
+
+        Raises:
+            DependencyFailed: the table did not answer, or every attempt lost against another writer.
+        """
+        for _ in range(_ATTEMPTS):
+            before, rev = self._load()
+            after = change(before)
+            if list(after) == list(before) or self._write(after, rev):
+                return after
+        raise DependencyFailed("the list of indices changes too often: check whether another reindex is running")
+
+    def _load(self) -> tuple[Sequence[Target], int]:
+        answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
+        row = from_row(answer.get("Item", {}))
+        return [Target(**each) for each in row.get("targets", ())], row.get("rev", 0)
+
+    def _write(self, targets: Sequence[Target], rev: int) -> bool:
+        stored: list[dict[str, Any]] = [each._asdict() for each in targets]
+        item = {**_KEY, **to_row({"targets": stored, "rev": rev + 1, "row": "targets"})}
+        try:
+            self.tables.ask(
+                self.table,
+                "put_item",
+                Item=item,
+                ConditionExpression="attribute_not_exists(#rev) OR #rev = :rev",
+                ExpressionAttributeNames={"#rev": "rev"},
+                ExpressionAttributeValues={":rev": {"N": str(rev)}},
+            )
+        except ClientError:
+            return False
+        return True

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import Row, from_row, to_row
-from mats.adapters.retention import Retention
+from mats.adapters.clock import Retention
+from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Receipt
 from mats.domain.ranking.blend import Verdict

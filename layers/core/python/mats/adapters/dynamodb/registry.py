@@ -6,8 +6,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.dynamodb.tables import CONDITION_FAILED, Tables, id_of, key_of
-from mats.adapters.dynamodb.values import NotStorable, from_row, to_row
+from mats.adapters.dynamodb.tables import CONDITION_FAILED, NotStorable, Tables, from_row, id_of, key_of, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, PreconditionFailed, RegistrationInvalid

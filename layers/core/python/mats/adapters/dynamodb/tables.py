@@ -1,21 +1,24 @@
-"""A client of DynamoDB for all tables: batches, scans and transactions."""
+"""A client of DynamoDB for all tables: batches, scans and transactions; and its typed values."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from mats.adapters.aws import call, client, open_connection, unexpected_response
-from mats.adapters.dynamodb.values import Row
 from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
 
 T = TypeVar("T")
 R = TypeVar("R")
+Row: TypeAlias = Mapping[str, Any]
+"""An item as the service stores it: attribute name to typed value, such as `{"S": "text"}`."""
 
 _BATCH = 100
 """The most keys one BatchGetItem takes."""
@@ -171,3 +174,68 @@ def key_of(id: Id) -> dict[str, Any]:
 def id_of(row: Row) -> Id:
     """The id of a row."""
     return capability_id(row["namespace"]["S"], row["name"]["S"])
+
+
+_LIMITS = "more than 38 digits, beyond 1E125 or nearer to 0 than 1E-130"
+
+
+class NotStorable(ValueError):
+    """DynamoDB cannot store the item; the message names the value."""
+
+
+def to_row(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Type the attributes of an item; an attribute that is None is left out.
+
+    Raises:
+        NotStorable: it contains a number or an empty name that DynamoDB cannot store, or a value that is not JSON.
+    """
+    return {name: _SERIALIZER.serialize(value) for name, value in item.items() if value is not None}
+
+
+def from_row(row: Row) -> dict[str, Any]:
+    """The item of a row; sets become sorted lists, binary values bytes."""
+    return {name: _DESERIALIZER.deserialize(value) for name, value in row.items()}
+
+
+class _Serializer(TypeSerializer):  # type: ignore[misc] # boto3 has no types
+    """boto3's own, for JSON: it takes floats, and refuses what only the service would refuse."""
+
+    def serialize(self, value: object) -> Any:
+        match value:
+            case None | bool() | str():
+                pass
+            case int() | float():
+                value = Decimal(repr(value))
+                exponent = value.adjusted() if value else 0
+                if not value.is_finite() or len(value.as_tuple().digits) > 38 or not -130 <= exponent <= 125:
+                    raise NotStorable(f"contains a number with {_LIMITS}, which DynamoDB cannot store")
+            case Mapping():
+                if "" in value:
+                    raise NotStorable("contains an entry with an empty name, which DynamoDB cannot store")
+            case list() | tuple():
+                pass
+            case _:
+                raise NotStorable(f"contains a {type(value).__name__}, which JSON does not have")
+        return super().serialize(value)
+
+
+class _Deserializer(TypeDeserializer):  # type: ignore[misc] # as above
+    """boto3's own, for JSON: numbers are int or float, and sets are sorted lists."""
+
+    def _deserialize_n(self, value: str) -> int | float:
+        number = Decimal(value)
+        return int(number) if number == number.to_integral_value() else float(number)
+
+    def _deserialize_b(self, value: bytes) -> bytes:
+        return value
+
+    def _deserialize_ns(self, value: Sequence[str]) -> list[int | float]:
+        return sorted(map(self._deserialize_n, value))
+
+    def _deserialize_ss(self, value: Sequence[str]) -> list[str]:
+        return sorted(value)
+
+    _deserialize_bs = _deserialize_ss
+
+
+_SERIALIZER, _DESERIALIZER = _Serializer(), _Deserializer()

@@ -3,20 +3,22 @@
 import json
 import logging
 import tempfile
+import threading
+import time
 from array import array
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+import onnxruntime
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from mats.adapters.encoder.bert_graph import WORD_VECTORS, WORDS, BertShape, build, sensitive_nodes
-from mats.adapters.encoder.sessions import Sessions
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
@@ -24,6 +26,62 @@ from mats.domain.text.language import is_readable
 from mats.domain.text.words import spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
+
+_CORES_OF_ONE = 2
+"""A run on two cores takes two thirds of the time of a run on one, but two of them wait for each other."""
+_CROWDED_S = 0.1
+"""Seconds after two runs met in which others are expected beside each."""
+_SPIN_US = 200
+"""Microseconds that a thread waits for the next operator without giving up its core."""
+_SLOW_OPTIMIZER = "SkipLayerNormFusion"
+"""Its operator takes several times as long as the two that it replaces, a fifth of the whole graph."""
+
+
+class Sessions:
+    """The model in memory. Safe to share between threads. All runs of the same input give the same output."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._alone = _session(path, min(_CORES_OF_ONE, cores()))
+        self._side_by_side: Future[onnxruntime.InferenceSession] | None = None
+        """Made once runs meet, because it has most of the weights a second time."""
+        self._counting = threading.Lock()
+        self._running, self._crowded_until = 0, 0.0
+
+    def run(self, inputs: Mapping[str, npt.NDArray[Any]], *, many: bool) -> npt.NDArray[np.float32]:
+        """The model's only output; `many`: it is one of many runs, beside which others will begin."""
+        with self._counting:
+            now = time.monotonic()
+            if many or self._running:
+                self._crowded_until = now + _CROWDED_S
+            is_alone = now >= self._crowded_until
+            self._running += 1
+        try:
+            session = self._alone if is_alone else self._beside_others(wait=many)
+            output: npt.NDArray[np.float32] = session.run(None, dict(inputs))[0]
+            return output
+        finally:
+            with self._counting:
+                self._running -= 1
+
+    def _beside_others(self, *, wait: bool) -> onnxruntime.InferenceSession:
+        """The session for runs side by side; while it is made, the other one, unless the caller can wait."""
+        with self._counting:
+            if self._side_by_side is None:
+                self._side_by_side = DaemonThreads(1, "encoder-session").submit(_session, self._path, 1)
+        return self._side_by_side.result() if wait or self._side_by_side.done() else self._alone
+
+
+def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.spin_duration_us", str(_SPIN_US))
+    options.add_session_config_entry("session.force_spinning_stop", "1")  # between runs, too, others need the core
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW_OPTIMIZER]
+    )
+
 
 _GRAPH = 3
 """Version of the graph built from the same weights; an increment invalidates cached graphs."""

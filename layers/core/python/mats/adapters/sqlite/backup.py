@@ -8,8 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from mats.adapters.sqlite import home
-from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.migrations import FIRST_VERSION, SCHEMA_VERSION, migrate, version_of
+from mats.adapters.sqlite.database import Database, schema_problem, version_of
 from mats.domain.errors import DependencyFailed, Fault, NotPossible, StorageUnusable
 
 _COUNTED = ("registry", "trust", "profiles", "profile_versions", "events")
@@ -52,7 +51,7 @@ def back_up(database: Database, file: Path) -> Contents:
 
 
 def restore(file: Path, target: Path, *, stamp: str, force: bool = False) -> Restored:
-    """Replace the database at `target` by a backup, migrated to this version of the schema.
+    """Replace the database at `target` by a backup.
 
     Args:
         file: A backup, or the database of another registry.
@@ -74,13 +73,11 @@ def restore(file: Path, target: Path, *, stamp: str, force: bool = False) -> Res
 
 
 def _adopt(partial: Path) -> Contents:
-    """Migrate and verify a copy, and end the leases of the processes that it was copied from."""
+    """Verify a copy, and end the leases of the processes that it was copied from."""
     with closing(_connect(partial)) as connection:
         connection.execute("PRAGMA journal_mode = MEMORY")
-        before = version_of(connection)
-        migrate(connection)
         connection.execute("UPDATE events SET holder = NULL, due = 0 WHERE holder IS NOT NULL")
-        return _verify(connection, partial)._replace(schema=before)
+        return _verify(connection, partial)
 
 
 def _set_aside(target: Path, stamp: str, *, force: bool) -> Path | None:
@@ -167,16 +164,16 @@ def _verify(connection: sqlite3.Connection, file: Path) -> Contents:
     """Count the content of a file.
 
     Raises:
-        StorageUnusable: it is damaged, no registry, or of a newer version.
+        StorageUnusable: it is damaged, no registry, or has another schema.
         sqlite3.Error: it cannot be read.
     """
     version = version_of(connection)
-    if version > SCHEMA_VERSION:
-        raise StorageUnusable(f"its schema is {version}, and this version of mats reads up to {SCHEMA_VERSION}")
+    if version == 0:
+        raise StorageUnusable("it is no registry of mats")
+    if problem := schema_problem(version):
+        raise StorageUnusable(f"it {problem}")
     [(found,), *_] = connection.execute("PRAGMA integrity_check").fetchall()
     if found != "ok":
         raise StorageUnusable(f"{file} is damaged: {found}")
-    if version < FIRST_VERSION:
-        raise StorageUnusable("it is no registry of mats")
     counts = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in _COUNTED]
     return Contents._make([*counts, version])

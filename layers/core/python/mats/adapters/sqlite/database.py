@@ -1,24 +1,23 @@
-"""One SQLite file in WAL mode: connections, transactions, migration, and errors with a remedy."""
+"""One SQLite file in WAL mode: connections, transactions, its schema, and errors with a remedy."""
 
-import logging
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
 from mats.adapters.sqlite import home
-from mats.adapters.sqlite.migrations import SCHEMA_VERSION, migrate, transaction
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
+SCHEMA_VERSION = 10
+"""Of schema.sql, stored in the file as its `user_version`."""
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
-
-LOGGER = logging.getLogger("mats")
 
 
 class Readable(Protocol):
@@ -42,10 +41,10 @@ class Database(Readable):
     """The file and this process's connections to it. Safe to share between threads."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, create it, or migrate it to this version of the schema.
+        """Open the file, or create it.
 
         Raises:
-            StorageUnusable: it cannot be opened, is damaged, or was written by a newer version of mats.
+            StorageUnusable: it cannot be opened, is damaged, or has another schema.
         """
         self.path = path
         self._opened: list[sqlite3.Connection] = []
@@ -61,14 +60,13 @@ class Database(Readable):
             raise
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        version = migrate(connection)
-        if version > SCHEMA_VERSION:
-            raise StorageUnusable(
-                f"{self.path} was written by another version of mats (schema {version}, this one reads up to "
-                f"{SCHEMA_VERSION}); install that version or a newer one"
-            )
-        if 0 < version < SCHEMA_VERSION:
-            LOGGER.warning("%s was migrated from schema %s to %s", self.path, version, SCHEMA_VERSION)
+        if version_of(connection) == 0:
+            with transaction(connection):
+                if version_of(connection) == 0:  # else another process has created it in the meantime
+                    for statement in (*_schema(), f"PRAGMA user_version = {SCHEMA_VERSION}"):
+                        connection.execute(statement)
+        if problem := schema_problem(version_of(connection)):
+            raise StorageUnusable(f"{self.path} {problem}")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -237,3 +235,43 @@ class Watch(Readable):
         """A transaction that does not change this watch's version. Raises as `reading` does."""
         with self.reading() as connection, transaction(connection):
             yield connection
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of a file's schema; 0: it is empty."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def schema_problem(version: int) -> str:
+    """Why a file with this schema cannot be used, and what to do; empty if it can be."""
+    if version == SCHEMA_VERSION:
+        return ""
+    to_do = (
+        "install that version or a newer one"
+        if version > SCHEMA_VERSION
+        else "run `mats export` of that version and `mats import` of this one into another home"
+    )
+    return f"was written by another version of mats (schema {version}, this one reads {SCHEMA_VERSION}); {to_do}"
+
+
+def _schema() -> Iterator[str]:
+    """The statements of schema.sql; `executescript` would commit the transaction."""
+    statement = ""
+    for line in resources.files(__package__).joinpath("schema.sql").read_text("utf-8").splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit the block's writes, or roll back if it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

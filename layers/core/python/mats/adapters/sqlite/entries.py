@@ -1,16 +1,19 @@
-"""The rows of the search index: an entry for each profile, and the terms of those that are findable."""
+"""The rows of the search index, an entry for each profile with the terms of those that are findable, and reindexing."""
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.postings import Document, pack
 from mats.adapters.sqlite.profiles import to_blob
+from mats.domain.capability.capability import Id
+from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.bm25 import count_terms
-from mats.ports import Stored
+from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
 NEW_KEY = "arrays = lower(hex(randomblob(16)))"
@@ -73,3 +76,49 @@ def renew_terms(database: Database) -> None:
             for row, profile in connection.execute(FINDABLE).fetchall():
                 connection.execute(_INSERT_TERMS, document_of(row, profile))
             connection.execute(f"UPDATE counter SET texts = ?, {NEW_KEY}", (TEXTS,))
+
+
+_TABLE = "CREATE TABLE IF NOT EXISTS renewal (since INTEGER NOT NULL)"
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteGenerations:
+    """The port `Generations` over a file with one index; entries written since `begin` count as the new generation."""
+
+    database: Database
+    name: str
+
+    def current(self) -> str | None:
+        return self.name
+
+    def begin(self) -> Target:
+        """The same index; an interrupted reindex is resumed."""
+        with self.database.writing() as connection:
+            connection.execute(_TABLE)
+            connection.execute(
+                "INSERT INTO renewal SELECT change FROM counter WHERE NOT EXISTS (SELECT * FROM renewal)"
+            )
+        return Target(self.name, "", filling=True)
+
+    def fill(self, target: Target, entries: Sequence[Stored]) -> None:
+        """Write revisions again, including unchanged ones."""
+        with self.database.writing() as connection:
+            for entry in entries:
+                write(connection, entry, again=True)
+
+    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
+        """The entries written since `begin`, in order of id."""
+        query = "SELECT id, rev, findable FROM entries WHERE change > (SELECT since FROM renewal) ORDER BY id"
+        yield from ((Id(id), rev, bool(findable)) for id, rev, findable in self.database.rows(query))
+
+    def promote(self, target: Target) -> None:
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM renewal")
+
+    def roll_back(self) -> Target:
+        message = "the local index is rewritten in place, so there is no earlier one: `mats reindex` writes it again"
+        raise RequestInvalid([Fault("", message)])
+
+    def retire(self) -> Sequence[str]:
+        """A no-op: there is no other index."""
+        return ()

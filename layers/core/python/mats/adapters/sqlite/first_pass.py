@@ -9,8 +9,7 @@ import numpy.typing as npt
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from mats.adapters.sqlite.arrays import Floats
-from mats.adapters.sqlite.halves import in_halves
+from mats.adapters.sqlite.arrays import Floats, in_halves
 
 BLOCK = 16_384
 """Rows that are computed together."""

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mats.adapters.retention import FOR_EVER, Retention
+from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id

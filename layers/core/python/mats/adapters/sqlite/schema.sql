@@ -1,103 +1,101 @@
--- Every statement can run again: an older file is migrated by adding columns (database.py), then running all of them.
-
 -- What owners and operators wrote. `digest` is the fingerprint of the item.
-CREATE TABLE IF NOT EXISTS registry (
+CREATE TABLE registry (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, item TEXT NOT NULL
 );
--- Since version 5 for a namespace, too, under the id `com.acme.*/*`, and with the provider verified for it.
-CREATE TABLE IF NOT EXISTS trust (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');
+-- Of a capability, or of a namespace under the id `com.acme.*/*`, with the provider verified for it.
+CREATE TABLE trust (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');
 
 -- The event queue: a row is written in the transaction of the change itself and deleted when the change is handled.
-CREATE TABLE IF NOT EXISTS events (
+CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, event_id TEXT NOT NULL, source TEXT NOT NULL, change TEXT NOT NULL,
     id TEXT NOT NULL, time TEXT NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0, due REAL NOT NULL DEFAULT 0, holder TEXT, dead TEXT
 );
-CREATE INDEX IF NOT EXISTS events_due ON events (due) WHERE dead IS NULL;
+CREATE INDEX events_due ON events (due) WHERE dead IS NULL;
 
 -- Profiles, the source of truth of the index, and their earlier revisions.
-CREATE TABLE IF NOT EXISTS profiles (
+CREATE TABLE profiles (
     id TEXT PRIMARY KEY, rev INTEGER NOT NULL, indexed_rev INTEGER NOT NULL, status TEXT NOT NULL,
     body TEXT NOT NULL, vector BLOB,
-    expires_at INTEGER  -- since version 4: of the tombstone of an erased capability
+    expires_at INTEGER  -- of the tombstone of an erased capability
 );
-CREATE INDEX IF NOT EXISTS profiles_expiry ON profiles (expires_at) WHERE expires_at IS NOT NULL;
-CREATE TABLE IF NOT EXISTS profile_versions (
+CREATE INDEX profiles_expiry ON profiles (expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE profile_versions (
     id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL,
-    expires_at INTEGER,  -- since version 3: seconds since 1970; NULL: never
+    expires_at INTEGER,  -- seconds since 1970; NULL: never
     PRIMARY KEY (id, rev)
 );
-CREATE INDEX IF NOT EXISTS profile_versions_expiry ON profile_versions (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX profile_versions_expiry ON profile_versions (expires_at) WHERE expires_at IS NOT NULL;
 
 -- The search index. `change` numbers every write, so that a process reads only what others have written since.
 -- `purge` is the highest change of a row that was deleted: a process that has not seen that one reads everything again.
-CREATE TABLE IF NOT EXISTS entries (
+CREATE TABLE entries (
     row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL, findable INTEGER NOT NULL,
     change INTEGER NOT NULL, kind TEXT, namespace TEXT NOT NULL, tags TEXT NOT NULL, visible_to TEXT,
     profile TEXT NOT NULL, encoder TEXT NOT NULL, vector BLOB
 );
-CREATE TABLE IF NOT EXISTS counter (
+CREATE TABLE counter (
     change INTEGER NOT NULL, purge INTEGER NOT NULL,
-    texts INTEGER NOT NULL DEFAULT 0,  -- since version 7: of the terms in `lexical` (index_fields.py)
-    arrays TEXT NOT NULL DEFAULT ''  -- since version 10: the key of the file of arrays that fits (saved.py)
+    texts INTEGER NOT NULL DEFAULT 0,  -- version of the terms in `lexical` (index_fields.py)
+    arrays TEXT NOT NULL DEFAULT ''  -- the key of the file of arrays that fits (saved.py)
 );
-INSERT INTO counter (change, purge) SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM counter);
-CREATE INDEX IF NOT EXISTS entries_change ON entries (change);
--- Since version 9: the terms of findable entries by row, as postings.py packs them, and how many there are.
-CREATE TABLE IF NOT EXISTS lexical (row INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
+INSERT INTO counter (change, purge) VALUES (0, 0);
+CREATE INDEX entries_change ON entries (change);
+-- The terms of findable entries by row, as postings.py packs them, and how many there are.
+CREATE TABLE lexical (row INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
 
--- The latest answers (since version 2): the provider of each candidate, best first, as a JSON list.
-CREATE TABLE IF NOT EXISTS answers (
+-- The latest answers: the provider of each candidate, best first, as a JSON list.
+CREATE TABLE answers (
     answer INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, shown INTEGER NOT NULL, providers TEXT NOT NULL
 );
 
--- Sources that `mats sync` reads again (since version 6), and what came from each into a target: '' is this registry,
+-- Sources that `mats sync` reads again, and what came from each into a target: '' is this registry,
 -- any other one the name of a DynamoDB table. docs/decisions/0042.
-CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS source_runs (
+CREATE TABLE sources (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
+CREATE TABLE source_runs (
     target TEXT NOT NULL, source TEXT NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY (target, source)
 );
-CREATE TABLE IF NOT EXISTS source_entries (
+CREATE TABLE source_entries (
     target TEXT NOT NULL, source TEXT NOT NULL, id TEXT NOT NULL,
     digest TEXT NOT NULL, previous TEXT NOT NULL, gone INTEGER NOT NULL, PRIMARY KEY (target, source, id)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS source_entries_id ON source_entries (target, id);
+CREATE INDEX source_entries_id ON source_entries (target, id);
 
--- Learning from use (since version 8). What each answer leaves for some weeks; `verdict` NULL: stored before ranking.
-CREATE TABLE IF NOT EXISTS receipts (
+-- Learning from use. What each answer leaves for some weeks; `verdict` NULL: stored before ranking.
+CREATE TABLE receipts (
     query_id TEXT PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, audiences TEXT NOT NULL, text TEXT NOT NULL,
     shown TEXT NOT NULL, verdict TEXT, nearest TEXT, relevance REAL, narrowed INTEGER NOT NULL,
     encoder TEXT NOT NULL, vector BLOB, expires_at INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS receipts_expiry ON receipts (expires_at);
+CREATE INDEX receipts_expiry ON receipts (expires_at);
 -- The answers that a caller has reported on: the receipt, which stays, and what was reported apart from outcomes.
-CREATE TABLE IF NOT EXISTS reports (
+CREATE TABLE reports (
     query_id TEXT PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, audiences TEXT NOT NULL, text TEXT NOT NULL,
     shown TEXT NOT NULL, verdict TEXT, nearest TEXT, relevance REAL, narrowed INTEGER NOT NULL,
     encoder TEXT NOT NULL, vector BLOB, missing TEXT NOT NULL DEFAULT '', confirmed INTEGER NOT NULL DEFAULT 0
 );
 -- Reported events of each result as a JSON list, and what they have added to its tally: an event and its weight.
-CREATE TABLE IF NOT EXISTS outcomes (
+CREATE TABLE outcomes (
     query_id TEXT NOT NULL, id TEXT NOT NULL, events TEXT NOT NULL, counted TEXT, weight REAL NOT NULL,
     PRIMARY KEY (query_id, id)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS outcomes_id ON outcomes (id);
+CREATE INDEX outcomes_id ON outcomes (id);
 -- Sums of weights by capability and caller (domain/reliability.py).
-CREATE TABLE IF NOT EXISTS tallies (
+CREATE TABLE tallies (
     id TEXT NOT NULL, caller TEXT NOT NULL, successes REAL NOT NULL, failures REAL NOT NULL, PRIMARY KEY (id, caller)
 ) WITHOUT ROWID;
 -- The answers whose reports have changed, in the order of their latest change, for the memory (memory.py).
-CREATE TABLE IF NOT EXISTS memory (change INTEGER PRIMARY KEY AUTOINCREMENT, query_id TEXT NOT NULL UNIQUE);
-CREATE TRIGGER IF NOT EXISTS memory_added AFTER INSERT ON outcomes
+CREATE TABLE memory (change INTEGER PRIMARY KEY AUTOINCREMENT, query_id TEXT NOT NULL UNIQUE);
+CREATE TRIGGER memory_added AFTER INSERT ON outcomes
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
-CREATE TRIGGER IF NOT EXISTS memory_changed AFTER UPDATE ON outcomes
+CREATE TRIGGER memory_changed AFTER UPDATE ON outcomes
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
-CREATE TRIGGER IF NOT EXISTS memory_forgotten AFTER DELETE ON outcomes
+CREATE TRIGGER memory_forgotten AFTER DELETE ON outcomes
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;
-CREATE TRIGGER IF NOT EXISTS memory_confirmed AFTER UPDATE OF confirmed ON reports
+CREATE TRIGGER memory_confirmed AFTER UPDATE OF confirmed ON reports
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
-CREATE TRIGGER IF NOT EXISTS memory_deleted AFTER DELETE ON reports
+CREATE TRIGGER memory_deleted AFTER DELETE ON reports
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;
 -- What callers reported on a capability goes with its registration.
-CREATE TRIGGER IF NOT EXISTS outcomes_removed AFTER DELETE ON registry
+CREATE TRIGGER outcomes_removed AFTER DELETE ON registry
 BEGIN DELETE FROM outcomes WHERE id = old.id; DELETE FROM tallies WHERE id = old.id; END;

@@ -9,9 +9,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from mats.adapters.sqlite.arrays import Arrays, Floats, Mask, Rows, best_places, release_freed, with_room
+from mats.adapters.sqlite.arrays import Arrays, Floats, Mask, Rows, best_places, in_halves, release_freed, with_room
 from mats.adapters.sqlite.first_pass import BLOCK, FirstPass
-from mats.adapters.sqlite.halves import in_halves
 
 EXACT_UP_TO = 20_000
 """Rows that are searched in one pass, which takes no longer than two."""

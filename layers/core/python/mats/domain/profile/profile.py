@@ -1,7 +1,7 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -197,13 +197,7 @@ class Profile(_Frozen):
 
     def content_fingerprint(self) -> str:
         """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
-        later = ("refused", "provider_verified", "invocation", "instructions")
-        added = {name: getattr(self, name) for name in later}
-        unset = {name for name, value in added.items() if not value}  # as in releases without these fields
-        excluded: dict[str, Any] = dict.fromkeys(_UNVERSIONED | unset, True)
-        if self.source and not self.source.title:
-            excluded["source"] = {"title"}
-        return fingerprint(self.model_dump(mode="json", exclude=excluded))
+        return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED))
 
     @property
     def assignment(self) -> Assigned:

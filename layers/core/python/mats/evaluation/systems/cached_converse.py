@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse, parse_response, token_counts
-from mats.adapters.llm.question import ModelReply
+from mats.adapters.llm import ModelReply
 from mats.domain.errors import NotPermitted, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
 from mats.settings import Settings

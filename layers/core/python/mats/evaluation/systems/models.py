@@ -143,13 +143,13 @@ class Models:
 
     def reranker(self, model: str, converse: Converse | None = None) -> Reranker:
         """The production reranker with any Converse model, through `converse` if given."""
-        from mats.adapters.llm.reranker import LlmReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
+        from mats.adapters.llm import LlmReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         return LlmReranker(ask=ask_through(converse or self.converse), name=model, text=bootstrap.prompt("rerank"))
 
     @cached_property
     def writer(self) -> Writer:
-        from mats.adapters.llm.writer import LlmWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
+        from mats.adapters.llm import LlmWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
 
         converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices(), self.budget)
         return LlmWriter(ask=ask_through(converse), name=self.settings.writer_model, text=bootstrap.prompt("enrich"))

@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +16,6 @@ from mats.domain.profile.sync import SourceKind
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.spending import print_with_usage
-from mats.local.imports.dynamodb_files import write_requests
 from mats.local.imports.formats import Source
 from mats.local.imports.importer import DryRunRegistry, Importer, Report
 from mats.local.imports.lines import Location
@@ -41,13 +39,6 @@ def import_(
         str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be registered; write nothing.")] = False,
-    to_items: Annotated[
-        Path | None,
-        typer.Option(help="Write request files for `aws dynamodb batch-write-item` to this folder; register nothing."),
-    ] = None,
-    table: Annotated[
-        str, typer.Option(help="The DynamoDB table that --to-items is for; mats-registry in the stacks.")
-    ] = "mats-registry",
     timeout: Annotated[
         float, typer.Option(help="Timeout in seconds for an address or a live MCP server to answer.", min=1, max=600)
     ] = 30,
@@ -69,10 +60,10 @@ def import_(
     """
     began = time.monotonic()
     settings: Settings = context.obj
-    _check_options(namespace, with_trust=with_trust, to_items=to_items)
+    _check_options(namespace, with_trust=with_trust)
     sources = _sources(what, settings, timeout, namespace, live=live)
-    if dry_run or to_items:
-        report = _dry_run(sources, settings, to_items, table, as_json=as_json)
+    if dry_run:
+        report = _dry_run(sources, settings, as_json=as_json)
     else:
         report = _run(sources, local_system(settings), began, with_trust=with_trust, as_json=as_json)
     found = bool(report.rows or report.trust)
@@ -82,8 +73,8 @@ def import_(
         raise typer.Exit(Exit.REFUSED)
 
 
-def _check_options(namespace: str, *, with_trust: bool, to_items: Path | None) -> None:
-    if with_trust and (namespace or to_items):
+def _check_options(namespace: str, *, with_trust: bool) -> None:
+    if with_trust and namespace:
         raise typer.BadParameter("--with-trust is for a local registry and the namespaces of the export")
     try:
         if namespace:  # reject an invalid one once, before every row has this fault
@@ -137,20 +128,16 @@ def fail_if_waiting(local: LocalSystem) -> None:
         )
 
 
-def _dry_run(
-    sources: Iterable[tuple[Source, Stream]], settings: Settings, to_items: Path | None, table: str, *, as_json: bool
-) -> Report:
+def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings, *, as_json: bool) -> Report:
     """Map and compare with the registry, if there is one, without writing to it."""
     exists = not settings.in_aws and (settings.home / DATABASE).exists()
     registry = DryRunRegistry(local_system(settings).stores.registry if exists else None)
     importer = Importer(registry)
     importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
-    written = write_requests(items, table, to_items) if to_items else 0
     if as_json:
         placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
-        files = {"request_files": written} if to_items else {}
-        print_json({**_report(report), "dry_run": True, **files, "would_be": placed, "items": items})
+        print_json({**_report(report), "dry_run": True, "would_be": placed, "items": items})
         return report
     for item in items[:_MOST_SHOWN]:
         _show_item(item)
@@ -158,8 +145,6 @@ def _dry_run(
         out.print(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
     _show_remarks(report)
     out.print(f"{_rows(report)}: would be {_counts(report)}; nothing was registered")
-    if to_items:
-        out.print(plain(f"{len(items):,} items in {written:,} request files in {to_items}"))
     return report
 
 

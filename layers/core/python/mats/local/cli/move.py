@@ -83,7 +83,7 @@ def restore(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a backup, also of an older version of mats, into an empty or new folder.
+    """Restore a backup into an empty or new folder.
 
     Stop `mats serve` and every other command of this registry first.
     """

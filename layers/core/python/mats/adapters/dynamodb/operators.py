@@ -1,4 +1,6 @@
-"""The audiences of IAM callers, in a table with the key `caller`: the ARN of a role or user.
+"""What operators write by hand: the audiences of IAM callers, and the choice of models.
+
+Audiences are in a table with the key `caller`: the ARN of a role or user.
 
 API Gateway passes a session's ARN, which lacks the path of its role, and people copy ARNs with paths from IAM. So an
 item under the role's ARN without a path is looked up by its key; if there is none, the items with other spellings of
@@ -12,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.dynamodb.values import Row, from_row
+from mats.adapters.dynamodb.tables import Row, Tables, from_row
 from mats.domain.capability.principal import principal
 from mats.domain.errors import NotPermitted
+from mats.ports import ModelChoice, SwitchedRole
 
 LOGGER = logging.getLogger("mats")
 _COLUMNS = {
@@ -85,3 +87,32 @@ def _audiences(row: Row) -> frozenset[str]:
     """The names in a list or a set; an item that people mistyped has none."""
     listed = from_row(row).get("audiences")
     return frozenset(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else frozenset()
+
+
+_KEY = {"name": {"S": "models"}}
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoModelSwitch:
+    """The port `ModelSwitch`: attributes `rerank_model` and `writer_model`, either absent for the configured model."""
+
+    tables: Tables
+    table: str
+
+    def load(self) -> ModelChoice:
+        answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
+        item = from_row(answer.get("Item", {}))
+        return ModelChoice(_text(item.get("rerank_model")), _text(item.get("writer_model")))
+
+    def choose(self, role: SwitchedRole, model: str | None) -> None:
+        update: dict[str, Any] = {"UpdateExpression": "REMOVE #model"}
+        if model is not None:
+            values = {":model": {"S": model}}
+            update = {"UpdateExpression": "SET #model = :model", "ExpressionAttributeValues": values}
+        names = {"#model": f"{role}_model"}
+        self.tables.ask(self.table, "update_item", Key=_KEY, ExpressionAttributeNames=names, **update)
+
+
+def _text(value: object) -> str | None:
+    """The text that people may have typed into the item; None if there is none."""
+    return value.strip() or None if isinstance(value, str) else None

@@ -1,0 +1,232 @@
+"""Writer and reranker over any service that runs language models, and the question and reply that it exchanges."""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import ReplyUnusable
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template
+from mats.domain.prompts.prompt import parse_reply as parse_fields
+from mats.domain.prompts.rerank_prompt import cards
+from mats.domain.prompts.rerank_reply import known_type
+from mats.domain.prompts.rerank_reply import parse_reply as parse_scores
+from mats.domain.prompts.usage import Prices, Usage
+from mats.domain.text.fence import encode_json, visible
+from mats.domain.text.words import first_object
+from mats.ports import NO_LABELS, Labels, RerankResult, Written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Texts of one user message, to be answered at temperature 0 through the prompt's tool, or as JSON of its schema.
+
+    `lengths` are the exact numbers of items of array properties, for services that enforce a schema. `labels` go into
+    the service's log, if it has one.
+    """
+
+    model: str
+    prompt: Prompt
+    texts: tuple[str, ...]
+    max_tokens: int
+    labels: Labels
+    lengths: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool call as the model made it: the tool need not exist, and `arguments` may be any JSON."""
+
+    id: str
+    tool: str
+    arguments: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """A model's reply: tool calls, text, both or neither. Stop reasons are named as in Bedrock's Converse API."""
+
+    stop: str
+    calls: tuple[ToolCall, ...]
+    text: str
+    usage: Usage
+
+    @property
+    def tool(self) -> str:
+        """The tool of the first call; empty without a call."""
+        return self.calls[0].tool if self.calls else ""
+
+    @property
+    def arguments(self) -> object:
+        """The arguments of the first call, any JSON."""
+        return self.calls[0].arguments if self.calls else None
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the model or a guardrail declined."""
+        return self.stop in (FILTERED, "guardrail_intervened")
+
+    @property
+    def is_malformed(self) -> bool:
+        """Whether the service itself reports malformed model output."""
+        return self.stop.startswith(MALFORMED)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the model reached a token limit."""
+        return self.stop in CUT_OFF
+
+
+AskModel: TypeAlias = Callable[[Question], ModelReply]
+"""Asks a model.
+
+Raises DependencyFailed if the model did not answer, NotPermitted if an operator has to act, ModelRefused if the model
+refuses every request.
+"""
+
+
+def at_path(value: object, *path: str) -> Any:
+    """The value under nested keys; None if a key is missing."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+_TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
+"""The token limit is about twice the length of a complete reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmReranker:
+    """Scores all candidates of a query in one call; asks for the type only if a candidate has type tags."""
+
+    ask: AskModel
+    name: str
+    text: Prompt
+
+    @property
+    def prompt(self) -> str:
+        """The hash of `prompts/rerank.md`."""
+        return self.text.hash
+
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
+        request = fill_template(
+            self.text.request, {"query": encode_json(visible(query)), "candidates": cards(candidates)}
+        )
+        has_types = any(profile.type_tags for profile in candidates)
+        prompt = self.text.variant("with_type") if has_types else self.text
+        question = Question(
+            model=self.name,
+            prompt=prompt,
+            texts=(request,),
+            max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates),
+            lengths={"s": len(candidates)},
+            labels=labels,
+        )
+        reply = self.ask(question)
+        if reply.is_refusal:
+            return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
+        found = parse_scores(_text_of(reply), len(candidates), ended_early=reply.is_cut_off)
+        return RerankResult(
+            scores=found.scores,
+            intent=known_type(found.type, candidates),
+            usage=reply.usage,
+            clipped=found.clipped,
+            cut_off=found.cut_off,
+            void=found.void,
+        )
+
+
+def _text_of(reply: ModelReply) -> str:
+    """The tool's arguments as JSON, or its text; arguments may themselves be text."""
+    if not reply.tool:
+        return reply.text
+    return reply.arguments if isinstance(reply.arguments, str) else json.dumps(reply.arguments)
+
+
+_MAX_TOKENS = 1_200
+"""Four times the length of a complete reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmWriter:
+    """Describes a registration in one call, or in two if the first reply is unusable."""
+
+    ask: AskModel
+    name: str
+    text: Prompt
+
+    @property
+    def prompt(self) -> str:
+        """The hash of `prompts/enrich.md`."""
+        return self.text.hash
+
+    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
+        """Retry once after an unusable reply, with its fault added to the request."""
+        request = fill_template(self.text.request, {"registration": brief(registration)})
+        first = self._send(request, labels=labels)
+        try:
+            parsed = self._parse(first)
+        except ReplyUnusable as error:
+            repair = fill_template(self.text.parts["repair"], {"error": str(error)})
+            second = self._send(request, repair, labels=labels)
+            try:
+                parsed = self._parse(second)
+            except ReplyUnusable as again:
+                raise ReplyUnusable(f"the reply cannot be used: {again}; the one before: {error}") from again
+            note = f"written at the second attempt; the first could not be used: {error}"
+            usage = first.usage.plus(second.usage)
+            return Written(enrichment=parsed.enrichment, notes=(note, *parsed.notes), usage=usage)
+        return Written(enrichment=parsed.enrichment, notes=parsed.notes, usage=first.usage)
+
+    def _send(self, *texts: str, labels: Labels) -> ModelReply:
+        return self.ask(Question(model=self.name, prompt=self.text, texts=texts, max_tokens=_MAX_TOKENS, labels=labels))
+
+    def _parse(self, reply: ModelReply) -> ParsedReply:
+        if reply.is_refusal:
+            raise ReplyUnusable(f"it was refused ({reply.stop})")
+        if reply.is_cut_off:
+            raise ReplyUnusable("it was cut off, so it must be shorter")
+        if reply.is_malformed:
+            raise ReplyUnusable(f"it breaks the form ({reply.stop})")
+        if reply.tool and reply.tool != self.text.tool["name"]:
+            raise ReplyUnusable("it calls another tool")
+        return parse_fields(reply.arguments if reply.tool else first_object(reply.text))
+
+
+class Meter:
+    """Usage of this process by model; safe to use from several threads."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._totals: dict[str, Usage] = defaultdict(Usage)
+        self._lock = threading.Lock()
+
+    def add(self, model: str, input_tokens: object, output_tokens: object = 0) -> Usage:
+        """Count one call; a value that is not a number of tokens counts as 0."""
+        usage = self._prices.usage(model, to_count(input_tokens), to_count(output_tokens))
+        with self._lock:
+            self._totals[model] = self._totals[model].plus(usage)
+        return usage
+
+    def totals(self) -> dict[str, Usage]:
+        """The usage of every model that was called."""
+        with self._lock:
+            return dict(self._totals)
+
+
+def to_count(tokens: object) -> int:
+    """A number of tokens; 0 for anything but a positive integer."""
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
+
+
+MAX_TOKENS, CONTEXT_FULL = "max_tokens", "model_context_window_exceeded"
+CUT_OFF = (MAX_TOKENS, CONTEXT_FULL)
+"""Stop reasons of a reply that reached a token limit."""
+FILTERED = "content_filtered"
+MALFORMED = "malformed_"
+"""How the stop reasons begin by which the service itself reports malformed model output."""

@@ -1,1 +1,0 @@
-"""Writer and reranker over any service that runs language models."""
