@@ -12,7 +12,7 @@ from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Status
 from mats.domain.ranking.query import Filter
 from mats.ports import Change, Written
 from mats.usecases import drafts
-from mats.usecases.drafts import ProfileMaker
+from mats.usecases.drafts import Drafted, Pass, ProfileMaker
 from mats.usecases.enrich import Enrich
 from tests.builders import a_registration
 from tests.fakes import (
@@ -320,14 +320,23 @@ def changes(*ids: Id, event: str = "e1") -> list[Change]:
     return [Change(id, Cause(event_id=event, time="2026-01-01T00:00:00+00:00")) for id in ids]
 
 
+def without_models(world: World, drafted: Drafted | None = None) -> Pass:
+    maker = replace(world.enrich.maker, writer=None)
+    return Pass(maker=maker, vectors=False, later=world.enrich.maker, drafted=drafted)
+
+
+def without_writer(world: World) -> Pass:
+    return Pass(maker=replace(world.enrich.maker, writer=None), later=world.enrich.maker)
+
+
 def test_an_earlier_run_without_models_makes_findable_and_leaves_vectors_to_the_next(
     world: World, encoder: FakeEncoder
 ):
     world.registry.put([PAY])
-    assert world.enrich.without_models()(changes(PAY.id)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.enrich(changes(PAY.id), run=without_models(world)) == {PAY.id: ChangeResult.POSTPONED}
     assert world.found("money") == [PAY.id]
     assert (world.profiles.kept[PAY.id].vector, encoder.encoded) == (None, [])
-    assert world.enrich.without_models()(changes(PAY.id)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.enrich(changes(PAY.id), run=without_models(world)) == {PAY.id: ChangeResult.POSTPONED}
     assert world.profile(PAY.id).rev == 1
     assert world.enrich(changes(PAY.id)) == {PAY.id: ChangeResult.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
@@ -338,7 +347,7 @@ def test_an_earlier_run_completes_what_needs_no_model(world: World, encoder: Fak
     world.register(PAY)
     world.trust.put(PAY.id, Assigned(trust=80))
     gone = Id("com.acme/never-seen")
-    assert world.enrich.without_models()(changes(PAY.id, gone)) == {
+    assert world.enrich(changes(PAY.id, gone), run=without_models(world)) == {
         PAY.id: ChangeResult.INDEXED, gone: ChangeResult.UNCHANGED,
     }  # fmt: skip
     assert (world.profile(PAY.id).trust, len(encoder.encoded)) == (80, 1)
@@ -348,12 +357,12 @@ def test_an_earlier_run_completes_what_needs_no_model(world: World, encoder: Fak
 def test_an_earlier_run_without_the_writer_leaves_its_text_to_the_next(encoder: FakeEncoder):
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
     world.registry.put([PAY])
-    assert world.enrich.without_writer()(changes(PAY.id)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.enrich(changes(PAY.id), run=without_writer(world)) == {PAY.id: ChangeResult.POSTPONED}
     assert world.profiles.kept[PAY.id].vector is not None
     assert not world.profile(PAY.id).enriched
     assert world.enrich(changes(PAY.id)) == {PAY.id: ChangeResult.INDEXED}
     assert world.profile(PAY.id).enriched
-    assert world.enrich.without_writer()(changes(PAY.id)) == {PAY.id: ChangeResult.UNCHANGED}
+    assert world.enrich(changes(PAY.id), run=without_writer(world)) == {PAY.id: ChangeResult.UNCHANGED}
 
 
 class Killed(BaseException):
@@ -603,10 +612,11 @@ def both_runs(world: World, between) -> None:
     """A run without models and the last one, with something between them."""
     registration = a_registration(description="Gives money back")
     world.registry.put([registration])
-    last, change = world.enrich.with_memory(), Change(registration.id, Cause(event_id="e", time=world.clock.now()))
-    assert last.without_models()([change]) == {registration.id: ChangeResult.POSTPONED}
+    drafted, change = Drafted(), Change(registration.id, Cause(event_id="e", time=world.clock.now()))
+    earlier, last = without_models(world, drafted), Pass(maker=world.enrich.maker, drafted=drafted)
+    assert world.enrich([change], run=earlier) == {registration.id: ChangeResult.POSTPONED}
     between(registration)
-    assert last([change]) == {registration.id: ChangeResult.INDEXED}
+    assert world.enrich([change], run=last) == {registration.id: ChangeResult.INDEXED}
 
 
 def test_a_later_run_takes_over_what_an_earlier_one_has_drafted(world: World, monkeypatch):

@@ -32,7 +32,7 @@ class Sent:
             registry=world.registry, trust=world.trust, profiles=world.profiles, maker=world.enrich.maker,
             send=self.ids.extend, renew=self.renew,
         )  # fmt: skip
-        outcomes = resend([Change(id, CAUSE) for id in ids])
+        outcomes = resend([Change(id, CAUSE) for id in ids], run=world.enrich.maker.begin())
         assert outcomes == dict.fromkeys(set(ids) - set(self.ids), ChangeResult.UNCHANGED)
         return self.ids
 

@@ -15,6 +15,7 @@ from mats.domain.prompts.usage import Usage
 from mats.edge.observers import LOG, LOGGER, log_record
 from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer
 from mats.usecases.deadline import NO_DEADLINE, Deadline
+from mats.usecases.drafts import Pass
 from mats.usecases.enrich import Enrich
 from mats.usecases.spread_change import SpreadChange
 
@@ -32,6 +33,8 @@ class ChangeProcessor:
     observe: Observer = LOG
     spread: SpreadChange | None = None
     """None where the store itself announces every capability of a namespace."""
+    run: Pass | None = None
+    """The pass of all batches; None: each has its own, with all models."""
 
     def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Enrich a batch of changes, given by message id; the ids of those to deliver again.
@@ -40,7 +43,7 @@ class ChangeProcessor:
         """
         before = Usage.total(self.spent().values())
         try:
-            outcomes = self.enrich(list(changes.values()), deadline)
+            outcomes = self.enrich(list(changes.values()), deadline, self.run)
         except DependencyFailed as error:
             self.observe(BatchDelayed(changes=len(changes), error=error))
             return list(changes)

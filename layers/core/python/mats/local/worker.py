@@ -13,7 +13,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
-from mats.usecases.enrich import Enrich
+from mats.usecases.drafts import Drafted, Pass, ProfileMaker
 
 BATCH = 64
 """Events per batch without a writer: enough for the encoder to sort them by length."""
@@ -53,12 +53,11 @@ def drain(
     queue = local.stores.queue
     queue.release_orphans()
     batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
-    processor = local.change_processor
-    if local.models.writer:
-        processor = replace(processor, enrich=local.enrich.with_probe())
-    elif local.models.encoder:
-        processor = replace(processor, enrich=local.enrich.with_memory())
-    earlier = _earlier_runs(local, processor.enrich, on_findable)
+    run = local.profile_maker.begin(probe=bool(local.models.writer))
+    if local.models.encoder and not local.models.writer:
+        run = replace(run, drafted=Drafted())
+    processor = replace(local.change_processor, run=run)
+    earlier = _earlier_runs(local, run, on_findable)
     with _LastRun(local, processor, on_batch, _AT_ONCE if earlier and not local.models.writer else 1).open() as last:
         while not stopped():
             completed = next((done for run in earlier if (done := run.step(local)) is not None), None)
@@ -143,18 +142,21 @@ class _EarlierRun:
         return len(completed)
 
 
-def _earlier_runs(local: LocalSystem, last: Enrich, on_findable: Callable[[int], None]) -> list[_EarlierRun]:
+def _earlier_runs(local: LocalSystem, last: Pass, on_findable: Callable[[int], None]) -> list[_EarlierRun]:
     """The run without models, unless that is all there is to do, and the one without a writer; none if there is none.
 
     A few events are completed at once: an earlier run would only add a revision.
     """
     runs: list[_EarlierRun] = []
+    processor = local.change_processor
     if local.models.encoder:
-        raw = replace(local.change_processor, enrich=last.without_models())
-        runs.append(_EarlierRun(raw, _RAW_BATCH, MANY, on_findable))
+        maker = replace(last.maker, writer=None)
+        raw = Pass(maker=maker, vectors=False, later=last.maker, drafted=last.drafted)
+        runs.append(_EarlierRun(replace(processor, run=raw), _RAW_BATCH, MANY, on_findable))
     if local.models.writer:
-        described_later = replace(local.change_processor, enrich=local.enrich.without_writer())
-        runs.append(_EarlierRun(described_later, BATCH, 1))
+        maker = ProfileMaker(encoder=local.models.encoder, writer=None)
+        described_later = Pass(maker=maker, later=local.profile_maker)
+        runs.append(_EarlierRun(replace(processor, run=described_later), BATCH, 1))
     return runs
 
 

@@ -8,7 +8,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.profile import Cause, ChangeResult, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
-from mats.usecases.drafts import parse_item
+from mats.usecases.drafts import Pass, ProfileMaker, parse_item
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
 
@@ -46,34 +46,26 @@ class Backfill:
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
-        remaining, enrich = iter(ids), self.enrich.with_probe()
+        remaining, run = iter(ids), self.enrich.maker.begin(probe=True)
         while page := list(islice(remaining, self.page)):
             outcomes: dict[Id, ChangeResult] = {}
-            stale = self.stale(page)
+            stale = self.stale(page, run)
             for part in _parts(stale, self._at_once):
                 began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
-                outcomes |= enrich([Change(id, cause) for id in part])
+                outcomes |= self.enrich([Change(id, cause) for id in part], run=run)
                 self._limit_rate(began, len(part))
             yield BackfillStep(page[-1], len(page), outcomes, sent=len(stale) - len(outcomes))
 
-    def stale(self, ids: Sequence[Id]) -> list[Id]:
+    def stale(self, ids: Sequence[Id], run: Pass | None = None) -> list[Id]:
         """Ids without an active profile, or with one made by another writer, prompt or encoder.
 
         Raises:
             DependencyFailed: a store did not answer.
         """
         items, kept = self.enrich.registry.get(ids), self.enrich.profiles.get(ids)
-        return [id for id in ids if id in items and self._is_stale(id, items[id], kept.get(id))]
-
-    def _is_stale(self, id: Id, item: Item, kept: Stored | None) -> bool:
-        try:
-            registration = parse_item(id, item, kept)
-        except RegistrationInvalid:
-            return kept is None
-        if kept is None or kept.profile.status is not Status.ACTIVE:
-            return True
-        return self.enrich.maker.with_current().is_stale(kept.profile, registration)
+        maker = (run or self.enrich.maker.begin()).maker
+        return [id for id in ids if id in items and _is_stale(id, items[id], kept.get(id), maker)]
 
     @property
     def _at_once(self) -> int:
@@ -85,6 +77,16 @@ class Backfill:
         if self.per_minute:
             due_ms = began_ms + 60_000 * sent / self.per_minute
             self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)
+
+
+def _is_stale(id: Id, item: Item, kept: Stored | None, maker: ProfileMaker) -> bool:
+    try:
+        registration = parse_item(id, item, kept)
+    except RegistrationInvalid:
+        return kept is None
+    if kept is None or kept.profile.status is not Status.ACTIVE:
+        return True
+    return maker.is_stale(kept.profile, registration)
 
 
 def _parts(ids: Collection[Id], size: int) -> Iterator[list[Id]]:

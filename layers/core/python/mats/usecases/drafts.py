@@ -1,7 +1,7 @@
 """Drafts: the profile that a changed capability is to have, with the models' part, before it is saved."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mats.domain.capability.capability import Id, parts
@@ -26,6 +26,20 @@ from mats.domain.trust.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.ports import NO_LABELS, Encoder, Item, Labels, Stored, Vector, Writer, Written
 from mats.usecases.models import ProbedEncoder, ProbedWriter, SwitchedModel
 
+_MAX_ERROR_BYTES = 16_000
+"""Limit of the error message: an item can have thousands of faults, and the row must still fit."""
+
+OnWait = Callable[[Id, DependencyFailed], None]
+"""Called with the error of a model that a capability waits for, or is refused by; from several threads."""
+
+_Vectors: TypeAlias = Sequence[Vector | None]
+TimeLimit = Callable[[Callable[[], _Vectors]], _Vectors]
+"""Runs a call of the encoder; raises OutOfTime where it takes too long."""
+
+WRITER, ENCODER = "writer", "encoder"
+"""The roles in `Refusal`."""
+
+
 NO_WRITER = (
     "there is no writer: set MATS_LLM_URL and MATS_LLM_MODEL, or MATS_BEDROCK=1 and AWS credentials; and "
     "MATS_WRITER_MODEL to a model"
@@ -34,42 +48,21 @@ NO_WRITER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileMaker:
-    """The available encoder and writer, and the origins of the profiles they make.
+    """Makes profiles of registrations, raw or enriched, and their vectors, with an encoder and a writer.
 
-    `switch`, if there is one, may replace the configured writer; `with_current` asks it once for a batch.
+    `switch`, if there is one, may replace the configured writer when a pass begins.
     """
 
     encoder: Encoder | None
     writer: Writer | None
     switch: SwitchedModel[Writer] | None = None
-    calls_encoder: bool = True
-    """False: vectors of the encoder are kept, but new ones are left to a later run."""
-    drafted: dict[Id, int] | None = None
-    """Of each profile drafted in several runs over the same changes: a hash of its input and its content."""
 
-    def without_writer(self) -> "ProfileMaker":
-        """The maker of raw profiles and their vectors."""
-        return replace(self, writer=None, switch=None)
-
-    def with_memory(self) -> "ProfileMaker":
-        """The maker for several runs over the same changes: a later one takes over what an earlier one has drafted."""
-        return replace(self, drafted={})
-
-    def without_models(self) -> "ProfileMaker":
-        """The maker of raw profiles without vectors."""
-        return replace(self.without_writer(), calls_encoder=False)
-
-    def with_current(self) -> "ProfileMaker":
-        """The same with the writer to call now."""
-        return replace(self, writer=self.switch(self.writer), switch=None) if self.switch else self
-
-    def with_probe(self) -> "ProfileMaker":
-        """The maker for one run over many capabilities: a model that has refused once is not called again."""
-        maker = self.with_current()
-        return ProfileMaker(
-            encoder=ProbedEncoder(maker.encoder) if maker.encoder else None,
-            writer=ProbedWriter(maker.writer) if maker.writer else None,
-        )
+    def begin(self, *, probe: bool = False) -> "Pass":
+        """A pass with the models to call now; with `probe`, a model that has refused once is not called again."""
+        encoder, writer = self.encoder, self.switch(self.writer) if self.switch else self.writer
+        if probe:
+            encoder, writer = encoder and ProbedEncoder(encoder), writer and ProbedWriter(writer)
+        return Pass(maker=ProfileMaker(encoder=encoder, writer=writer))
 
     @property
     def raw_recipe(self) -> Recipe:
@@ -149,54 +142,90 @@ class ProfileMaker:
         return self.encoder.encode_documents([embedded_text(profile) for profile in profiles])
 
 
-_MAX_ERROR_BYTES = 16_000
-"""Limit of the error message: an item can have thousands of faults, and the row must still fit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """One run over changes: which models it calls, what it leaves to a later run, what it takes over from an earlier.
 
-OnWait = Callable[[Id, DependencyFailed], None]
-"""Called with the error of a model that a capability waits for, or is refused by; from several threads."""
+    Args:
+        maker: The models.
+        vectors: False: vectors of the encoder are kept, but new ones are left to a later run.
+        later: The models of a later run; what they would change is saved and indexed, and `postponed`.
+        drafted: What runs over the same changes have drafted; None: this is the only one.
+    """
 
-_Vectors: TypeAlias = Sequence[Vector | None]
-TimeLimit = Callable[[Callable[[], _Vectors]], _Vectors]
-"""Runs a call of the encoder; raises OutOfTime where it takes too long."""
-
-WRITER, ENCODER = "writer", "encoder"
-"""The roles in `Refusal`."""
+    maker: ProfileMaker
+    vectors: bool = True
+    later: ProfileMaker | None = None
+    drafted: "Drafted | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileDraft:
-    """The intended revision of a capability, and its outcome so far."""
+class Drafted:
+    """Remembers what an earlier run has drafted, so that a later one need not draft it again."""
 
-    outcome: ChangeResult
+    _hashes: dict[Id, int] = field(default_factory=dict)
+
+    def note(self, id: Id, source: object, profile: Profile) -> None:
+        """Note the profile that was made of a source."""
+        self._hashes[id] = self._hash(source, profile)
+
+    def take(self, id: Id, source: object, profile: Profile) -> bool:
+        """Whether this profile was made of this source; it is forgotten."""
+        return self._hashes.pop(id, None) == self._hash(source, profile)
+
+    @staticmethod
+    def _hash(source: object, profile: Profile) -> int:
+        return hash((fingerprint(source), profile.content))
+
+
+_RESULTS = {
+    Status.ACTIVE: ChangeResult.INDEXED,
+    Status.REJECTED: ChangeResult.REJECTED,
+    Status.DELETED: ChangeResult.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The intended revision of a capability: `registration` is None if it is removed or rejected.
+
+    `problem` is the reason, if there is one, why the change is not done. `saved`: the revision was saved and indexed.
+    """
+
     target: Stored
     registration: Registration | None = None
     needs_writer: bool = False
+    problem: ChangeResult | None = None
+    saved: bool = False
+
+    @property
+    def result(self) -> ChangeResult:
+        """The result of the change so far."""
+        return self.problem or (_RESULTS[self.target.profile.status] if self.saved else ChangeResult.UNCHANGED)
 
 
-def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
+def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | None, run: Pass) -> Draft:
     """The draft of one capability before any model is called."""
     namespace, name = parts(id)
     if item is None:
-        tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED).seal()
-        return ProfileDraft(ChangeResult.DELETED, Stored(tombstone))
+        return Draft(target=Stored(Profile(namespace=namespace, name=name, status=Status.DELETED).seal()))
     try:
         registration = parse_item(id, item, kept)
-        if maker.drafted is None or maker.writer:
-            return _accept(registration, assigned, kept, maker)
-        key = fingerprint([item, assigned])
-        if kept and maker.drafted.pop(id, None) == hash((key, kept.profile.content)):
-            return ProfileDraft(ChangeResult.INDEXED, kept, registration)
-        draft = _accept(registration, assigned, kept, maker)
-        maker.drafted[id] = hash((key, draft.target.profile.content))
-        return draft
+        drafted = None if run.maker.writer else run.drafted
+        if kept and drafted and drafted.take(id, [item, assigned], kept.profile):
+            return Draft(target=kept, registration=registration)
+        draft = _accept(registration, assigned, kept, run.maker)
     except RegistrationInvalid as error:
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
         fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES)}
         rejected = last_good.profile.with_assigned(assigned).model_copy(update=fault)
-        return ProfileDraft(ChangeResult.REJECTED, replace(last_good, profile=rejected.seal()))
+        return Draft(target=replace(last_good, profile=rejected.seal()))
+    if drafted:
+        drafted.note(id, [item, assigned], draft.target.profile)
+    return draft
 
 
-def _accept(registration: Registration, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> ProfileDraft:
+def _accept(registration: Registration, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> Draft:
     """The draft of a valid registration; an existing enrichment of the same text is reused.
 
     Raises:
@@ -205,19 +234,20 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
     raw, final = maker.origins(registration)
     before = kept.profile if kept else None
     if kept and before and (before.origin in (raw, final) or maker.is_enriched_elsewhere(before, registration)):
-        enrichment = before.enrichment if before.enriched else None
-        profile = profile_of(
-            registration, assigned=assigned, origin=before.origin, enrichment=enrichment, notes=before.notes
-        )
-        check_profile_size(profile, MAX_KEPT_BYTES)
+        profile = check_profile_size(remake(registration, assigned, before), MAX_KEPT_BYTES)
         vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
         needs_writer, needs_vector = before.origin == raw != final, bool(maker.encoder) and vector is None
         settled = [role for role, pending in ((WRITER, needs_writer), (ENCODER, needs_vector)) if not pending]
         marked = profile.model_copy(update={"refused": before.refused}).without_refusal(*settled)
-        target = maker.to_stored(marked, vector)
-        return ProfileDraft(ChangeResult.INDEXED, target, registration, needs_writer=needs_writer)
+        return Draft(target=maker.to_stored(marked, vector), registration=registration, needs_writer=needs_writer)
     made = check_profile_size(profile_of(registration, assigned=assigned, origin=raw))
-    return ProfileDraft(ChangeResult.INDEXED, Stored(made), registration, raw != final)
+    return Draft(target=Stored(made), registration=registration, needs_writer=raw != final)
+
+
+def remake(registration: Registration, assigned: Assigned, before: Profile) -> Profile:
+    """The profile of a registration with what models once wrote about the same text."""
+    enrichment = before.enrichment if before.enriched else None
+    return profile_of(registration, assigned=assigned, origin=before.origin, enrichment=enrichment, notes=before.notes)
 
 
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
@@ -235,56 +265,47 @@ def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
     return registration
 
 
-def describe(draft: ProfileDraft, maker: ProfileMaker, on_wait: OnWait, labels: Labels = NO_LABELS) -> ProfileDraft:
+def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait, labels: Labels = NO_LABELS) -> Draft:
     """The draft with the writer's enrichment; after an unusable reply, the raw profile with the reason."""
     if draft.registration is None:
         return draft
     raw = draft.target.profile
+    fresh = replace(draft, problem=None, saved=False)
     try:
         better = maker.describe(draft.registration, raw.assignment, labels)
     except ReplyUnusable as error:
-        origin = maker.recipe.origin(draft.registration)
-        noted = (
-            raw.without_refusal(WRITER)
-            .model_copy(update={"origin": origin, "notes": (f"not enriched: {error}",)})
-            .seal()
-        )
-        return replace(draft, outcome=ChangeResult.INDEXED, target=replace(draft.target, profile=noted))
-    except ModelRefused as error:
-        on_wait(raw.id, error)
-        return _mark_refused(draft, WRITER, error)
+        noted = {"origin": maker.recipe.origin(draft.registration), "notes": (f"not enriched: {error}",)}
+        profile = raw.without_refusal(WRITER).model_copy(update=noted).seal()
+        return replace(fresh, target=replace(draft.target, profile=profile))
     except DependencyFailed as error:
         on_wait(raw.id, error)
-        return replace(draft, outcome=ChangeResult.DEGRADED)
-    return replace(draft, outcome=ChangeResult.INDEXED, target=Stored(better))
+        return _mark_failed(draft, WRITER, error)
+    return replace(fresh, target=Stored(better))
 
 
-def _mark_refused(draft: ProfileDraft, role: str, error: ModelRefused) -> ProfileDraft:
-    """The draft as it is, marked: the change is done until an operator has acted."""
-    profile = draft.target.profile.with_refusal(Refusal(role=role, model=error.model, cause=error.cause))
-    return replace(draft, outcome=ChangeResult.REFUSED, target=replace(draft.target, profile=profile))
-
-
-def encode(
-    drafts: Mapping[Id, ProfileDraft], maker: ProfileMaker, on_wait: OnWait, limit: TimeLimit
-) -> dict[Id, ProfileDraft]:
+def encode(drafts: Mapping[Id, Draft], run: Pass, on_wait: OnWait, limit: TimeLimit) -> dict[Id, Draft]:
     """The drafts with missing vectors added; if the encoder fails or is late, they stay lexically findable."""
-    encoded = dict(drafts)
+    encoded, maker = dict(drafts), run.maker
     missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
-    if not maker.encoder or not maker.calls_encoder or not missing:
+    if not maker.encoder or not run.vectors or not missing:
         return encoded
     try:
         vectors = limit(lambda: maker.encode([drafts[id].target.profile for id in missing]))
-    except ModelRefused as error:
-        on_wait(missing[0], error)
-        return encoded | {id: _mark_refused(drafts[id], ENCODER, error) for id in missing}
     except DependencyFailed as error:
         on_wait(missing[0], error)
-        return encoded | {id: replace(drafts[id], outcome=ChangeResult.DEGRADED) for id in missing}
+        return encoded | {id: _mark_failed(drafts[id], ENCODER, error) for id in missing}
     for id, vector in zip(missing, vectors, strict=True):
         if vector is None:
-            encoded[id] = replace(drafts[id], outcome=ChangeResult.DEGRADED)
+            encoded[id] = replace(drafts[id], problem=ChangeResult.DEGRADED)
         else:
             profile = drafts[id].target.profile.without_refusal(ENCODER)
             encoded[id] = replace(drafts[id], target=maker.to_stored(profile, vector))
     return encoded
+
+
+def _mark_failed(draft: Draft, role: str, error: DependencyFailed) -> Draft:
+    """The draft as it is; if the model refuses, it is marked, and the change is done until an operator has acted."""
+    if not isinstance(error, ModelRefused):
+        return replace(draft, problem=ChangeResult.DEGRADED)
+    profile = draft.target.profile.with_refusal(Refusal(role=role, model=error.model, cause=error.cause))
+    return replace(draft, problem=ChangeResult.REFUSED, target=replace(draft.target, profile=profile))

@@ -8,6 +8,7 @@ event completes the second, and an older run can never overwrite a newer one.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -15,22 +16,14 @@ from mats.domain.profile.profile import Cause, ChangeResult, Profile, Refusal, S
 from mats.domain.trust.near_duplicates import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
-from mats.usecases.drafts import OnWait, ProfileDraft, ProfileMaker, describe, encode, make_draft
+from mats.usecases.drafts import Draft, OnWait, Pass, ProfileMaker, describe, encode, make_draft
 
 _TRIES = 3
 """Attempts after a conflict with another run: reading again is cheaper than redelivery."""
 
 
-def _ignore_wait(id: Id, error: DependencyFailed) -> None:
-    """The default."""
-
-
-def _ignore_rejections(rejected: Sequence[Profile]) -> None:
-    """The default."""
-
-
-def _ignore_refusals(refused: Sequence[Refusal]) -> None:
-    """The default."""
+def _ignore(*_: object) -> None:
+    """The default of every callback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,141 +37,128 @@ class Enrich:
     maker: ProfileMaker
     writer_threads: Executor
     """Its number of threads limits concurrent calls of the writer."""
-    on_wait: OnWait = _ignore_wait
+    on_wait: OnWait = _ignore
     """Called with the error of a model that a capability waits for; from several threads."""
-    on_reject: Callable[[Sequence[Profile]], None] = _ignore_rejections
+    on_reject: Callable[[Sequence[Profile]], None] = _ignore
     """Called with rejections before they are saved: at least once, after a crash twice."""
-    on_refuse: Callable[[Sequence[Refusal]], None] = _ignore_refusals
+    on_refuse: Callable[[Sequence[Refusal]], None] = _ignore
     """Called after a batch with the refusals of models, one for each role and capability."""
-    later: ProfileMaker | None = None
-    """The maker of a later run: what it would change is saved and indexed, and `postponed`."""
 
-    def __call__(self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE) -> Mapping[Id, ChangeResult]:
-        """Enrich the changed capabilities, each once, and return their outcomes.
+    def __call__(
+        self, changes: Sequence[Change], deadline: Deadline = NO_DEADLINE, run: Pass | None = None
+    ) -> Mapping[Id, ChangeResult]:
+        """Enrich the changed capabilities, each once, and return their results.
 
-        Changes for which the deadline leaves no time are `postponed`; those saved by then stay.
+        Changes for which the deadline leaves no time are `postponed`; those saved by then stay. Without a `run`, it is
+        one with all models.
 
         Raises:
             DependencyFailed: a store or the index did not answer; deliver all changes again.
         """
-        causes = {change.id: change.cause for change in changes}
-        later = self.later.with_current() if self.later else None
-        run = replace(self, maker=self.maker.with_current(), later=later)
-        outcomes = run._try(causes, deadline)
+        batch = _Batch(self, run or self.maker.begin(), deadline, {change.id: change.cause for change in changes})
+        results = batch.enrich(batch.causes)
         for _ in range(_TRIES - 1):
-            late = {id: causes[id] for id, outcome in outcomes.items() if outcome is ChangeResult.SUPERSEDED}
-            outcomes |= run._try(late, deadline) if late else {}
-        return outcomes
+            late = [id for id, result in results.items() if result is ChangeResult.SUPERSEDED]
+            results |= batch.enrich(late) if late else {}
+        return results
 
-    def with_probe(self) -> "Enrich":
-        """The same for one run over many capabilities: a model that has refused one is not called for the others."""
-        return replace(self, maker=self.maker.with_probe())
 
-    def with_memory(self) -> "Enrich":
-        """The same for several runs over many changes: see `ProfileMaker`."""
-        return replace(self, maker=self.maker.with_memory())
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The changes of one call, each with its cause."""
 
-    def without_writer(self) -> "Enrich":
-        """An earlier run over the same changes: raw profiles, and their vectors."""
-        return replace(self, maker=self.maker.without_writer(), later=self.maker)
+    to: Enrich
+    run: Pass
+    deadline: Deadline
+    causes: Mapping[Id, Cause]
 
-    def without_models(self) -> "Enrich":
-        """An earlier run over the same changes that calls no model: raw profiles, findable by their words."""
-        return replace(self, maker=self.maker.without_models(), later=self.maker)
-
-    def _try(self, causes: Mapping[Id, Cause], deadline: Deadline) -> dict[Id, ChangeResult]:
-        if not deadline.allows(READ_S + SAVE_S):
-            return dict.fromkeys(causes, ChangeResult.POSTPONED)
-        kept = self.profiles.get(causes)  # read first, so that a later write by another run supersedes this one
-        items, assigned = self.registry.get(causes), self.trust.get(causes)
-        made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.maker) for id in causes}
-        encoded = self._postpone(self._encode(made, deadline))
-        if not deadline.allows(SAVE_S):
-            return dict.fromkeys(causes, ChangeResult.POSTPONED)
-        drafts = self._save(encoded, kept, causes)
-        drafts |= self._describe(drafts, causes, deadline)
-        refused = [draft.target.profile for draft in drafts.values() if draft.outcome is ChangeResult.REFUSED]
+    def enrich(self, ids: Collection[Id]) -> dict[Id, ChangeResult]:
+        """Try each once; what another run saved meanwhile is `superseded`."""
+        if not self.deadline.allows(READ_S + SAVE_S):
+            return dict.fromkeys(ids, ChangeResult.POSTPONED)
+        kept = self.to.profiles.get(ids)  # read first, so that a later write by another run supersedes this one
+        items, assigned = self.to.registry.get(ids), self.to.trust.get(ids)
+        made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.run) for id in ids}
+        encoded = {id: self._postpone(draft) for id, draft in self._encode(made).items()}
+        if not self.deadline.allows(SAVE_S):
+            return dict.fromkeys(ids, ChangeResult.POSTPONED)
+        drafts = self._save(encoded, kept)
+        drafts |= self._describe(drafts)
+        refused = [draft.target.profile for draft in drafts.values() if draft.problem is ChangeResult.REFUSED]
         if refused:
-            self.on_refuse([refusal for profile in refused for refusal in profile.refused])
-        return {id: draft.outcome for id, draft in drafts.items()}
+            self.to.on_refuse([refusal for profile in refused for refusal in profile.refused])
+        return {id: draft.result for id, draft in drafts.items()}
 
-    def _describe(
-        self, drafts: Mapping[Id, ProfileDraft], causes: Mapping[Id, Cause], deadline: Deadline
-    ) -> dict[Id, ProfileDraft]:
+    def _describe(self, drafts: Mapping[Id, Draft]) -> dict[Id, Draft]:
         """The drafts that need the writer. Each is saved at its reply: a later failure cannot discard it."""
-        unread = {id: draft for id, draft in drafts.items() if draft.needs_writer and draft.outcome.is_final}
+        unread = {id: draft for id, draft in drafts.items() if draft.needs_writer and draft.result.is_final}
+        describe_one = partial(describe, maker=self.run.maker, on_wait=self.to.on_wait)
         calls = {
-            self.writer_threads.submit(describe, draft, self.maker, self.on_wait, {"event_id": causes[id].event_id}): id
+            self.to.writer_threads.submit(describe_one, draft, labels={"event_id": self.causes[id].event_id}): id
             for id, draft in unread.items()
         }
-        results = {id: replace(draft, outcome=ChangeResult.POSTPONED) for id, draft in unread.items()}
+        results = {id: replace(draft, problem=ChangeResult.POSTPONED) for id, draft in unread.items()}
         pending = set(calls)
         try:
             while pending:
-                done, pending = wait(pending, timeout=deadline.wait_s(SAVE_S), return_when=FIRST_COMPLETED)
+                done, pending = wait(pending, timeout=self.deadline.wait_s(SAVE_S), return_when=FIRST_COMPLETED)
                 if not done:
                     break
                 for call in done:
                     id = calls[call]
-                    described = self._encode({id: call.result()}, deadline)
-                    if deadline.allows(SAVE_S):
-                        results |= self._save(described, {id: drafts[id].target}, causes)
+                    described = self._encode({id: call.result()})
+                    if self.deadline.allows(SAVE_S):
+                        results |= self._save(described, {id: drafts[id].target})
         finally:
             for call in calls:
                 call.cancel()  # after a failed save, pending calls would be paid for in vain
         return results
 
-    def _encode(self, drafts: Mapping[Id, ProfileDraft], deadline: Deadline) -> dict[Id, ProfileDraft]:
-        return encode(drafts, self.maker, self.on_wait, lambda work: deadline.call(work, reserve_s=SAVE_S))
+    def _encode(self, drafts: Mapping[Id, Draft]) -> dict[Id, Draft]:
+        return encode(drafts, self.run, self.to.on_wait, lambda work: self.deadline.call(work, reserve_s=SAVE_S))
 
-    def _postpone(self, drafts: Mapping[Id, ProfileDraft]) -> Mapping[Id, ProfileDraft]:
-        """The drafts; those that the later run would change are postponed."""
-        if (later := self.later) is None:
-            return drafts
-        return {
-            id: replace(draft, outcome=ChangeResult.POSTPONED)
-            if draft.registration
-            and draft.outcome.is_final
-            and later.is_stale(draft.target.profile, draft.registration)
-            else draft
-            for id, draft in drafts.items()
-        }
+    def _postpone(self, draft: Draft) -> Draft:
+        """The draft; if the later run would change it, it is postponed."""
+        later, done = self.run.later, draft.problem in (None, ChangeResult.REFUSED)
+        if later and done and draft.registration and later.is_stale(draft.target.profile, draft.registration):
+            return replace(draft, problem=ChangeResult.POSTPONED)
+        return draft
 
-    def _save(
-        self, drafts: Mapping[Id, ProfileDraft], kept: Mapping[Id, Stored], causes: Mapping[Id, Cause]
-    ) -> dict[Id, ProfileDraft]:
+    def _save(self, drafts: Mapping[Id, Draft], kept: Mapping[Id, Stored]) -> dict[Id, Draft]:
         """Save and then index changed profiles; index again saved revisions that the index lacks."""
         fresh = {
-            id: _next_revision(draft.target, kept.get(id), causes[id])
+            id: _next_revision(draft.target, kept.get(id), self.causes[id])
             for id, draft in drafts.items()
             if not _is_same(draft.target, kept.get(id))
         }
         unannounced = self._announce_rejections([entry.profile for entry in fresh.values()])
         fresh = {id: entry for id, entry in fresh.items() if id not in unannounced}
-        late = self.profiles.save(list(fresh.values())) if fresh else ()
+        late = self.to.profiles.save(list(fresh.values())) if fresh else ()
         missed = [
             kept[id]
             for id in drafts
-            if id in kept and _is_missing_in_index(kept[id]) and id not in {*fresh, *unannounced}
+            if id in kept and not kept[id].profile.is_indexed and id not in {*fresh, *unannounced}
         ]
         entries = [entry for id, entry in fresh.items() if id not in late] + missed
         if entries:
-            self.index.put(entries)
-            self.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
-        written = {entry.profile.id: _mark_indexed(entry) for entry in entries}
-        current = {**kept, **written}
-        results = {id: _with_outcome(draft, current.get(id), written=id in written) for id, draft in drafts.items()}
-        results |= {id: replace(drafts[id], outcome=ChangeResult.SUPERSEDED) for id in late}
-        return results | {id: replace(drafts[id], outcome=ChangeResult.DEGRADED) for id in unannounced}
+            self.to.index.put(entries)
+            self.to.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
+        saved = {entry.profile.id: _mark_indexed(entry) for entry in entries}
+        current = {**kept, **saved}
+        results = {
+            id: replace(draft, target=current.get(id, draft.target), saved=id in saved) for id, draft in drafts.items()
+        }
+        results |= {id: replace(drafts[id], problem=ChangeResult.SUPERSEDED) for id in late}
+        return results | {id: replace(drafts[id], problem=ChangeResult.DEGRADED) for id in unannounced}
 
     def _announce_rejections(self, fresh: Sequence[Profile]) -> Collection[Id]:
         """Announce the rejections among new revisions; returns the ids to retry because announcing failed."""
         rejected = [profile for profile in fresh if profile.status is Status.REJECTED]
         try:
             if rejected:
-                self.on_reject(rejected)
+                self.to.on_reject(rejected)
         except DependencyFailed as error:
-            self.on_wait(rejected[0].id, error)
+            self.to.on_wait(rejected[0].id, error)
             return [profile.id for profile in rejected]
         return ()
 
@@ -192,10 +172,6 @@ def _is_same(target: Stored, kept: Stored | None) -> bool:
 
 def _mark_indexed(entry: Stored) -> Stored:
     return replace(entry, profile=entry.profile.model_copy(update={"indexed_rev": entry.profile.rev}))
-
-
-def _is_missing_in_index(kept: Stored) -> bool:
-    return kept.profile.indexed_rev != kept.profile.rev
 
 
 def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
@@ -225,9 +201,3 @@ def _seniority(after: Profile, before: Profile | None, cause: Cause) -> dict[str
 def _text(profile: Profile) -> tuple[object, ...]:
     """What the sample of a text depends on."""
     return profile.name, profile.source, profile.tags, profile.enrichment, profile.enriched, profile.owner_examples
-
-
-def _with_outcome(draft: ProfileDraft, current: Stored | None, *, written: bool) -> ProfileDraft:
-    """The draft with its final outcome and the current revision, if there is one."""
-    changed = written or draft.outcome is ChangeResult.REFUSED or not draft.outcome.is_final
-    return replace(draft, target=current or draft.target, outcome=draft.outcome if changed else ChangeResult.UNCHANGED)

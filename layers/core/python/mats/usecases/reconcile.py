@@ -52,11 +52,11 @@ class Reconcile:
         """
         remaining = iter(ids)
         indexed = self._indexed_revisions()
-        enrich = self.enrich.with_probe()
+        run = self.enrich.maker.begin(probe=True)
         while page := list(islice(remaining, self.page)):
             orphans = self._drop_orphans(page, indexed)
             cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
-            outcomes = enrich([Change(id, cause) for id in page])
+            outcomes = self.enrich([Change(id, cause) for id in page], run=run)
             kept = self.profiles.get(page)
             expired = [id for id, entry in kept.items() if id in indexed and self._is_expired(entry.profile)]
             missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes.get(id))]

@@ -195,6 +195,11 @@ class Profile(_Frozen):
         """Whether there is content to index; also true if only the latest registration was rejected."""
         return self.status is not Status.DELETED and self.source is not None
 
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the index has acknowledged this revision."""
+        return self.indexed_rev == self.rev
+
     def content_fingerprint(self) -> str:
         """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
         return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED))
