@@ -67,13 +67,6 @@ def hostile_home(browser_path: str, tmp_path_factory: pytest.TempPathFactory) ->
     return mats
 
 
-@pytest.fixture(scope="session")
-def crowd_home(browser_path: str, tmp_path_factory: pytest.TempPathFactory) -> Mats:
-    mats = Mats(tmp_path_factory.mktemp("crowd") / "home")
-    homes.crowd(mats)
-    return mats
-
-
 @pytest.fixture(scope="module")
 def sample(sample_home: Mats) -> Iterator[Service]:
     """The sample registry. Tests that share it do not write."""
@@ -85,13 +78,6 @@ def sample(sample_home: Mats) -> Iterator[Service]:
 def hostile(hostile_home: Mats) -> Iterator[Service]:
     """A registry of attacks on whoever looks at it: `hostile.py`."""
     with serving(hostile_home) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def crowd(crowd_home: Mats) -> Iterator[Service]:
-    """20,000 capabilities, found by words; filling it takes half a minute, once."""
-    with serving(crowd_home) as service:
         yield service
 
 

@@ -44,12 +44,6 @@ def fill(local: LocalSystem, registrations: Sequence[Registration]) -> None:
     assert drain(local) == 0
 
 
-def crowd(mats: Mats, count: int = 20_000) -> None:
-    """Fill its home with that many made-up capabilities of all kinds."""
-    with opened(mats) as local:
-        fill(local, synthetic(count))
-
-
 def hostile(mats: Mats) -> None:
     """Fill its home with all hostile items, enriched in the same spirit; the latest revision of one is rejected."""
     with opened(mats, ScriptedWriter(hostile_writing)) as local:

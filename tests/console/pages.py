@@ -8,8 +8,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
+from tests.conftest import ROOT
 from tests.integration.conftest import Service
 
+POLICY: str = json.loads((ROOT / "console" / "headers.json").read_text())["Content-Security-Policy"]
+"""Under which the console is served."""
 REFUND = "refund a card payment"
 STRIPE, PAYPAL = "com.stripe.mcp/create_refund", "com.paypal.mcp/create_refund"
 

@@ -20,7 +20,6 @@ from tests.console.pages import (
     names,
     panel,
     ready,
-    reasons,
     scrolled_tables,
     shortlist,
     too_wide,
@@ -29,188 +28,153 @@ from tests.console.pages import (
 
 pytestmark = pytest.mark.server
 
-everywhere = pytest.mark.parametrize("looks", LOOKS, ids=str)
-NARROW = [looks for looks in LOOKS if looks.width < 400]
+ADDRESSES = {
+    "home": "#/search",
+    "answer": at("search", q=REFUND),
+    "panel": at("search", q=REFUND, open=STRIPE),
+    "comparison": at("compare", q=REFUND, a=STRIPE, b=PAYPAL),
+    "registry": at("registry", q="com.stripe"),
+    "demand": "#/demand",
+    "outcomes": "#/outcomes",
+    "import": "#/import",
+    "form": "#/edit",
+    "evaluation": "#/evaluation",
+}
 
 
-def fine(page):
-    """Nothing is wrong with the page as it stands."""
-    ready(page)
-    assert violations(page) == []
-    assert too_wide(page) == 0
+def unfold_all(place):
+    for folded in place.locator("summary").all():
+        folded.click()
 
 
-@everywhere
-def test_the_search_page(console):
-    page = console.open()
-    fine(page)
-    page.goto(f"{console.url}/{at('search', q=REFUND)}")
+def an_answer(page):
     shortlist(page).get_by_text(re.compile(r"^\d+ results in")).click()
     for place in (0, 1):
         cards(page).nth(place).get_by_role("checkbox").check()
-    fine(page)
-    names(page).first.click()
+
+
+def a_panel(page):
     expect(panel(page).get_by_role("heading", name="Versions")).to_be_visible()
-    for folded in panel(page).locator("summary").all():
-        folded.click()
-    fine(page)
+    unfold_all(panel(page))
 
 
-@everywhere
-def test_a_judged_answer_with_flags(console):
-    page = console.open()
-    fulfil(page, {**ANSWER, "verdict": "none", "degraded": ["neural"], "thresholds": {"match": 0.9, "weak": 0.5}})
-    page.goto(f"{console.url}/{at('search', q=ASKED)}")
-    expect(cards(page)).to_have_count(2)
-    fine(page)
-    unfold(page)
-    for card in cards(page).all():
-        reasons(card)
-    fine(page)
-
-
-@pytest.mark.parametrize("looks", [Looks(width=width) for width in (360, 480, 640, 768, 960, 1440, 1920)], ids=str)
-def test_no_width_is_too_narrow_for_an_answer_and_its_panel(console):
-    page = console.open(at("search", q=REFUND))
-    expect(cards(page).first).to_be_attached()
-    unfold(page)
-    for card in cards(page).all()[:3]:
-        reasons(card)
-    ready(page)
-    assert too_wide(page) == 0
-    page.goto(f"{console.url}/{at('search', q=REFUND, open=STRIPE)}")
-    ready(page)
-    assert too_wide(page) == 0
-
-
-@everywhere
-def test_the_comparison(console):
-    page = console.open(at("compare", q=REFUND, a=STRIPE, b=PAYPAL))
-    expect(page.get_by_role("table")).to_be_visible()
-    fine(page)
-    page.goto(f"{console.url}/{at('compare', q=REFUND, a=STRIPE)}")
-    fine(page)
-
-
-@everywhere
-def test_the_registry_page(opener, hostile, console):
-    page = console.open("#/registry")
-    fine(page)
-    page.get_by_role("link", name=re.compile("Providers")).click()
-    expect(page.get_by_role("heading", name="Exposure by provider")).to_be_visible()
-    fine(page)
-    page.get_by_role("link", name=re.compile("Sources")).click()
-    expect(page.get_by_role("heading", name="Sources")).to_be_visible()
-    fine(page)
-    page.goto(f"{console.url}/{at('registry', open='com.deepwiki.mcp/ask_question')}")
-    expect(panel(page).locator(".snippet summary")).to_have_count(3)
-    for folded in panel(page).locator(".snippet summary").all():
-        folded.click()
-    expect(panel(page).get_by_text('"mcpServers"')).to_be_visible()
-    fine(page)
-    page = opener(hostile).open("#/registry?show=rejected")
-    page.locator("a[data-id]").first.click()
-    expect(panel(page).get_by_text("Rejected:")).to_be_visible()
-    fine(page)
-
-
-@everywhere
-def test_the_pages_of_a_registry_in_use(console, sample):
-    answer = answered(sample, REFUND)
-    outcomes = [
-        {"id": answer["results"][place]["id"], "event": event} for place, event in enumerate(("succeeded", "failed"))
-    ]
-    assert sample.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
-    for query in ("order a pizza with extra cheese", "order a pizza"):
-        answered(sample, query)
-    page = console.open("#/demand")
-    expect(page.get_by_role("link", name="Register what serves this").first).to_be_visible()
-    fine(page)
-    page.goto(f"{console.url}/#/outcomes")
-    expect(page.get_by_role("heading", name="Latest failures")).to_be_visible()
-    fine(page)
-    page.goto(f"{console.url}/#/search")
-    expect(page.get_by_role("region", name="Asked for and not found").get_by_role("listitem").first).to_be_visible()
-    fine(page)
-    page.goto(f"{console.url}/#/import")
+def a_filled_import(page):
     page.get_by_label("Document").fill('{"namespace": "com.acme", "name": "pay", "kind": "tool"}\n{"name": "no"}')
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("Queries that find it").click()
     expect(page.get_by_role("heading", name="Its profile")).to_be_visible()
-    fine(page)
-    page.goto(f"{console.url}/{at('registry', ns='com.stripe.mcp', sort='-trust')}")
+
+
+def a_selection(page):
     page.get_by_text("Trust of com.stripe.mcp and all below it").click()
     page.get_by_role("checkbox", name="Select all that are listed").check()
     expect(page.get_by_role("form", name="With the selected")).to_be_visible()
-    fine(page)
 
 
-@pytest.mark.parametrize("looks", [Looks(width=width) for width in (360, 480, 640, 768, 960, 1440, 1920)], ids=str)
-def test_no_width_is_too_narrow_for_any_page(console):
-    page = console.open()
-    for address in ("#/search", "#/registry", "#/demand", "#/outcomes", "#/import", "#/edit", "#/evaluation"):
-        page.goto(f"{console.url}/{address}")
-        ready(page)
-        assert (address, too_wide(page)) == (address, 0)
-
-
-@everywhere
-def test_the_form(console):
-    page = console.open("#/edit")
-    fine(page)
+def a_form_with_faults(page):
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_text("is required").first).to_be_visible()
     page.get_by_text("More", exact=True).click()
-    fine(page)
-    page.goto(f"{console.url}/{at('edit', id=STRIPE)}")
+
+
+def a_form_with_a_preview(page):
     expect(page.get_by_role("heading", name="Queries that should find it")).to_be_visible()
-    for folded in page.get_by_role("region", name="Preview of this registration").locator("summary").all():
-        folded.click()
-    fine(page)
+    unfold_all(page.get_by_role("region", name="Preview of this registration"))
     page.get_by_role("button", name="Remove").click()
-    fine(page)
 
 
-@everywhere
-def test_the_evaluation_page(console):
-    page = console.open("#/evaluation")
+def a_report(page):
     expect(page.get_by_role("heading", level=2).last).to_be_visible()
-    for folded in page.get_by_role("main").locator("summary").all():
-        folded.click()
-    fine(page)
+    unfold_all(page.get_by_role("main"))
+    ready(page)
     assert scrolled_tables(page) == []
 
 
-def test_every_table_of_the_report_fits_at_any_width(console):
-    page = console.open("#/evaluation")
-    expect(page.get_by_role("heading", level=2).last).to_be_visible()
-    for folded in page.get_by_role("main").locator("summary").all():
-        folded.click()
-    for width in range(360, 1921, 60):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert (width, scrolled_tables(page)) == (width, [])
+STATES = {
+    at("search", q=REFUND): an_answer,
+    at("search", q=REFUND, open=STRIPE): a_panel,
+    "#/registry?view=exposure": lambda page: None,
+    "#/registry?view=sources": lambda page: None,
+    at("registry", open="com.deepwiki.mcp/ask_question"): a_panel,
+    at("registry", ns="com.stripe.mcp", sort="-trust"): a_selection,
+    at("compare", q=REFUND, a=STRIPE): lambda page: None,
+    "#/import": a_filled_import,
+    "#/edit": a_form_with_faults,
+    at("edit", id=STRIPE): a_form_with_a_preview,
+    "#/evaluation": a_report,
+}
 
 
-@everywhere
-def test_dialogs_and_notices(console):
+def faults(page):
+    ready(page)
+    return [*violations(page), *([f"{too_wide(page)} pixels too wide"] if too_wide(page) else [])]
+
+
+@pytest.fixture(scope="module")
+def in_use(sample):
+    """The sample registry with outcomes and unmet requests."""
+    answer = answered(sample, REFUND)
+    outcomes = [
+        {"id": one["id"], "event": event}
+        for one, event in zip(answer["results"], ("succeeded", "failed"), strict=False)
+    ]
+    assert sample.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
+    for query in ("order a pizza with extra cheese", "order a pizza"):
+        answered(sample, query)
+    return sample
+
+
+@pytest.mark.parametrize("looks", LOOKS, ids=str)
+def test_every_page_and_state_is_accessible(opener, in_use, hostile):
+    console = opener(in_use)
+    console.page.on("dialog", lambda dialog: dialog.accept())
+    found = {address: faults(console.open(address)) for address in ADDRESSES.values()}
+    for address, act in STATES.items():
+        page = console.open(address)
+        act(page)
+        found[f"{address}, {act.__name__}"] = faults(page)
+    page = opener(hostile).open("#/registry?show=rejected")
+    page.locator("a[data-id]").first.click()
+    expect(panel(page).get_by_text("Rejected:")).to_be_visible()
+    found["rejected"] = faults(page)
+    assert {state: lines for state, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("looks", LOOKS, ids=str)
+def test_flags_dialogs_and_notices_are_accessible(console):
     console.forgive(r"status of 401 .*/discover|net::ERR_FAILED .*/registry")
     page = console.open()
     page.get_by_role("button", name="Keys").click()
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-    fine(page)
+    found = faults(page)
     page.keyboard.press("Escape")
+    fulfil(page, {**ANSWER, "verdict": "none", "degraded": ["neural"], "thresholds": {"match": 0.9, "weak": 0.5}})
+    page.goto(f"{console.url}/{at('search', q=ASKED)}")
+    expect(cards(page)).to_have_count(2)
+    unfold(page)
+    unfold_all(cards(page).first)
+    found += faults(page)
+    page.unroute("**/discover")
     fulfil(page, {"detail": "A token is needed."}, status=401)
     page.goto(f"{console.url}/{at('search', q=REFUND)}")
-    expect(shortlist(page).get_by_text("A token is needed.")).to_be_visible()
-    fine(page)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
-    fine(page)
+    found += faults(page)
     page.keyboard.press("Escape")
     page.route("**/registry", lambda route: route.abort())
     page.get_by_role("link", name="Registry").click()
     expect(page.get_by_role("alert")).to_be_visible()
-    fine(page)
+    assert found + faults(page) == []
+
+
+def test_no_width_is_too_narrow_for_any_page(console):
+    for width in (360, 480, 640, 768, 960, 1440, 1920):
+        console.page.set_viewport_size({"width": width, "height": 800})
+        for address in ADDRESSES.values():
+            page = console.open(address)
+            ready(page)
+            assert (address, width, too_wide(page)) == (address, width, 0)
+            assert scrolled_tables(page) == []
 
 
 def test_chosen_theme_overrides_the_systems_and_is_stored(opener, sample):
@@ -226,13 +190,6 @@ def test_chosen_theme_overrides_the_systems_and_is_stored(opener, sample):
     expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
 
 
-@pytest.mark.parametrize("looks", [Looks(scheme="dark")], ids=str)
-def test_a_dark_system_gets_a_light_page_if_one_is_chosen(console):
-    page = console.open()
-    assert paper(page) == "dark"
-    assert press_theme(page) == "Theme: light light"
-
-
 def press_theme(page):
     button = page.get_by_role("button", name="Theme")
     button.press("Enter")
@@ -244,20 +201,7 @@ def paper(page):
     return "light" if sum(map(int, re.findall(r"\d+", colour)[:3])) > 380 else "dark"
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        at("search", q=REFUND),
-        at("search", q=REFUND, open=STRIPE),
-        at("compare", q=REFUND, a=STRIPE, b=PAYPAL),
-        at("registry", q="com.stripe"),
-        "#/demand",
-        "#/outcomes",
-        "#/import",
-        "#/edit",
-    ],
-    ids=["answer", "panel", "compare", "registry", "demand", "outcomes", "import", "form"],
-)
+@pytest.mark.parametrize("address", [*ADDRESSES.values()][1:-1], ids=[*ADDRESSES][1:-1])
 def test_the_tab_key_reaches_everything(console, address):
     page = console.open(address)
     ready(page)
@@ -302,7 +246,7 @@ def test_nothing_moves_with_reduced_motion(console, moves):
     assert any(float(one.rstrip("s")) > 0 for text in seconds for one in text.split(", ")) is moves
 
 
-@pytest.mark.parametrize("looks", NARROW, ids=str)
+@pytest.mark.parametrize("looks", [Looks(width=360, height=740)], ids=str)
 def test_the_panel_covers_a_narrow_page_and_goes_away_again(console):
     page = console.open(at("search", q=REFUND))
     names(page).nth(1).click()

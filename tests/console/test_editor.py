@@ -1,13 +1,12 @@
 """Registering, editing and removing; what is wrong and what would become of it, while one writes."""
 
-import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.builders import an_item
-from tests.console.pages import answered, at, box, find, names, panel, put, told
+from tests.console.pages import answered, at, find, names, panel, put, told
 from tests.integration.conftest import Mats, serving, wait_until
 
 pytestmark = pytest.mark.server
@@ -83,31 +82,6 @@ def test_missing_fields_are_reported_on_register(writing, desk):
     fill(page, Name="refund_nothing")
     expect(fault(page, "Name")).to_be_empty()
     assert desk.request(f"{PATH}refund_nothing")[0] == 404
-
-
-def test_invalid_json_is_reported_at_the_schema(writing):
-    page = writing.open("#/edit")
-    started(page, "schemer", Input_schema='{"type": ')
-    expect(fault(page, "Input schema")).to_contain_text("is not JSON")
-    fill(page, Input_schema="[1]")
-    expect(fault(page, "Input schema")).to_contain_text("must be an object")
-    page.get_by_role("button", name="Register").click()
-    expect(field(page, "Input schema")).to_be_focused()
-    fill(page, Input_schema='{"type": "object"}')
-    expect(fault(page, "Input schema")).to_be_empty()
-
-
-def test_a_fault_in_a_folded_field_unfolds_it(writing):
-    page = writing.open("#/edit")
-    started(page, "folded")
-    expect(field(page, "Version")).to_be_hidden()
-    page.get_by_text("More", exact=True).click()
-    fill(page, Version="v" * 101)
-    expect(fault(page, "Version")).to_contain_text("at most 100 characters")
-    page.get_by_text("More", exact=True).click()
-    page.get_by_role("button", name="Register").click()
-    expect(field(page, "Version")).to_be_visible()
-    expect(field(page, "Version")).to_be_focused()
 
 
 def test_the_preview_appears_for_a_valid_registration(writing, desk):
@@ -193,13 +167,6 @@ def test_leaving_unsaved_asks_and_preserves_the_input(writing, desk, leave):
     assert asked == ["Leave without saving?"]
 
 
-def test_leaving_an_unchanged_form_asks_nothing(writing):
-    page = writing.open("#/edit")
-    expect(field(page, "Name")).to_be_focused()
-    page.get_by_role("link", name="Search", exact=True).click()
-    expect(box(page)).to_be_focused()
-
-
 def test_concurrent_change_is_not_overwritten(writing, desk):
     put(desk, an_item(name="contested"))
     page = writing.open(at("edit", id="com.acme.pay/contested"))
@@ -232,33 +199,6 @@ def test_taken_id_is_reported_while_typing_and_on_register(writing, desk):
     page.once("dialog", lambda dialog: dialog.accept())
 
 
-def test_an_id_taken_while_one_wrote_is_not_written_over(writing, desk):
-    page = writing.open("#/edit")
-    started(page, "raced", Description="Mine.")
-    expect(preview(page).get_by_role("heading", name="Queries that should find it")).to_be_visible()
-    put(desk, an_item(name="raced", description="Theirs."))
-    writing.forgive(r"status of 412 .*raced")
-    page.get_by_role("button", name="Register").click()
-    expect(status(page)).to_contain_text("It is registered already.")
-    assert told(desk, f"{PATH}raced")["registration"]["description"] == "Theirs."
-
-
-def test_the_kind_of_a_registration_cannot_change(writing, desk):
-    put(desk, an_item(name="kind_of"))
-    page = writing.open(at("edit", id="com.acme.pay/kind_of"))
-    field(page, "Kind").select_option("agent")
-    expect(fault(page, "Kind")).to_have_text("cannot change")
-    writing.forgive(r"status of 409 .*kind_of")
-    page.get_by_role("button", name="Save").click()
-    expect(field(page, "Kind")).to_be_focused()
-    expect(fault(page, "Kind")).to_have_text(
-        "cannot change: com.acme.pay/kind_of exists as another kind; remove it first, or choose another name"
-    )
-    assert told(desk, f"{PATH}kind_of")["registration"]["kind"] == "tool"
-    field(page, "Kind").select_option("tool")
-    expect(fault(page, "Kind")).to_be_empty()
-
-
 def test_removing_needs_two_presses(writing, desk):
     put(desk, an_item(name="going", description="Going somewhere nobody has been."))
     page = writing.open(at("edit", id="com.acme.pay/going"))
@@ -277,18 +217,6 @@ def test_removing_needs_two_presses(writing, desk):
     expect(page.get_by_text("com.acme.pay/going is no longer registered.")).to_be_visible()
 
 
-def test_a_form_can_be_filled_by_its_address(writing):
-    page = writing.open(at("edit", namespace="com.acme.pay", name="from_address", kind="skill"))
-    expect(field(page, "Name")).to_have_value("from_address")
-    expect(field(page, "Kind")).to_have_value("skill")
-
-
-def test_what_is_not_registered_cannot_be_edited(writing):
-    writing.forgive(r"status of 404 .*nothing")
-    page = writing.open(at("edit", id="com.nobody/nothing"))
-    expect(page.get_by_role("alert")).to_contain_text("com.nobody/nothing")
-
-
 def test_a_service_that_fails_while_one_writes_loses_nothing(writing):
     writing.forgive(r"net::ERR_FAILED")
     page = writing.open("#/edit")
@@ -302,12 +230,3 @@ def test_a_service_that_fails_while_one_writes_loses_nothing(writing):
     expect(field(page, "Description")).to_have_value("Kept.")
     page.get_by_role("button", name="Register").click()
     expect(panel(page).get_by_text("com.acme.pay/offline", exact=True)).to_be_visible()
-
-
-def test_json_is_sent_as_it_was_meant(writing, desk):
-    page = writing.open("#/edit")
-    schema = {"type": "object", "properties": {"n": {"type": "number", "maximum": 1e20}}, "required": ["n"]}
-    started(page, "exact", Input_schema=json.dumps(schema))
-    page.get_by_role("button", name="Register").click()
-    expect(panel(page).get_by_text("com.acme.pay/exact", exact=True)).to_be_visible()
-    assert told(desk, f"{PATH}exact")["registration"]["input_schema"] == schema

@@ -58,15 +58,6 @@ def test_an_address_leads_to_its_section(console, section):
     expect(heading).to_be_in_viewport()
 
 
-def test_the_contents_lead_to_each_section(console):
-    page = console.open("#/evaluation")
-    for section in SECTIONS:
-        page.get_by_role("navigation", name="Contents").get_by_role("link", name=section["title"], exact=True).click()
-        heading = page.get_by_role("heading", level=2, name=section["title"], exact=True)
-        expect(heading).to_be_in_viewport()
-        expect(heading).to_be_focused()
-
-
 def test_a_long_table_is_folded_and_unfolds(console):
     page = console.open(at("evaluation", section="main"))
     table = next(table for table in SECTIONS[0]["tables"] if len(table["rows"]) > 30)

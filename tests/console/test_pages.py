@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.builders import an_item
-from tests.console.pages import REFUND, STRIPE, answered, at, held, panel, put, ready, told
+from tests.console.pages import answered, at, panel, put, ready, told
 
 pytestmark = pytest.mark.server
 
@@ -124,20 +124,6 @@ def test_columns_sort_and_keep_the_focus(console, sample):
         ready(page)
 
 
-def test_namespaces_narrow_the_list_and_can_be_taken_back(console, sample):
-    page = console.open("#/registry")
-    namespaces = page.get_by_role("navigation", name="Namespaces")
-    expect(namespaces.get_by_role("link").nth(1)).to_be_visible()
-    name = namespaces.get_by_role("link").nth(1).inner_text().split()[0]
-    namespaces.get_by_role("link", name=name).press("Enter")
-    total = told(sample, f"/registry/capabilities?ns={name}")["total"]
-    expect(page.get_by_role("heading", level=2)).to_have_text(re.compile(f"^{total} capabilities"))
-    expect(namespaces.get_by_role("link", name=name)).to_be_focused()
-    assert all(id.startswith(name) for id in ids(page))
-    namespaces.get_by_role("link", name="all namespaces").click()
-    expect(page).to_have_url(re.compile("#/registry$"))
-
-
 def test_several_are_tagged_trusted_and_removed_at_once(two, empty):
     page = two.open("#/registry")
     expect(page.get_by_role("form", name="With the selected")).to_have_count(0)
@@ -174,20 +160,6 @@ def test_a_namespace_gets_trust_and_a_verified_provider(two, empty):
         "trust": 81,
         "provider": "Acme",
     }
-
-
-def test_what_is_typed_for_a_namespace_is_not_overwritten_by_what_is_read(two):
-    page = two.open(at("registry", ns="com.acme"))
-    reads = held(page, "**/registry/trust?*", times=1)
-    with page.expect_request("**/registry/trust?*"):
-        page.get_by_text("Trust of com.acme and all below it").click()
-    trust = page.get_by_role("spinbutton", name="Trust")
-    expect(trust).to_be_disabled()
-    expect(page.get_by_role("button", name="Save")).to_be_disabled()
-    reads[0].continue_()
-    trust.fill("81")
-    page.get_by_role("button", name="Save").click()
-    expect(rows(page).first.get_by_role("cell").nth(1)).to_have_text("81")
 
 
 def test_a_pasted_document_is_previewed_then_registered(blank, empty):
@@ -236,18 +208,6 @@ def test_an_import_that_is_refused_names_the_reason(blank):
     page.get_by_label("Namespace").fill("No Such")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("alert")).to_contain_text("namespace")
-
-
-def test_a_narrow_comparison_shows_both_results_whole(opener, sample):
-    console = opener(sample)
-    console.page.set_viewport_size({"width": 360, "height": 740})
-    page = console.open(at("compare", q=REFUND, a=STRIPE, b="com.paypal.mcp/create_refund"))
-    ready(page)
-    wide = page.get_by_role("region", name="Signals of both")
-    assert wide.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
-    scores = [f"{one['score']:.3f}" for one in answered(sample, REFUND)["results"][:2]]
-    for score in scores:
-        expect(wide.get_by_text(score)).to_be_visible()
 
 
 def test_a_service_that_only_answers_says_so(console):

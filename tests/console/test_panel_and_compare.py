@@ -66,39 +66,6 @@ def test_the_panel_shows_the_fields_it_is_found_by_with_what_matched(console, sa
     expect(value(page, "How it is found", "trust")).to_have_text("88 of 100")
 
 
-def test_the_panel_shows_where_the_profile_comes_from(console, sample):
-    page = console.open(at("search", q=REFUND, open=STRIPE))
-    stored = told(sample, f"/registry/capabilities/{STRIPE}")
-    profile, revisions = stored["profile"], len(stored["versions"])  # with an encoder the second has the vector
-    expect(value(page, "Origin", "status")).to_have_text("active")
-    expect(value(page, "Origin", "described")).to_have_text("by its owner")
-    expect(value(page, "Origin", "origin")).to_have_text(profile["origin"])
-    expect(value(page, "Origin", "content")).to_have_text(profile["content"])
-    expect(value(page, "Origin", "revision")).to_have_text(str(profile["rev"]))
-    expect(value(page, "Origin", "cause")).to_contain_text(profile["cause"]["event_id"])
-    expect(panel(page).get_by_text(f"{revisions} revision{'s' * (revisions > 1)}, newest first.")).to_be_visible()
-
-
-def test_how_to_use_it_comes_first_and_hashes_last(console):
-    page = console.open(at("search", q=REFUND, open=STRIPE))
-    expect(panel(page).get_by_role("heading", level=3)).to_have_text(
-        ["Use it", "How it is found", "Registration", "Versions", "Origin"]
-    )
-    expect(value(page, "Origin", "origin")).to_be_hidden()
-    panel(page).get_by_text("Status, models, hashes, cause").click()
-    expect(value(page, "Origin", "origin")).to_be_visible()
-
-
-def test_marked_text_is_selected_as_it_is_spelled(console):
-    page = console.open(at("search", q=REFUND, open=STRIPE))
-    heading = panel(page).get_by_role("heading", level=2)
-    expect(heading.get_by_role("mark")).to_have_text(["refund"])
-    selected = heading.evaluate("(one) => { getSelection().selectAllChildren(one); return getSelection().toString(); }")
-    assert selected == "create_refund"
-    widths = heading.evaluate("(one) => [...one.querySelectorAll('mark')].map((m) => getComputedStyle(m).padding)")
-    assert widths == ["0px"]
-
-
 def test_the_panel_shows_the_use_and_the_reliability_with_its_interval(blank, empty):
     put(empty, an_item())
     answer = answered(empty, "refund a card payment")
@@ -141,16 +108,6 @@ def test_focus_moves_into_the_panel_and_back_to_its_link(console):
         expect(names(page).nth(1)).to_be_focused()
 
 
-def test_leaving_the_page_removes_the_panel_and_restores_the_width(console):
-    page = console.open("#/registry")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    width = page.get_by_role("main").bounding_box()["width"]
-    page.goto(f"{console.url}/{at('search', q=REFUND, open=STRIPE)}")
-    panel(page).get_by_role("link", name="Edit").click()
-    expect(page.get_by_role("heading", level=1, name="Edit create_refund")).to_be_visible()
-    assert page.get_by_role("main").bounding_box()["width"] == width
-
-
 def test_two_picked_results_are_compared(console):
     page = console.open()
     find(page, REFUND)
@@ -161,17 +118,6 @@ def test_two_picked_results_are_compared(console):
     expect(page).to_have_url(re.compile(r"#/compare\?q=refund.*a=com\.stripe.*b=com\.paypal"))
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Why is {STRIPE} above {PAYPAL}?")
     assert asked == []
-
-
-def test_capabilities_of_one_name_are_distinguished(console):
-    page = console.open(at("compare", q=REFUND, a=PAYPAL, b=STRIPE))
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"Why is {STRIPE} above {PAYPAL}?")
-    expect(page.get_by_role("columnheader", name=f"1. {STRIPE}")).to_be_visible()
-    expect(page.get_by_role("columnheader", name=f"2. {PAYPAL}")).to_be_visible()
-    names_shown = page.get_by_role("heading", level=2)
-    expect(names_shown).to_have_text(["1. create_refund", "2. create_refund"])
-    for id, namespace in ((STRIPE, "com.stripe.mcp"), (PAYPAL, "com.paypal.mcp")):
-        expect(page.get_by_role("region", name=id, exact=True)).to_contain_text(namespace)
 
 
 def test_the_differences_of_the_signals_make_the_difference_of_the_scores(console, sample):
@@ -191,21 +137,6 @@ def test_the_differences_of_the_signals_make_the_difference_of_the_scores(consol
     expect(page.get_by_text(re.compile(rf"It scores {shown[2]:.3f} higher\. For it: "))).to_be_visible()
 
 
-def test_unrated_result_shows_the_trust_of_the_prior(console):
-    page = console.open(PAIR)
-    row = page.get_by_role("row", name=re.compile("^Trust"))
-    expect(row).to_be_visible()
-    expect(row).not_to_contain_text("absent")
-
-
-def test_matched_words_of_both_are_shown(console, sample):
-    page = console.open(PAIR)
-    for result in answered(sample, REFUND)["results"][:2]:
-        one = page.get_by_role("region", name=result["id"], exact=True)
-        expect(one).to_contain_text(", ".join(result["why"]["matched"]))
-        expect(one).to_contain_text(", ".join(field.replace("_", " ") for field in result["why"]["fields"]))
-
-
 @pytest.mark.parametrize(
     ("address", "notice"),
     [
@@ -219,15 +150,6 @@ def test_pair_that_cannot_be_compared_is_reported(console, address, notice):
     expect(page.get_by_text(notice)).to_be_visible()
     page.get_by_role("link", name="← The shortlist").click()
     expect(page).to_have_url(re.compile("#/search"))
-
-
-def test_one_that_scores_less_and_stands_higher_has_its_reason(console, sample):
-    page = console.open()
-    answer = answered(sample, REFUND)
-    answer["results"][:2] = answer["results"][1::-1]
-    fulfil(page, answer)
-    page.goto(f"{console.url}/{PAIR}")
-    expect(page.get_by_text("but the reranker's reply was cut off before it reached")).to_be_visible()
 
 
 def test_of_equals_the_order_is_explained(console, sample):

@@ -8,8 +8,7 @@ from playwright.sync_api import expect
 from mats.domain.capability.capability import Id
 from tests.builders import an_item
 from tests.console import homes
-from tests.console.hostile import PAYLOADS
-from tests.console.pages import STRIPE, answered, at, panel, told
+from tests.console.pages import answered, panel, told
 from tests.integration.conftest import Mats, serving
 
 pytestmark = pytest.mark.server
@@ -107,48 +106,6 @@ def test_every_count_links_to_its_capabilities(opener, amiss, label):
     expect(page.get_by_role("status")).to_have_text(re.compile(rf"^{len(ids)} capabilit(y|ies) listed$"))
 
 
-def test_a_rejected_registration_stands_with_its_error(opener, amiss):
-    page = opener(amiss).open("#/registry?show=rejected")
-    [kept] = listed(amiss, "show=rejected")["capabilities"]
-    expect(rows(page)).to_contain_text([kept["error"]])
-    assert PAYLOADS["image"] in kept["error"]
-    rows(page).get_by_role("link", name="spoilt").click()
-    expect(panel(page).get_by_text("Rejected: ").locator("..")).to_contain_text(PAYLOADS["image"])
-
-
-def test_sparse_capability_shows_the_reason(opener, amiss):
-    page = opener(amiss).open("#/registry?show=sparse")
-    expect(rows(page).filter(has_text="refund_more")).to_contain_text("no description")
-    for one in listed(amiss, "show=sparse")["capabilities"]:
-        expect(rows(page).filter(has=page.get_by_role("link", name=one["name"], exact=True))).to_contain_text(
-            one["sparse"]
-        )
-
-
-def test_a_suspicious_one_and_a_deprecated_one_are_flagged(opener, amiss):
-    page = opener(amiss).open("#/registry")
-    expect(rows(page).filter(has_text="steers").get_by_text("suspicious")).to_be_visible()
-    expect(rows(page).filter(has=page.get_by_role("link", name="old")).get_by_text("deprecated")).to_be_visible()
-    rows(page).get_by_role("link", name="steers").click()
-    reason = listed(amiss, "show=suspicious")["capabilities"][0]["suspicious"][0]
-    expect(panel(page).get_by_text(f"its text {reason}.")).to_be_visible()
-
-
-def test_kinds_narrow_the_list_and_keep_the_focus(console, sample):
-    page = console.open("#/registry")
-    kinds = page.get_by_role("group", name="Kinds")
-    agents = kinds.get_by_role("checkbox", name="agent")
-    agents.press("Space")
-    total = listed(sample, "kind=agent")["total"]
-    expect(page.get_by_role("heading", level=2)).to_have_text(re.compile(rf"^{total} capabilities"))
-    expect(page).to_have_url(re.compile("kind=agent"))
-    expect(agents).to_be_checked()
-    expect(agents).to_be_focused()
-    kinds.get_by_role("checkbox", name="skill").press("Space")
-    both = listed(sample, "kind=agent&kind=skill")["total"]
-    expect(page.get_by_role("heading", level=2)).to_have_text(re.compile(rf"^{both} capabilities"))
-
-
 def test_typing_narrows_the_list_and_nothing_typed_is_lost(console, sample):
     page = console.open("#/registry")
     expect(rows(page).first).to_be_visible()
@@ -164,41 +121,6 @@ def test_typing_narrows_the_list_and_nothing_typed_is_lost(console, sample):
     expect(rows(page)).to_have_count(listed(sample, "q=com.stripe")["total"])
     page.go_back()
     expect(box).to_have_value("com.str")
-
-
-def test_pending_filter_does_not_return_to_a_page_that_was_left(console):
-    console.page.clock.install()
-    page = console.open("#/registry")
-    page.get_by_role("searchbox", name="Filter").fill("stripe")
-    page.get_by_role("link", name="Search", exact=True).click()
-    expect(page.get_by_role("searchbox", name="What do you need to do?")).to_be_focused()
-    page.clock.run_for(10_000)
-    expect(page).to_have_url(re.compile("#/search"))
-
-
-def test_an_address_brings_the_list_back(console, sample):
-    page = console.open(
-        at("registry", show="deprecated", kind="agent", q="agi", open="io.github.yoheinakajima/babyagi")
-    )
-    expect(page.get_by_role("searchbox", name="Filter")).to_have_value("agi")
-    expect(page.get_by_role("group", name="Kinds").get_by_role("checkbox", name="agent")).to_be_checked()
-    expect(tile(page, "Deprecated")).to_have_attribute("aria-current", "true")
-    expect(rows(page)).to_have_count(listed(sample, "show=deprecated&kind=agent&q=agi")["total"])
-    expect(panel(page).get_by_text("io.github.yoheinakajima/babyagi", exact=True)).to_be_visible()
-
-
-def test_keys_walk_through_the_list_and_open(console, sample):
-    page = console.open("#/registry?q=com.stripe")
-    links = rows(page).get_by_role("link")
-    expect(links.first).to_be_visible()
-    for key, place in (("j", 0), ("j", 1), ("ArrowDown", 2), ("ArrowUp", 1)):
-        page.keyboard.press(key)
-        expect(links.nth(place)).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(panel(page).get_by_text(listed(sample, "q=com.stripe")["capabilities"][1]["id"], exact=True)).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(panel(page)).to_have_count(0)
-    expect(links.nth(1)).to_be_focused()
 
 
 def test_list_continues_on_scrolling_and_after_a_failure(console, sample):
@@ -249,9 +171,3 @@ def test_exposure_shows_the_counts_of_each_provider(console, sample):
         expect(line.get_by_role("cell")).to_have_text([f"{100 * one['share']:.1f} %", *(f"{n:,}" for n in numbers)])
     page.get_by_role("link", name="Stripe", exact=True).click()
     expect(rows(page)).to_have_count(listed(sample, "q=Stripe")["total"])
-
-
-def test_the_panel_leads_to_the_form(console):
-    page = console.open(at("registry", open=STRIPE))
-    panel(page).get_by_role("link", name="Edit").click()
-    expect(page.get_by_role("heading", level=1, name="Edit create_refund")).to_be_visible()

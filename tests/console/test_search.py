@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 from tests.console.pages import (
     PAYPAL,
     REFUND,
-    STRIPE,
     answered,
     at,
     box,
@@ -19,21 +18,12 @@ from tests.console.pages import (
     panel,
     questions,
     ready,
-    shortlist,
-    signals,
     unfold,
 )  # fmt: skip
 
 pytestmark = pytest.mark.server
 
 WORD = re.compile(r"[^\W_]+")
-
-
-def card_of(page, id):
-    namespace, _, name = id.partition("/")
-    return (
-        cards(page).filter(has=page.get_by_text(namespace, exact=True)).filter(has=page.get_by_role("link", name=name))
-    )
 
 
 def test_a_question_is_asked_by_keyboard_alone(console, sample):
@@ -49,13 +39,6 @@ def test_a_question_is_asked_by_keyboard_alone(console, sample):
     expect(page).to_have_url(re.compile(r"#/search\?q=refund\+a\+card\+payment$"))
     expect(page).to_have_title(f"{REFUND} · mats")
     expect(page.get_by_role("status")).to_contain_text("match: ")
-
-
-def test_the_questions_it_proposes_are_asked(console):
-    page = console.open()
-    page.get_by_role("link", name="turn a street address into coordinates").click()
-    expect(box(page)).to_have_value("turn a street address into coordinates")
-    expect(cards(page).first).to_be_visible()
 
 
 def test_kinds_narrow_the_answer_and_are_in_the_address(console, sample):
@@ -98,60 +81,6 @@ def test_an_address_brings_everything_back(console):
     expect(cards(page).get_by_text("com.paypal.mcp", exact=True)).to_have_count(cards(page).count())
 
 
-def test_back_brings_the_question_before_it_back_even_where_one_types(console):
-    page = console.open(at("search", q=REFUND))
-    first = names(page).first
-    expect(first).to_have_text("create_refund")
-    box(page).fill("convert an address to coordinates")
-    box(page).press("Enter")
-    expect(first).not_to_have_text("create_refund")
-    page.go_back()
-    expect(first).to_have_text("create_refund")
-    expect(box(page)).to_have_value(REFUND)
-
-
-def test_the_same_question_again_is_asked_anew(console):
-    page = console.open(at("search", q=REFUND))
-    expect(cards(page).first).to_be_visible()
-    asked = questions(page)
-    with page.expect_response("**/discover"):
-        page.get_by_role("button", name="Find").click()
-    expect(cards(page).first).to_be_visible()
-    assert len(asked) == 1
-
-
-def test_verdict_and_degradations_are_above_the_list(console, sample):
-    page = console.open(at("search", q=REFUND))
-    expect(shortlist(page).get_by_text("Match The registry has this.")).to_be_visible()
-    for stage in answered(sample, REFUND)["without"]:
-        named = {"llm": "No language model configured.", "neural": "No encoder configured."}[stage]
-        expect(shortlist(page).get_by_text(named)).to_be_visible()
-    expect(shortlist(page).locator(".notice")).to_have_count(0)
-
-
-def test_each_signal_shows_value_configured_and_effective_weight(console, sample):
-    page = console.open(at("search", q=REFUND))
-    stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
-    value = {name: f"{number:.2f}" for name, number in stripe["signals"].items()}
-    expect(signals(card_of(page, STRIPE))).to_have_text([
-        "Reranker weight 50 %absent: not scored",
-        f"Words and meaning weight 50 → 59 %{value['retrieval']}",
-        f"Words (BM25) weight 5 → 6 %{value['bm25']}",
-        f"Trust weight 30 → 35 %{value['quality']}",
-        "Type asked for weight 15 %absent: no type inferred",
-    ])  # fmt: skip
-    trust = signals(card_of(page, PAYPAL)).nth(3)
-    expect(trust).to_have_text(re.compile("^Trust weight 30 → 35 %0"))
-
-
-def test_score_shows_the_contribution_of_each_signal(console, sample):
-    page = console.open(at("search", q=REFUND))
-    stripe = next(one for one in answered(sample, REFUND)["results"] if one["id"] == STRIPE)
-    added = {name: f"{stripe['weights'][name] * number:.2f}" for name, number in stripe["signals"].items()}
-    told = f"Words and meaning {added['retrieval']}, Words (BM25) {added['bm25']}, Trust {added['quality']}"
-    expect(card_of(page, STRIPE).get_by_role("img", name=f"Score {stripe['score']:.2f}: {told}")).to_be_visible()
-
-
 def test_words_are_marked_where_the_capability_has_them_and_nothing_else_is(console, sample):
     page = console.open(at("search", q=REFUND))
     results = answered(sample, REFUND)["results"]
@@ -174,23 +103,6 @@ def test_words_are_marked_where_the_capability_has_them_and_nothing_else_is(cons
 
 def words(text):
     return [word.lower() for word in WORD.findall(text)]
-
-
-def test_a_word_inside_a_name_is_marked_and_its_neighbours_are_not(console):
-    page = console.open(at("search", q=REFUND))
-    expect(names(page).first.get_by_role("mark")).to_have_text(["refund"])
-    expect(names(page).first).to_have_text("create_refund")
-
-
-def test_time_and_cost_expand_to_stages_tokens_and_models(console):
-    page = console.open(at("search", q=REFUND))
-    line = shortlist(page).get_by_text(re.compile(r"^\d+ results in \d+ ms, no model cost$"))
-    expect(line).to_be_visible()
-    expect(shortlist(page).get_by_text("0 in, 0 out")).to_be_hidden()
-    line.click()
-    expect(shortlist(page).get_by_role("img", name=re.compile(r"^Of the time: .*lexical [\d.]+ ms"))).to_be_visible()
-    for shown in ("tokens", "0 in, 0 out", "lexical", "fetch", "index", "sqlite-fts5-1", "query id"):
-        expect(shortlist(page).get_by_text(shown, exact=True)).to_be_visible()
 
 
 def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
@@ -221,39 +133,6 @@ def test_keys_walk_through_the_list_open_pick_and_close(console, sample):
     expect(cards(page)).to_have_count(len(ids))
 
 
-def test_third_pick_replaces_the_first(console):
-    page = console.open(at("search", q=REFUND))
-    expect(cards(page).first).to_be_attached()
-    unfold(page)
-    picks = cards(page).get_by_role("checkbox")
-    for place in (2, 0, 3):
-        picks.nth(place).check()
-    expect(picks.nth(2)).not_to_be_checked()
-    expect(page.get_by_role("link", name="Why is 1 above 4?")).to_be_visible()
-    picks.nth(0).uncheck()
-    expect(page.get_by_text("Pick one more to compare.")).to_be_visible()
-
-
-@pytest.mark.parametrize(
-    ("keys", "heading"),
-    [
-        ("gr", "Registry"),
-        ("ge", "The paper's experiments, measured"),
-        ("gd", "Demand"),
-        ("go", "Outcomes"),
-        ("gn", "Register a capability"),
-        ("gi", "Import"),
-        ("gs", "Search"),
-    ],
-)
-def test_two_keys_go_to_a_page(console, keys, heading):
-    page = console.open("#/registry?view=exposure" if keys != "gr" else "#/evaluation")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    for key in keys:
-        page.keyboard.press(key)
-    expect(page.get_by_role("heading", level=1, name=heading)).to_be_attached()
-
-
 def test_keys_are_letters_where_one_types(console):
     page = console.open()
     box(page).press_sequentially("grj?c/")
@@ -274,13 +153,6 @@ def test_question_mark_lists_the_keys_and_escape_closes_the_list(console):
     dialog.get_by_role("button", name="Close").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="Keys")).to_be_focused()
-
-
-def test_next_query_replaces_the_last(console, sample):
-    page = console.open()
-    find(page, REFUND)
-    find(page, "speak a text aloud")
-    expect(names(page)).to_have_text([one["name"] for one in answered(sample, "speak a text aloud")["results"]])
 
 
 def test_a_request_in_parts_shows_what_serves_each(console):

@@ -6,9 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.browser import Looks
 from tests.console.judged import ANSWER, ASKED, FIRST
-from tests.console.pages import at, cards, find, fulfil, names, reasons, shortlist, signals, unfold
+from tests.console.pages import at, cards, fulfil, names, reasons, shortlist, signals, unfold
 
 pytestmark = pytest.mark.server
 
@@ -103,13 +102,6 @@ def test_every_degradation_is_shown(console):
         expect(shortlist(page).locator(".notice").filter(has_text=told)).to_be_visible()
 
 
-def test_what_is_not_configured_is_no_alarm(console):
-    page = shown(console, without=["llm"])
-    told = "No language model configured. Words and meaning take its weight."
-    expect(shortlist(page).get_by_text(told)).to_be_visible()
-    expect(shortlist(page).locator(".notice")).to_have_count(0)
-
-
 def results(*relevance):
     return [
         {**FIRST, "id": f"com.acme/one-{i}", "name": f"one-{i}", "relevance": r} for i, r in enumerate(relevance, 1)
@@ -132,13 +124,6 @@ def test_results_below_weak_are_folded_and_keep_their_places(console):
     for place in (3, 0):
         cards(page).nth(place).get_by_role("checkbox").check()
     expect(page.get_by_role("link", name="Why is 1 above 4?")).to_be_visible()
-
-
-@pytest.mark.parametrize("changes", [{}, {"thresholds": {"match": 0.99, "weak": 0.98}, "verdict": "weak"}])
-def test_nothing_is_folded_without_thresholds_or_where_the_verdict_doubts_them(console, changes):
-    page = shown(console, **changes)
-    expect(names(page).locator("visible=true")).to_have_count(2)
-    expect(shortlist(page).get_by_text("less relevant")).to_have_count(0)
 
 
 def test_at_none_the_page_says_what_to_do_next(console):
@@ -169,38 +154,8 @@ def test_the_most_telling_sentence_stands_in_the_row(console):
     expect(signals(card).first).to_be_hidden()
 
 
-@pytest.mark.parametrize("looks", [Looks(height=900)], ids=str)
-def test_eight_results_are_seen_without_scrolling(console):
-    page = shown(console, results=results(*[0.9] * 15), without=["llm"])
-    for place in range(8):
-        expect(cards(page).nth(place)).to_be_in_viewport(ratio=1)
-
-
-def test_a_marked_word_is_as_wide_and_is_copied_as_any_other(console):
-    page = shown(console, results=[{**FIRST, "why": {**FIRST["why"], "spelled": ["refund"]}}])
-    name = names(page).first
-    expect(name.get_by_role("mark")).to_have_text("Refund")
-    assert name.evaluate("(one) => { getSelection().selectAllChildren(one); return String(getSelection()); }") == (
-        "createRefund"
-    )
-    marked = name.bounding_box()["width"]
-    name.evaluate("(one) => { one.textContent = one.textContent; }")
-    assert marked == pytest.approx(name.bounding_box()["width"], abs=0.5)
-
-
 def test_unknown_verdicts_stages_and_signals_are_shown_by_name(console):
     first = {**FIRST, "signals": {**FIRST["signals"], "novelty": 0.5}, "weights": {**FIRST["weights"], "novelty": 0.1}}
     page = shown(console, verdict="perhaps", results=[first])
     expect(shortlist(page).get_by_text("perhaps")).to_be_visible()
     expect(signals(cards(page).nth(0)).last).to_have_text("novelty weight 10 %0.50")
-
-
-def test_without_configured_weights_the_effective_ones_are_shown(console):
-    console.forgive(r"status of 503 .*/healthz")
-    page = console.open("#/evaluation")
-    fulfil(page, {"detail": "not now"}, status=503, url="**/healthz")
-    fulfil(page, ANSWER)
-    page.get_by_role("link", name="Search").click()
-    find(page, ASKED)
-    expect(names(page)).to_have_text(["createRefund", "pay_back"])
-    expect(signals(cards(page).nth(0)).first).to_have_text("Reranker weight 50 %0.95")

@@ -74,17 +74,3 @@ def test_the_write_token_changes_the_registry(guarded, shared):
     page.get_by_label("Description").fill("Give money back for a card payment, also in part")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Revision 2")).to_be_visible()
-
-
-def test_a_wrong_token_is_dropped_and_asked_for_again(guarded):
-    page = guarded.open(at("search", q=QUESTION))
-    expect(page.get_by_text("no token").first).to_be_visible()
-    sign(page).click()
-    page.get_by_role("dialog", name="Sign in").get_by_label("A bearer token of your issuer or of this service").fill(
-        "x" * 40
-    )
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("unknown token").first).to_be_visible()
-    expect(sign(page)).to_be_visible()
-    assert page.evaluate("sessionStorage.length") == 0
-    assert guarded.page.context.cookies() == []

@@ -11,16 +11,12 @@ from playwright.sync_api import expect
 
 from tests.console.pages import (
     REFUND,
-    STRIPE,
     answered,
     at,
     box,
     cards,
-    find,
     fulfil,
     names,
-    panel,
-    questions,
     shortlist,
 )  # fmt: skip
 
@@ -122,28 +118,6 @@ def test_signing_in_at_the_issuer_brings_a_token_and_the_question_back(console, 
     assert exchange["code"] == "the-code"
 
 
-def test_every_sign_in_has_a_secret_of_its_own(console, refused):
-    issuer = Issuer(console)
-    page, _ = refused()
-    wishes = []
-    for _ in range(2):
-        sign(page).click()
-        expect(names(page).first).to_be_visible()
-        wishes.append(issuer.wish)
-        sign(page, "Sign out").click()
-        expect(shortlist(page).get_by_text("A token is needed.")).to_be_visible()
-    for name in ("state", "code_challenge"):
-        assert wishes[0][name] != wishes[1][name]
-
-
-def test_of_the_tokens_the_one_for_our_audience_is_sent(console, refused):
-    Issuer(console, access_token=OTHER, id_token=ACCESS)
-    page, sent = refused()
-    sign(page).click()
-    expect(names(page).first).to_be_visible()
-    assert sent[-1] == f"Bearer {ACCESS}"
-
-
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -162,15 +136,6 @@ def test_an_answer_to_another_request_is_refused_visibly(console, refused, answe
     assert issuer.exchanges == []
     assert not any(sent)
     assert "code=" not in page.url
-
-
-def test_code_rejected_by_the_issuer_is_reported(console, refused):
-    console.forgive(r"status of 400 .*/issuer/token")
-    Issuer(console, error="invalid_grant", error_description="The code has expired")
-    page, sent = refused()
-    sign(page).click()
-    expect(page.get_by_role("alert")).to_have_text("Signing in did not work: The code has expired")
-    assert not any(sent)
 
 
 def test_a_stranger_s_code_in_the_address_is_not_taken(console):
@@ -195,14 +160,6 @@ def test_an_issuer_that_cannot_be_asked_leaves_the_token_dialog(console, refused
     assert sent[-1] == "Bearer by-hand"
 
 
-def test_settings_that_cannot_be_read_leave_the_token_dialog(console, refused):
-    console.forgive(r"net::ERR_FAILED")
-    console.page.route("**/console/config.json", lambda route: route.abort())
-    page, _ = refused()
-    sign(page).click()
-    expect(page.get_by_role("dialog", name="Sign in")).to_contain_text("The service does not answer: check that it is")
-
-
 def test_pasted_token_is_stored_in_the_tab_only(console, refused):
     page, sent = refused()
     sign(page).click()
@@ -219,21 +176,6 @@ def test_pasted_token_is_stored_in_the_tab_only(console, refused):
     page.reload()
     expect(names(page).first).to_be_visible()
     assert sent[-1] == "Bearer pasted"
-
-
-@pytest.mark.parametrize("away", ["Escape", "Cancel"])
-def test_closed_dialog_does_not_sign_in(refused, away):
-    page, sent = refused()
-    sign(page).click()
-    dialog = page.get_by_role("dialog", name="Sign in")
-    dialog.get_by_label("A bearer token of your issuer").fill("half a tok")
-    if away == "Escape":
-        page.keyboard.press("Escape")
-    else:
-        dialog.get_by_role("button", name="Cancel").click()
-    expect(dialog).to_have_count(0)
-    expect(sign(page)).to_be_visible()
-    assert not any(sent)
 
 
 def test_signing_out_deletes_the_token_and_its_answers(refused):
@@ -258,35 +200,3 @@ def test_a_token_that_has_expired_is_dropped_and_asked_for_again(console, sample
     expect(shortlist(page).get_by_text("The token has expired.")).to_be_visible()
     expect(sign(page)).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
-
-
-@pytest.fixture
-def elsewhere(console):
-    """The console over a service that answers questions and has no registry."""
-    console.forgive(r"status of 404 .*/registry")
-    fulfil(console.page, {"detail": "nothing is at this path"}, status=404, url=re.compile(r":\d+/registry([/?]|$)"))
-    return console
-
-
-def test_read_only_registry_page_names_the_tables(elsewhere):
-    page = elsewhere.open("#/registry")
-    notice = page.get_by_text("This service is read-only. Registrations are items")
-    expect(notice).to_contain_text("Registry table in DynamoDB")
-    page.keyboard.press("j")
-    page.goto(f"{elsewhere.url}/#/registry?show=sparse")
-    expect(page.get_by_text("This service is read-only. Registrations are items")).to_be_visible()
-    page.goto(f"{elsewhere.url}/#/edit")
-    expect(page.get_by_text("This service is read-only: see the Registry page")).to_be_visible()
-
-
-def test_read_only_service_answers_queries_and_the_panel_shows_the_profile(elsewhere, sample):
-    page = elsewhere.open()
-    asked = questions(page)
-    find(page, REFUND)
-    with page.expect_response(lambda answer: answer.url.endswith(f"/capabilities/{STRIPE}?snippets=true")):
-        names(page).first.click()
-    profile = sample.request(f"/capabilities/{STRIPE}")[1]
-    for text in (STRIPE, profile["description"], profile["positive_examples"][0], profile["endpoint"]):
-        expect(panel(page).get_by_text(text, exact=True).first).to_be_visible()
-    expect(panel(page).get_by_role("link", name="Edit")).to_have_count(0)
-    assert len(asked) == 1

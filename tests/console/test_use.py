@@ -11,7 +11,7 @@ from mats.domain.profile.sync import SourceKind, SourceRun, TrackedEntry, Tracke
 from mats.edge.snippets.capability import WAYS_TO_CALL
 from tests.builders import an_item
 from tests.console import homes
-from tests.console.pages import STRIPE, answered, at, fulfil, panel, ready, told
+from tests.console.pages import STRIPE, at, fulfil, panel, ready, told
 from tests.integration.conftest import Mats, serving
 
 pytestmark = pytest.mark.server
@@ -112,18 +112,6 @@ def test_a_text_is_copied_by_key_and_this_is_said(use, callable_ones):
     expect(panel(page).get_by_role("button", name="Copied")).to_have_count(0)
 
 
-def test_without_the_clipboard_api_the_text_is_copied(use, callable_ones):
-    use.page.add_init_script(NO_API)
-    page = show(use, "claim")
-    page.evaluate("document.addEventListener('copy', () => { window.seen = document.activeElement.value; })")
-    button = panel(page).get_by_role("button", name="Copy curl")
-    button.press("Space")
-    expect(page.get_by_role("status")).to_have_text("Copied curl")
-    assert page.evaluate("window.seen") == snippets(callable_ones, "claim")["curl"]
-    expect(panel(page).get_by_role("button", name="Copied curl")).to_be_focused()
-    expect(page.locator("textarea")).to_have_count(0)
-
-
 def test_where_nothing_may_be_copied_the_text_is_selected(use, callable_ones):
     use.page.add_init_script(REFUSED)
     page = show(use, "claim")
@@ -184,20 +172,3 @@ def test_sources_are_listed_with_their_state(use, callable_ones):
     pay.get_by_role("button", name="Copy mats sync pay").click()
     expect(page.get_by_role("status")).to_have_text("Copied mats sync pay")
     assert copied(page) == "mats sync pay"
-
-
-def test_without_sources_the_page_says_how_to_add_one(blank):
-    page = blank.open("#/registry?view=sources")
-    expect(page.get_by_text("No sources yet.")).to_be_visible()
-    expect(page.get_by_role("button", name="Copy mats source add WHAT")).to_be_visible()
-
-
-def test_demand_lists_what_was_not_found(blank, empty):
-    for query in ("translate a poem to French", "translate my poem, please"):
-        answered(empty, query)
-    page = blank.open("#/demand")
-    expect(page.get_by_role("heading", name="Demand")).to_be_visible()
-    [gap] = told(empty, "/registry/demand")["gaps"]
-    expect(page.get_by_role("heading", name=gap["name"])).to_be_visible()
-    expect(page.get_by_text("2 requests", exact=True)).to_be_visible()
-    expect(page.get_by_role("link", name="translate a poem to French")).to_be_visible()

@@ -1,7 +1,5 @@
 """One command of every group in a process of its own, as people start it; the other tests run commands in process."""
 
-import json
-
 import pytest
 
 from tests.command import Mats
@@ -37,11 +35,6 @@ def test_a_command_of_every_group_runs_in_its_own_process(mats: Mats, arguments:
     ran = mats.process(*arguments)
     assert (ran.code, ran.err) == (0, ""), ran
     assert ran.out
-
-
-def test_the_encoder_of_the_settings_is_loaded(sample: Mats):
-    answer = json.loads(sample.process("search", "give the customer the money back", "--json").out)
-    assert (answer["degraded"], answer["without"]) == ([], ["llm"])
 
 
 def test_errors_are_one_line_and_an_exit_code(mats: Mats):

@@ -38,15 +38,6 @@ def test_what_was_not_found_is_grouped_and_what_was_is_not(mats):
     assert HIDDEN not in mats("demand", "--json").out
 
 
-def test_a_missing_thing_is_demand_by_itself_and_a_served_request_is_none(mats):
-    [first] = ask(mats, "money back for a payment")
-    assert mats("feedback", first["query_id"], "--missing", "a refund in cash").code == 0
-    [gap] = mats("demand", "--json").json["gaps"]
-    assert (gap["examples"], gap["reported"]) == (["a refund in cash"], 1)
-    assert gap["nearest"]["id"] == ITEMS[0]["namespace"] + "/refund"
-    assert "cash" in gap["nearest"]["lacks"]
-
-
 def test_without_texts_and_vectors_requests_are_counted_alone(mats):
     ask(mats, "translate a poem", "translate the poem", MATS_LOG_QUERIES="hash")
     assert mats("demand", "--json").json["gaps"] == []

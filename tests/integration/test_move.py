@@ -11,7 +11,6 @@ import pytest
 
 from mats.adapters.sqlite.database import SCHEMA_VERSION
 from mats.bootstrap.local import local_system
-from mats.local.imports.trust_rows import parse, to_line
 from mats.settings import Settings
 from tests.builders import a_registration
 from tests.integration.conftest import Mats, serving
@@ -124,17 +123,6 @@ def test_an_invalid_row_of_trust_is_rejected(mats: Mats, row: dict[str, Any], fa
     assert report["trust"] == {"assigned": 1}
 
 
-def test_a_registration_cannot_carry_trust(mats: Mats):
-    ran = mats("import", "-", "--with-trust", stdin=rows(tool("a", trust=99), tool("b")))
-    assert ran.code == 1
-    assert dump(mats, "trust") == []
-
-
-@pytest.mark.parametrize("line", [{"id": "com.acme.*", "trust": 0}, {"id": "a/b", "trust": 100}])
-def test_a_row_of_trust_is_read_as_it_was_written(line):
-    assert to_line(*parse({"trust": line})) == {"trust": line}
-
-
 def test_a_backup_made_while_serving_has_everything_and_can_be_restored(filled: Mats, other: Mats, tmp_path):
     file = tmp_path / "mats.backup"
     with serving(filled):
@@ -177,16 +165,6 @@ def test_a_registry_that_is_not_empty_is_replaced_only_by_force_and_kept(filled:
     assert Path(previous).parent == filled.home
     assert filled("restore", previous, "--force").code == 0  # and back
     assert filled("show", REFUND, "--json").json["registration"] is None
-
-
-def test_a_damaged_registry_is_set_aside_and_replaced(filled: Mats, tmp_path):
-    file = tmp_path / "mats.backup"
-    filled("backup", str(file))
-    (filled.home / "mats.db").write_bytes(b"not a database" * 1000)
-    assert filled("restore", str(file)).code == 1
-    previous = filled("restore", str(file), "--force", "--json").json["previous"]
-    assert Path(previous).read_bytes().startswith(b"not a database")
-    assert filled("search", "money back", "--json").json["results"][0]["id"] == REFUND
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database", b"\0" * 8_192, None])

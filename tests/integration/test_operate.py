@@ -105,9 +105,3 @@ def test_an_operator_switches_models_and_back(account: Account):
     assert "model id" in account("switch", "--rerank", " ", code=2)["err"]
     account("switch", "--show", "--rerank", "none", code=2)
     assert "no-such-table" in account("switch", code=3, MATS_SWITCHES_TABLE="no-such-table")["err"]
-
-
-def test_without_a_table_of_switches_the_command_names_the_setting(mats: Mats):
-    ran = mats("switch", "--rerank", "none")
-    assert ran.code == 2
-    assert "MATS_SWITCHES_TABLE" in ran.err

@@ -47,14 +47,6 @@ def test_the_row_of_a_namespace_changes_every_profile_there_until_it_is_withdraw
     assert {id: filled("show", id, "--json").json["profile"]["content"] for id in IDS} == before
 
 
-def test_a_capability_registered_later_has_what_its_namespace_has(mats):
-    assert "0 capabilities" in mats("trust", "com.stripe.*", "80", "--provider", "Stripe").out
-    mats("import", "-", stdin=rows(tool("com.stripe/refund")))
-    assert state(mats, "com.stripe/refund") == (80, "Stripe", True)
-    mats("trust", "com.stripe.*", "none")
-    assert state(mats, "com.stripe/refund") == (None, "", False)
-
-
 def test_show_tells_whether_the_provider_is_verified_or_claimed(filled):
     assert "Stripe Payments (claimed)" in filled("show", IDS[0]).out
     filled("trust", "com.stripe.*", "80", "--provider", "Stripe")
@@ -88,9 +80,3 @@ def test_what_cannot_be_assigned_is_refused_readably(filled, arguments, message)
     assert ran.code == 2
     assert message in " ".join(ran.err.split())
     assert state(filled, IDS[0]) == (None, "Stripe Payments", False)
-
-
-def test_a_target_alone_is_wrong_usage(filled):
-    ran = filled("trust", "com.stripe.*")
-    assert ran.code == 2
-    assert "none" in ran.err

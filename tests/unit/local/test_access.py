@@ -1,6 +1,5 @@
 """Who may use the service: tokens, host names, and the options that set them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from mats.edge.routes import ROUTES
-from mats.local.access import Access, Tokens, digest, header_fields, origin_problem
+from mats.local.access import Access, Tokens, digest, header_fields, origin_problem, registry_problem
 from mats.local.cli.serve import access_to, is_loopback
 from mats.settings import Settings
 
@@ -79,47 +78,62 @@ def test_tokens_are_in_no_representation():
         assert repr(digest(READ)) not in shown
 
 
-@pytest.mark.parametrize(
-    ("host", "known"),
-    [
-        ("mats.example.com", True),
-        ("MATS.example.com:8443", True),
-        ("localhost:8080", True),
-        ("192.168.1.5:8080", True),
-        ("[fd00::1]:8080", True),
-        ("fd00::1", False),
-        ("evil.example", False),
-        ("mats.example.com.evil.example", False),
-        ("192.168.1.5.evil.example", False),
-        ("mats.example.com:x", False),
-        ("", False),
-    ],
-)
-def test_a_shared_service_answers_to_its_names_and_to_addresses(host, known):
-    assert SHARED.knows(host) is known
-    assert replace(SHARED, tokens=None, hosts=frozenset()).knows(host) is (host == "localhost:8080")
+@pytest.mark.parametrize(("host", "alone", "shared"), [
+    ("127.0.0.1", True, True), ("127.0.0.1:1", True, True), ("LOCALHOST:8080", True, True), ("[::1]", True, True),
+    ("[::1]:8080", True, True), ("mats.example.com", False, True), ("MATS.example.com:8443", False, True),
+    ("192.168.1.5:8080", False, True), ("[fd00::1]:8080", False, True), ("127.0.0.2", False, True),
+    ("fd00::1", False, False), ("::1", False, False), ("[::1", False, False), ("", False, False),
+    (":8080", False, False), ("localhost.", False, False), ("localhost:x", False, False),
+    ("localhost:8080@evil.example", False, False), ("127.0.0.1.evil.example", False, False),
+    ("mats.example.com.evil.example", False, False), ("mats.example.com:x", False, False),
+])  # fmt: skip
+def test_a_service_answers_to_its_names_alone_and_shared_to_addresses_too(host, alone, shared):
+    assert (Access().knows(host), SHARED.knows(host)) == (alone, shared)
 
 
-@pytest.mark.parametrize(
-    ("origin", "accepted"),
-    [
-        ("https://mats.example.com", True),
-        ("http://mats.example.com", True),
-        ("https://mats.example.com:444", False),
-        ("https://evil.example", False),
-        ("null", False),
-    ],
-)
-def test_a_shared_service_accepts_its_own_pages_behind_a_proxy(origin, accepted):
-    headers = Headers({"host": "mats.example.com", "origin": origin})
-    assert (origin_problem("http", headers, SHARED) is None) is accepted
+@pytest.mark.parametrize(("headers", "alone", "shared"), [
+    ({}, None, None),
+    ({"origin": "http://localhost:8080"}, None, None),
+    ({"origin": "https://localhost:8080"}, 403, None),
+    ({"origin": "http://localhost:8081"}, 403, 403),
+    ({"origin": "http://127.0.0.1:8080"}, 403, 403),
+    ({"origin": "null"}, 403, 403),
+    ({"origin": ""}, 403, 403),
+    ({"sec-fetch-site": "same-origin"}, None, None),
+    ({"sec-fetch-site": "none"}, None, None),
+    ({"sec-fetch-site": "same-site"}, 403, 403),
+    ({"sec-fetch-site": "cross-site"}, 403, 403),
+    ({"host": "evil.example"}, 403, 403),
+])  # fmt: skip
+def test_requests_of_other_origins_and_sites_are_rejected(headers, alone, shared):
+    sent = Headers({"host": "localhost:8080", **headers})
+    for access, status in ((Access(), alone), (SHARED, shared)):
+        problem = origin_problem("http", sent, access)
+        assert (problem and problem.status) == status
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost", "LOCALHOST"])
-def test_loopback_needs_no_token(host):
+def test_a_request_with_no_host_or_several_is_rejected():
+    for raw in ([], [(b"host", b"127.0.0.1"), (b"host", b"evil.example")]):
+        assert origin_problem("http", Headers(raw=raw)) is not None
+
+
+@pytest.mark.parametrize(("content_type", "status"), [
+    ("application/json", None), ("Application/JSON; charset=utf-8", None), ("", 415), ("text/plain", 415),
+    ("application/x-www-form-urlencoded", 415), ("text/plain; application/json", 415), ("application/json-x", 415),
+])  # fmt: skip
+def test_content_types_that_a_plain_form_can_send_are_rejected(content_type, status):
+    headers = Headers({"host": "127.0.0.1", "content-type": content_type})
+    for method, refused in (("PUT", status), ("POST", status), ("GET", None)):
+        problem = registry_problem(method, "http", headers)
+        assert (problem and problem.status) == refused
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "LOCALHOST"])
+def test_loopback_needs_no_token_and_no_names(host):
     assert is_loopback(host)
-    access = access_to(host, settings=Settings(), allowed=(), read_file=None, write_file=None)
-    assert access == Access()
+    assert access_to(host, settings=Settings(), allowed=(), read_file=None, write_file=None) == Access()
+    with pytest.raises(typer.BadParameter, match="MATS_READ_TOKEN"):
+        access_to(host, settings=Settings(), allowed=["mats.example.com"], read_file=None, write_file=None)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +183,6 @@ def test_allowed_hosts_are_names(name):
     settings = Settings(read_token=READ, write_token=WRITE)
     with pytest.raises(typer.BadParameter, match="no host name"):
         access_to("127.0.0.1", settings=settings, allowed=[name], read_file=None, write_file=None)
-
-
-def test_allowed_hosts_need_tokens():
-    with pytest.raises(typer.BadParameter, match="MATS_READ_TOKEN"):
-        access_to("127.0.0.1", settings=Settings(), allowed=["mats.example.com"], read_file=None, write_file=None)
 
 
 class _NotLookedUp(Headers):

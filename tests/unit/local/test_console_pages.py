@@ -1,12 +1,10 @@
 """The data of the console's pages: order and facets, counts of use, outcomes, demand, actions on several, imports."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from mats.bootstrap.local import LocalSystem, local_system
+from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed, RequestInvalid
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
@@ -22,18 +20,10 @@ from mats.local.console.selection import ListQuery, ListRow
 from mats.local.console.use_counts import OutcomeQuery, UseCounts
 from mats.local.worker import drain
 from mats.ports import ChangedOutcomes, OutcomeCounts, ShownAnswer, ShownAnswers
-from mats.settings import Settings
 from tests.builders import a_registration, an_item
 
 REFUND = a_registration().id
 OTHER = a_registration(name="other").id
-
-
-@pytest.fixture
-def local(tmp_path) -> Iterator[LocalSystem]:
-    opened = local_system(replace(Settings(), home=tmp_path / "home", encoder="none"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

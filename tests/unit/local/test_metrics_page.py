@@ -1,22 +1,10 @@
 """`GET /metrics` where the package for it is not installed."""
 
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
 
-import pytest
 from starlette.testclient import TestClient
 
-from mats.bootstrap.local import LocalSystem, local_system
 from mats.local.service import application
-from mats.settings import Settings
-
-
-@pytest.fixture
-def local(tmp_path) -> Iterator[LocalSystem]:
-    opened = local_system(replace(Settings(), home=tmp_path / "home", encoder="none"))
-    yield opened
-    opened.close()
 
 
 def test_without_its_package_metrics_say_what_to_install_and_all_else_works(local, monkeypatch):

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -39,13 +38,6 @@ from tests.fakes import FakeEncoder
 
 ANY = precondition(None, None)
 REFUND = a_registration().id
-
-
-@pytest.fixture
-def local(tmp_path) -> Iterator[LocalSystem]:
-    opened = local_system(replace(Settings(), home=tmp_path / "home", encoder="none"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
