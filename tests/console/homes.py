@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
-from experiments.data.synthetic import registrations as synthetic
 from mats import bootstrap
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id

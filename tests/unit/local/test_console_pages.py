@@ -11,7 +11,7 @@ from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
 from mats.domain.learning.reliability import time_of_weight, weight_at, wilson_interval
 from mats.domain.profile.assignment import Assigned
 from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest
-from mats.local.console.api import parse_model, parse_query
+from mats.local.console.api import parse_query
 from mats.local.console.capability_list import Snapshot
 from mats.local.console.demand import DemandReader
 from mats.local.console.imports import ImportRequest
@@ -210,7 +210,7 @@ def test_pages_of_a_sorted_list_follow_each_other(local, service):
 
 
 def act(service: RegistryService, **request):
-    return service.actions.run(parse_model(request, ActionRequest))
+    return service.actions.run(ActionRequest.parse(request))
 
 
 def test_several_are_changed_at_once_and_each_failure_has_its_reason(local, service):
@@ -239,7 +239,7 @@ def test_several_are_changed_at_once_and_each_failure_has_its_reason(local, serv
 )
 def test_an_action_that_is_not_one_is_refused(request_):
     with pytest.raises(RequestInvalid):
-        parse_model(request_, ActionRequest)
+        ActionRequest.parse(request_)
 
 
 def test_a_namespace_has_trust_and_a_verified_provider(local, service):
@@ -265,7 +265,7 @@ def test_a_service_that_owners_write_to_assigns_no_trust(local):
 
 def imported(service: RegistryService, *texts: str, **more):
     documents = [{"name": f"{place}.json", "text": text} for place, text in enumerate(texts)]
-    return service.import_documents(parse_model({"documents": documents, **more}, ImportRequest))
+    return service.import_documents(ImportRequest.parse({"documents": documents, **more}))
 
 
 def test_a_dry_run_says_what_an_import_would_do_and_writes_nothing(local, service):

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
+from mats.domain.capability.faults import RequestModel
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.profile.assignment import (
@@ -20,6 +21,7 @@ from mats.domain.profile.assignment import (
     parse_target,
 )
 from mats.domain.profile.profile import Trust
+from mats.edge.requests import Parameters
 from mats.local.console.selection import MAX_TEXT
 
 MOST_AT_ONCE = 200
@@ -35,7 +37,7 @@ class Action(StrEnum):
     REMOVE = "remove"
 
 
-class ActionRequest(BaseModel, frozen=True, extra="forbid"):
+class ActionRequest(RequestModel):
     """An action; `tags` for tags, `trust` for trust, where null withdraws it."""
 
     action: Action
@@ -44,7 +46,7 @@ class ActionRequest(BaseModel, frozen=True, extra="forbid"):
     trust: Trust | None = None
 
 
-class TrustRequest(BaseModel, frozen=True, extra="forbid"):
+class TrustRequest(RequestModel):
     """The trust and the verified provider of a namespace and all below it; both empty: withdrawn."""
 
     namespace: _Id
@@ -52,7 +54,7 @@ class TrustRequest(BaseModel, frozen=True, extra="forbid"):
     provider: Annotated[str, Field(max_length=MAX_PROVIDER)] = ""
 
 
-class TrustQuery(BaseModel, frozen=True, extra="forbid"):
+class TrustQuery(Parameters):
     """The parameters of the trust of a namespace."""
 
     namespace: _Id

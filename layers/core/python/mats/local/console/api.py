@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import anyio.to_thread
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -19,10 +19,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from mats.domain.capability.capability import Id
-from mats.domain.capability.faults import faults_of
+from mats.domain.capability.faults import RequestModel
 from mats.domain.capability.registration import MAX_ITEM_BYTES
 from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
+from mats.edge.requests import Parameters
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem
 from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest
 from mats.local.console.imports import MAX_BODY_BYTES as MAX_IMPORT_BYTES
@@ -44,7 +45,7 @@ _PREVIEWS = 2
 """Concurrent previews and imports; others wait, so that searches stay fast."""
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
-M = TypeVar("M", bound=BaseModel)
+P = TypeVar("P", bound=Parameters)
 
 
 class Files(StaticFiles):
@@ -83,11 +84,11 @@ def headers_of(console: Path) -> dict[str, str]:
     return headers
 
 
-class NoParameters(BaseModel, extra="forbid"):
+class NoParameters(Parameters):
     """Every parameter is a fault."""
 
 
-class DemandQuery(BaseModel, frozen=True, extra="forbid"):
+class DemandQuery(Parameters):
     """The parameters of demand."""
 
     days: Annotated[int, Field(ge=1, le=3650)] = 30
@@ -117,7 +118,7 @@ class RegistryRequest(NamedTuple):
 Handler = Callable[[RegistryService, RegistryRequest], dict[str, Any]]
 
 
-def _with_query(answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[BaseModel]) -> Handler:
+def _with_query(answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[Parameters]) -> Handler:
     return lambda service, request: answer(service, parse_query(request.query, model))
 
 
@@ -126,9 +127,9 @@ def _without_parameters(answer: Callable[[RegistryService], dict[str, Any]]) -> 
 
 
 def _with_body(
-    answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[BaseModel], most: int = MAX_BODY_BYTES
+    answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[RequestModel], most: int = MAX_BODY_BYTES
 ) -> Handler:
-    return lambda service, request: answer(service, parse_model(request.item(most), model))
+    return lambda service, request: answer(service, model.parse(request.item(most)))
 
 
 PATHS: Mapping[str, Mapping[str, Handler]] = {
@@ -212,32 +213,14 @@ def _response(answer: http.Response) -> Response:
     return Response(answer.body, answer.status, {**_HEADERS, **answer.headers})
 
 
-def parse_query(query: bytes, model: type[M]) -> M:
-    """The parameters of a query string; those that are tuples may be repeated.
-
-    Strict where Starlette's own parser is lenient: invalid encodings and repeated parameters are faults.
-    """
+def parse_query(query: bytes, model: type[P]) -> P:
+    """Parse a query string strictly: Starlette's own parser drops invalid encodings, which are faults here."""
     values: dict[str, list[str]] = {}
     for pair in filter(None, query.split(b"&")):
         name, _, value = pair.replace(b"+", b" ").partition(b"=")
         key = percent_decode(name, "")
         values.setdefault(key, []).append(percent_decode(value, key))
-    repeatable = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is tuple}
-    if repeated := [name for name, texts in values.items() if len(texts) > 1 and name not in repeatable]:
-        raise RequestInvalid([Fault(name, "is given more than once: give it once") for name in sorted(repeated)])
-    return parse_model({name: texts if name in repeatable else texts[0] for name, texts in values.items()}, model)
-
-
-def parse_model(value: object, model: type[M]) -> M:
-    """The value as this model.
-
-    Raises:
-        RequestInvalid: with every fault.
-    """
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise RequestInvalid(faults_of(error, model, {})) from error
+    return model.of(values)
 
 
 def percent_decode(text: bytes, field: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.faults import RequestModel
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid, RequestInvalid
 from mats.domain.profile.origin import Placed
@@ -33,7 +34,7 @@ class ImportDocument(BaseModel, frozen=True, extra="forbid"):
     text: str
 
 
-class ImportRequest(BaseModel, frozen=True, extra="forbid"):
+class ImportRequest(RequestModel):
     """Documents; `namespace` replaces those that they name. Nothing is written unless `dry_run` is false."""
 
     documents: Annotated[tuple[ImportDocument, ...], Field(min_length=1, max_length=_MAX_DOCUMENTS)]

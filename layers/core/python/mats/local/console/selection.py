@@ -8,11 +8,12 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile
 from mats.domain.text.words import clip, content_words
+from mats.edge.requests import Parameters
 from mats.local.console.use_counts import UseCounts
 from mats.local.preview.advice import SPARSE
 
@@ -160,7 +161,7 @@ _COLUMNS: Mapping[str, Callable[[ListRow, UseCounts], Any]] = {
 """The value of a row in each column; None: it has none, and comes last."""
 
 
-class ListQuery(BaseModel, frozen=True, extra="forbid"):
+class ListQuery(Parameters):
     """The parameters of a page of the list: its filters, its order, its start and its length."""
 
     show: Show = Show.ALL

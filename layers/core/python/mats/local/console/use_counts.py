@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import wilson_interval
+from mats.edge.requests import Parameters
 from mats.ports import Clock, OutcomeCounts, ShownAnswer, UseLog
 
 DAYS = 30
@@ -127,7 +128,7 @@ class OutcomeSort(StrEnum):
     LATEST = "latest"
 
 
-class OutcomeQuery(BaseModel, frozen=True, extra="forbid"):
+class OutcomeQuery(Parameters):
     """The parameters of the page of outcomes."""
 
     sort: OutcomeSort = OutcomeSort.FAILED
