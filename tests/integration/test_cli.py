@@ -78,7 +78,7 @@ def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["search"], "QUERY"),
+        (["search"], "Missing argument"),
         (["search", ""], "query"),
         (["search", "x" * 2_001], "query"),
         (["search", "x", "--kind", "robot"], "robot"),
