@@ -24,8 +24,6 @@ def test_a_capability_is_added_and_found_by_separate_processes(mats: Mats):
         ["stats", "--json"],
         ["reconcile"],
         ["evaluate", "--list-variants"],
-        ["experiment", "--help"],
-        ["report", "--help"],
         ["dataset", "--help"],
     ],
     ids=lambda arguments: arguments[0],
