@@ -23,7 +23,7 @@ SERVERS := .venv/.servers
 INTEGRATIONS := .venv/.integrations
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-servers test-bedrock check format evaluate gate bench bench-aws calibrate readme docs pictures lock clean
+.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate gate bench bench-aws calibrate readme docs pictures lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -44,13 +44,20 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml experimen
 	@touch $@
 
 test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
-	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not server and not timing"
+	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not server and not long and not timing"
 	@$(PYTEST) -m timing tests/integration
-	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers runs it."
+	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers and test-long run it."
 
-test-servers: setup $(INFRA) $(SERVERS) $(INTEGRATIONS)/.ready ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
+test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
 	@$(BIN)/mypy --package infra
-	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m server
+	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
+
+LONG := kills chaos engines frameworks gate
+SLICE ?= $(LONG)
+test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks and the whole gate (SLICE="kills chaos engines frameworks gate" for some)
+	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate,$(SLICE))); \
+	test "$(SLICE)" = gate || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
+	@$(if $(filter gate,$(SLICE)),$(MAKE) --no-print-directory gate)
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock
@@ -68,9 +75,9 @@ evaluate: setup ## Run the paper's experiments on DATA, then render tables and f
 	@$(BIN)/python -m experiments run --data $(DATA) $(EXPERIMENT)
 	@$(BIN)/python -m experiments report
 
-gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA
+gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA (SETS="tools skills" for some)
 	@$(BIN)/mats gate --baseline examples/baseline.json
-	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/results/experiment-main.json --data $(DATA)
+	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/results/experiment-main.json --data $(DATA) $(SETS:%=--set %)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
 	@$(BIN)/python -m experiments.benchmarks --data $(DATA) $(BENCH)

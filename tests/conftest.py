@@ -1,8 +1,9 @@
-"""The two tiers of tests, the judged data sets, and what may be skipped.
+"""The three tiers of tests, the judged data sets, and what may be skipped.
 
 A test is of the server tier (marker `server`) if it is in one of SERVER_FOLDERS, asks for a fixture of
-SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. Tests that share a server
-or a browser run on the same worker (`SharedServers`), so that each of these starts once.
+SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. A test marked `long`, which names a
+slice of that tier, or one of LONG runs in `make test-long` only. Tests that share a server or a browser run on the
+same worker (`SharedServers`), so that each of these starts once.
 """
 
 import os
@@ -26,6 +27,8 @@ REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
 SERVER_FOLDERS = {"aws", "console", "frameworks", "infra", "path"}
 SERVER_FIXTURES = {"data", "dynamodb_url", "opensearch3_url", "opensearch_url"}
+LONG = {"frameworks/": "frameworks", "OpenSearch 3": "engines", "test_engine_upgrade": "engines"}
+"""Parts of a test's id, and the slice of the long tier that they put it in."""
 _LACKING = "Skipped: no "
 
 _load_file = JSONFileLoader.load_file
@@ -69,8 +72,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Mark the server tier."""
+    """Mark the tiers of servers and of long tests."""
     for item in items:
+        for slice in {slice for part, slice in LONG.items() if part in item.nodeid}:
+            item.add_marker(pytest.mark.long(slice=slice))
         folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
         if folder in SERVER_FOLDERS or SERVER_FIXTURES & {*item.fixturenames}:
             item.add_marker(pytest.mark.server)

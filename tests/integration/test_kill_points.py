@@ -14,6 +14,8 @@ from mats.settings import Settings
 from tests import killed
 from tests.builders import a_registration
 
+pytestmark = pytest.mark.long(slice="kills")
+
 TABLES = ("registry", "trust", "events", "profiles", "profile_versions", "entries")
 
 Rows = dict[str, list[tuple[Any, ...]]]

@@ -42,7 +42,9 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fast")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long(slice="kills")) for seed in (1, 2, 3))]
+)
 def test_random_faults_over_sqlite_lose_and_double_nothing(tmp_path: Path, seed: int):
     file, faults = tmp_path / "mats.db", Faults(random.Random(seed))
     opened = [Database(file)]
@@ -91,6 +93,7 @@ class FaultyTables(Tables):
 
 
 @pytest.mark.server
+@pytest.mark.long(slice="chaos")
 def test_random_faults_over_dynamodb_lose_and_double_nothing(dynamodb_url: str, monkeypatch: pytest.MonkeyPatch):
     credentials(monkeypatch, dynamodb=dynamodb_url)
     sound, faulty = Tables(), FaultyTables()
@@ -106,6 +109,7 @@ def test_random_faults_over_dynamodb_lose_and_double_nothing(dynamodb_url: str, 
     callers.check(DynamoOutcomes(sound, *learned))
 
 
+@pytest.mark.long(slice="kills")
 def test_a_kill_at_any_point_of_feedback_records_all_of_it_or_nothing(tmp_path: Path):
     start = tmp_path / "start"
     start.mkdir()

@@ -14,6 +14,8 @@ from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from tests import killed
 from tests.builders import a_registration
 
+pytestmark = pytest.mark.long(slice="kills")
+
 BY_HAND = a_registration(name="t1", version="by hand")
 
 Registered = dict[str, str]

@@ -19,7 +19,7 @@ from tests.aws.recorder import Act, Cut, Hook, Refuse, Stall, every, nth
 from tests.aws.state_machine import ExecutionFailed
 from tests.path.world import Environment, Make, Reply, World, item
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server]
 
 ITEMS = 500
 AT_A_TIME = 12  # operations between two batches
@@ -155,6 +155,7 @@ ROUNDS: dict[str, tuple[int, Weather]] = {  # batches at least; a round goes on 
 }
 
 
+@pytest.mark.long(slice="chaos")
 def test_whatever_happens_every_item_ends_as_it_was_last_written_without_a_person(made: Make) -> None:
     world = made(chaos=Chaos(SEED), environments=2, timeout_s=60)
     people = People(world, SEED)

@@ -8,7 +8,7 @@ import pytest
 from tests.aws.recorder import Hook, nth
 from tests.path.world import World, item
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.long(slice="kills")]
 
 Step = Callable[[World, str], object]
 

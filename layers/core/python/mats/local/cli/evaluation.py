@@ -154,7 +154,7 @@ def gate(
     ] = False,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME", help="With --update: a set to measure; default: `examples`."),
+        typer.Option("--set", metavar="NAME", help="A set to measure; default: the baseline's, with --update `examples`."),
     ] = None,
 ) -> None:
     """Fail if a measure of retrieval is below its interval in the baseline.
@@ -169,7 +169,10 @@ def gate(
     before = {} if update else read_baseline(baseline)
     now: dict[str, Any] = {}
     dropped = []
-    for name in (sets or ["examples"]) if update else before:
+    names = sets or (["examples"] if update else list(before))
+    if not update and (unknown := [name for name in names if name not in before]):
+        raise typer.BadParameter(f"not in the baseline, which has {', '.join(before)}: {', '.join(unknown)}")
+    for name in names:
         dataset = dataset_of(name, data)
         with bar(f"Indexing {name}", len(dataset.registrations)) as indexed, bar("Asking", None) as asked:
             now[name] = measure(dataset, models, indexed=indexed, asked=asked)
