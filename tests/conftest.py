@@ -1,8 +1,8 @@
 """The three tiers of tests, the judged data sets, and what may be skipped.
 
 A test is of the server tier (marker `server`) if it is in one of SERVER_FOLDERS, asks for a fixture of
-SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. A test marked `long`, which names a
-slice of that tier, or one of LONG runs in `make test-long` only. Tests that share a server or a browser run on the
+SERVER_FIXTURES, or is marked: `make test` leaves it out, `make test-servers` runs it. A test marked `long`, which names
+a slice of that tier, or one of LONG runs in `make test-long` only. Tests that share a server or a browser run on the
 same worker (`SharedServers`), so that each of these starts once.
 """
 

@@ -42,9 +42,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fast")
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long(slice="kills")) for seed in (1, 2, 3))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long(slice="kills")) for n in (1, 2, 3))])
 def test_random_faults_over_sqlite_lose_and_double_nothing(tmp_path: Path, seed: int):
     file, faults = tmp_path / "mats.db", Faults(random.Random(seed))
     opened = [Database(file)]

@@ -154,7 +154,9 @@ def gate(
     ] = False,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME", help="A set to measure; default: the baseline's, with --update `examples`."),
+        typer.Option(
+            "--set", metavar="NAME", help="A set to measure; default: the baseline's, with --update `examples`."
+        ),
     ] = None,
 ) -> None:
     """Fail if a measure of retrieval is below its interval in the baseline.
