@@ -1,15 +1,11 @@
 """Working stand-ins for every port, in memory. The contract suites run on them, too, so they keep their promises."""
 
 import hashlib
-import json
 import math
 from array import array
-from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from mats.adapters.clock import FOR_EVER, Retention
@@ -22,26 +18,17 @@ from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.rank import Shortlist
 from mats.domain.text.words import stem, words
 from mats.ports import (
     NO_LABELS,
-    DeadLetter,
-    Exposure,
     Hit,
     Item,
     Labels,
-    ListedProfile,
     ModelChoice,
-    Precondition,
-    ProfileChanges,
-    ProviderExposure,
-    QueueDepth,
     RerankResult,
     SourceState,
     Stored,
     SwitchedRole,
-    TaggedItem,
     Vector,
     Written,
 )
@@ -90,25 +77,9 @@ class MemoryRegistry:
             self.items[registration.id] = registration.item()
         return placed
 
-    def get_tagged(self, id: Id) -> TaggedItem | None:
-        item = self.items.get(id)
-        return item and TaggedItem(version_of(item).digest, json.dumps(item))
-
     def placement(self, registration: Registration) -> Placed:
         before = self.items.get(registration.id)
         return place(before and version_of(before), version_of(registration.item()))
-
-    def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
-        before = self.get_tagged(registration.id)
-        if not precondition(before and before.etag):
-            raise PreconditionFailed(registration.id)
-        return self._put(registration)
-
-    def remove_if(self, precondition: Precondition, id: Id) -> bool:
-        before = self.get_tagged(id)
-        if before and not precondition(before.etag):
-            raise PreconditionFailed(id)
-        return self.remove(id)
 
     def remove(self, id: Id) -> bool:
         return self.items.pop(id, None) is not None
@@ -171,83 +142,6 @@ class MemorySources:
 
     def finish(self, name: str, run: SourceRun) -> None:
         self.runs[name] = run
-
-
-class MemoryQueue:
-    """Changes in a list, each with the reason it is a dead letter for."""
-
-    def __init__(self) -> None:
-        self.changes: list[DeadLetter] = []
-
-    def has_unfinished(self, id: Id) -> bool:
-        return any(change.id == id for change in self.changes)
-
-    def depth(self) -> QueueDepth:
-        dead = len(self.dead_letters())
-        return QueueDepth(len(self.changes) - dead, dead)
-
-    def dead_letters(self) -> Sequence[DeadLetter]:
-        return [change for change in self.changes if change.reason]
-
-
-class MemoryListing:
-    """Reads the registry and the profile store of a test; every difference seen gets the next position."""
-
-    def __init__(self, registry: MemoryRegistry, profiles: "MemoryProfiles", queue: MemoryQueue) -> None:
-        self._registry, self._profiles, self._queue = registry, profiles, queue
-        self._log: list[tuple[Id, int]] = []
-
-    def version(self) -> int:
-        profiles = [(id, stored.profile.rev, stored.profile.indexed_rev) for id, stored in self._profiles.kept.items()]
-        return hash((json.dumps(self._registry.items), tuple(profiles), tuple(self._queue.changes)))
-
-    def kinds(self) -> Mapping[Id, str]:
-        return {id: self._registry.items[id]["kind"] for id in sorted(self._registry.items)}
-
-    def changes(self, since: int | None) -> ProfileChanges:
-        indexed = [(id, stored.profile.indexed_rev) for id, stored in self._profiles.kept.items()]
-        self._log += [entry for entry in indexed if entry[1] and entry not in self._log]
-        ids = list(self._profiles.kept) if since is None else [id for id, _ in self._log[since:]]
-        return ProfileChanges(len(self._log), ids)
-
-    def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
-        found = [stored.profile for stored in self._profiles.get(ids).values()]
-        return [ListedProfile(profile, profile.rev == profile.indexed_rev) for profile in found]
-
-
-class MemoryExposure:
-    """Counts over a list of answers."""
-
-    def __init__(self, clock: FakeClock, latest: int = 1_000) -> None:
-        self._clock = clock
-        self._answers: deque[tuple[str, Shortlist]] = deque(maxlen=latest)
-
-    def record(self, shortlist: Shortlist) -> None:
-        self._answers.append((datetime.fromisoformat(self._clock.now()).isoformat(timespec="seconds"), shortlist))
-
-    def flush(self) -> None:
-        pass
-
-    def exposure(self) -> Exposure:
-        answers, first, shown, candidates = (Counter[tuple[str, bool]]() for _ in range(4))
-        for _, shortlist in self._answers:
-            profiles = [result.candidate.profile for result in shortlist.ranked]
-            providers = [(profile.provider, profile.provider_verified) for profile in profiles]
-            visible = providers[: shortlist.shown]
-            candidates.update(providers)
-            shown.update(visible)
-            first.update(visible[:1])
-            answers.update(set(visible))
-        times = [at for at, _ in self._answers]
-        return Exposure(
-            len(times),
-            min(times, default=None),
-            max(times, default=None),
-            [
-                ProviderExposure(one[0], answers[one], first[one], shown[one], candidates[one], verified=one[1])
-                for one in sorted(candidates, key=lambda one: (-shown[one], one))
-            ],
-        )
 
 
 class MemoryModelSwitch:
@@ -343,12 +237,6 @@ class MemoryIndex:
             before = self.entries.get(entry.profile.id)
             if before is None or before.profile.rev < entry.profile.rev:
                 self.entries[entry.profile.id] = entry
-
-    @contextmanager
-    def with_candidate(self, entry: Stored) -> "Iterator[MemoryIndex]":
-        other = MemoryIndex()
-        other.entries = {**self.entries, entry.profile.id: entry}
-        yield other
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         scores = {id: self._score(terms, entry) for id, entry in self._visible_to(admitted).items()}

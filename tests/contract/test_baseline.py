@@ -9,7 +9,7 @@ from mats.domain.ranking.query import Filter
 from mats.evaluation.systems.keyword_search import PlainBm25
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile, a_registration
-from tests.contract.conftest import IN_AWS
+from tests.contract.conftest import stores_of
 
 DOCUMENTS, QUERIES = 150, 40
 AGREEMENT = 0.95
@@ -27,7 +27,7 @@ def descriptions(chance: random.Random) -> list[str]:
     return [" ".join(chance.choices(VOCABULARY, weights, k=chance.randint(6, 24))) for _ in range(DOCUMENTS)]
 
 
-@pytest.mark.parametrize("index", ["sqlite", *IN_AWS], indirect=True)
+@pytest.mark.parametrize("index", stores_of("index", "memory", "sqlite-two-passes"), indirect=True)
 def test_an_index_ranks_as_plain_bm25_does(index: SearchIndex):
     chance = random.Random(7)
     texts = descriptions(chance)

@@ -1,20 +1,13 @@
-"""Contract of the port `ExposureLog`."""
-
-from contextlib import closing
-from pathlib import Path
-from tempfile import TemporaryDirectory
+"""Counts of the providers that the latest answers showed."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.domain.errors import DependencyFailed
 from mats.domain.shortlist.rank import Shortlist
-from mats.ports import ExposureLog
 from tests.builders import a_profile, a_shortlist
-from tests.fakes import FakeClock, MemoryExposure
+from tests.fakes import FakeClock
 
 AT = "2026-01-01T00:00:00+00:00"
 
@@ -29,21 +22,17 @@ def answer(*providers: str, shown: int | None = None) -> Shortlist:
     return a_shortlist(*profiles, shown=shown)
 
 
-answers = st.lists(
-    st.builds(
-        lambda providers, shown: answer(*providers, shown=min(shown, len(providers))),
-        st.lists(st.sampled_from(["", "Acme", "Acme✓", "Bank✓", "Café"]), max_size=8),
-        st.integers(0, 8),
-    ),
-    max_size=8,
-)
+@pytest.fixture
+def exposure_log(database: Database) -> SqliteExposure:
+    """A log of the latest five answers."""
+    return SqliteExposure(database.watch(), FakeClock(), latest=5)
 
 
-def test_no_answers_are_no_exposure(exposure_log: ExposureLog):
+def test_no_answers_are_no_exposure(exposure_log: SqliteExposure):
     assert exposure_log.exposure() == (0, None, None, [])
 
 
-def test_an_answer_counts_the_shown_results_of_each_provider(exposure_log: ExposureLog):
+def test_an_answer_counts_the_shown_results_of_each_provider(exposure_log: SqliteExposure):
     exposure_log.record(answer("Acme", "Bank", "Acme", "", shown=3))
     exposure_log.record(answer("Bank", "Acme", shown=1))
     exposure_log.record(answer())
@@ -53,7 +42,7 @@ def test_an_answer_counts_the_shown_results_of_each_provider(exposure_log: Expos
     )  # fmt: skip
 
 
-def test_a_claimed_provider_is_counted_apart_from_the_verified_one(exposure_log: ExposureLog):
+def test_a_claimed_provider_is_counted_apart_from_the_verified_one(exposure_log: SqliteExposure):
     exposure_log.record(answer("Acme", "Acme✓", "Acme✓", shown=2))
     exposure_log.record(answer("Acme✓", '["Acme"]'))
     assert exposure_log.exposure().providers == [
@@ -61,26 +50,13 @@ def test_a_claimed_provider_is_counted_apart_from_the_verified_one(exposure_log:
     ]  # fmt: skip
 
 
-def test_only_the_latest_answers_are_stored(exposure_log: ExposureLog):
+def test_only_the_latest_answers_are_stored(exposure_log: SqliteExposure):
     for n in range(12):
         exposure_log.record(answer(f"p{n:02}"))
         if n % 4 == 0:
             exposure_log.flush()
     count, *_, providers = exposure_log.exposure()
     assert (count, [one.provider for one in providers]) == (5, ["p07", "p08", "p09", "p10", "p11"])
-
-
-@given(answers)
-@settings(max_examples=40)
-def test_the_table_counts_as_plain_counting_does(recorded: list[Shortlist]):
-    with TemporaryDirectory() as folder, closing(Database(Path(folder) / "mats.db")) as database:
-        table, plain = SqliteExposure(database.watch(), FakeClock()), MemoryExposure(FakeClock())
-        with table._watch.writing() as connection:
-            connection.execute("CREATE TABLE IF NOT EXISTS answers (answer INTEGER PRIMARY KEY, at, shown, providers)")
-        for shortlist in recorded:
-            table.record(shortlist)
-            plain.record(shortlist)
-        assert table.exposure() == plain.exposure()
 
 
 def test_answers_survive_a_restart_once_flushed(database: Database):

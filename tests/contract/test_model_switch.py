@@ -1,18 +1,18 @@
-"""Contract of the port `ModelSwitch`."""
+"""The operators' choice of models, in DynamoDB and in the fake of the unit tests."""
 
 import pytest
 
 from mats.adapters.dynamodb.operators import DynamoModelSwitch
 from mats.adapters.dynamodb.tables import Tables
-from mats.ports import OFF, ModelChoice, ModelSwitch
+from mats.ports import OFF, ModelChoice
 from tests.aws.tables import a_table
 
 
-def test_without_a_choice_every_role_has_its_configured_model(model_switch: ModelSwitch):
+def test_without_a_choice_every_role_has_its_configured_model(model_switch):
     assert model_switch.load() == ModelChoice(None, None)
 
 
-def test_each_role_is_switched_by_itself(model_switch: ModelSwitch):
+def test_each_role_is_switched_by_itself(model_switch):
     model_switch.choose("rerank", "eu.amazon.nova-micro-v1:0")
     assert model_switch.load() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0")
     model_switch.choose("writer", OFF)
@@ -21,7 +21,7 @@ def test_each_role_is_switched_by_itself(model_switch: ModelSwitch):
     assert model_switch.load() == ModelChoice(writer="none")
 
 
-def test_taking_back_a_choice_that_was_never_made_is_a_no_op(model_switch: ModelSwitch):
+def test_taking_back_a_choice_that_was_never_made_is_a_no_op(model_switch):
     model_switch.choose("writer", None)
     assert model_switch.load() == ModelChoice()
 

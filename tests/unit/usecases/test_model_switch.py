@@ -35,7 +35,7 @@ def switched_discover(choice: CurrentChoice, made: dict[str, ScriptedReranker]) 
 
 def test_the_choice_is_read_once_a_minute():
     switch, clock = MemoryModelSwitch(rerank=OFF), FakeClock()
-    choice = CurrentChoice(switch, clock)
+    choice = CurrentChoice(switch.load, clock)
     assert [choice().rerank for _ in range(3)] == [OFF] * 3
     clock.ms = 59_999
     choice()
@@ -47,7 +47,7 @@ def test_the_choice_is_read_once_a_minute():
 
 def test_a_failed_read_keeps_the_last_choice_and_is_not_repeated_for_a_minute():
     switch, clock, failures = MemoryModelSwitch(writer=OFF), FakeClock(), []
-    choice = CurrentChoice(switch, clock, on_failure=failures.append)
+    choice = CurrentChoice(switch.load, clock, on_failure=failures.append)
     choice()
     switch.broken, clock.ms = True, 60_000
     assert [choice().writer for _ in range(3)] == [OFF] * 3
@@ -57,7 +57,7 @@ def test_a_failed_read_keeps_the_last_choice_and_is_not_repeated_for_a_minute():
 def test_before_the_first_successful_read_the_configured_models_are_used():
     switch = MemoryModelSwitch(rerank=OFF)
     switch.broken = True
-    assert CurrentChoice(switch, FakeClock())() == ModelChoice()
+    assert CurrentChoice(switch.load, FakeClock())() == ModelChoice()
 
 
 def test_other_threads_do_not_wait_for_a_read():
@@ -69,7 +69,7 @@ def test_other_threads_do_not_wait_for_a_read():
             assert go_on.wait(5)
             return super().load()
 
-    choice = CurrentChoice(Slow(rerank=OFF), FakeClock())
+    choice = CurrentChoice(Slow(rerank=OFF).load, FakeClock())
     reader = threading.Thread(target=choice)
     reader.start()
     assert reading.wait(5)
@@ -81,7 +81,7 @@ def test_other_threads_do_not_wait_for_a_read():
 
 def test_a_switched_off_reranker_is_absent_and_not_a_failure():
     switch = MemoryModelSwitch(rerank=OFF)
-    answer = switched_discover(CurrentChoice(switch, FakeClock()), {})(MONEY)
+    answer = switched_discover(CurrentChoice(switch.load, FakeClock()), {})(MONEY)
     assert (answer.degraded, answer.without, answer.trace.reranker) == ((), ("llm",), None)
     plain = discover_over(indexed(*THREE), encoder=FakeEncoder())(MONEY)
     assert [(r.candidate.profile.id, r.score) for r in answer.ranked] == [
@@ -91,7 +91,7 @@ def test_a_switched_off_reranker_is_absent_and_not_a_failure():
 
 def test_another_reranker_is_called_and_named_in_the_answer():
     switch, clock, made = MemoryModelSwitch(), FakeClock(), {"pro": judge("pro")}
-    discover = switched_discover(CurrentChoice(switch, clock), made)
+    discover = switched_discover(CurrentChoice(switch.load, clock), made)
     assert discover(MONEY).trace.reranker == "micro"
     switch.choose("rerank", "pro")
     assert discover(MONEY).trace.reranker == "micro"
@@ -103,7 +103,9 @@ def test_another_reranker_is_called_and_named_in_the_answer():
 def test_a_model_that_the_role_may_not_call_degrades_the_answer_and_is_named():
     denied = ModelRefused("pro cannot be used", model="pro", cause="AccessDeniedException: no")
     refusing = ScriptedReranker(lambda query, profiles: denied, name="pro")
-    answer = switched_discover(CurrentChoice(MemoryModelSwitch(rerank="pro"), FakeClock()), {"pro": refusing})(MONEY)
+    answer = switched_discover(CurrentChoice(MemoryModelSwitch(rerank="pro").load, FakeClock()), {"pro": refusing})(
+        MONEY
+    )
     assert (answer.degraded, answer.without, answer.trace.reranker) == (("llm",), (), "pro")
     assert answer.trace.faults == ["rerank: pro cannot be used"]
     assert [(refusal.role, refusal.model) for refusal in answer.trace.refused] == [("reranker", "pro")]
@@ -130,7 +132,7 @@ def switch() -> MemoryModelSwitch:
 @pytest.fixture
 def world(switch: MemoryModelSwitch) -> World:
     world = World(encoder=FakeEncoder(), writer=describer("lite"))
-    choice = CurrentChoice(switch, FakeClock(), fresh_ms=0)
+    choice = CurrentChoice(switch.load, FakeClock(), fresh_ms=0)
     maker = replace(world.enrich.maker, switch=SwitchedModel(lambda: choice().writer, describer))
     world.enrich = replace(world.enrich, maker=maker)
     return world

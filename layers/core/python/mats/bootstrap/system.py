@@ -28,7 +28,6 @@ from mats.ports import (
     Memory,
     ModelChoice,
     ModelsRefused,
-    ModelSwitch,
     Observer,
     Outcomes,
     ProfileStore,
@@ -51,6 +50,7 @@ from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, reads_all
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
+    from mats.adapters.dynamodb.operators import DynamoModelSwitch
     from mats.edge.changes import ChangeProcessor
     from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
@@ -101,7 +101,7 @@ class Stores(Protocol):
         ...
 
     @property
-    def model_switch(self) -> ModelSwitch | None:
+    def model_switch(self) -> "DynamoModelSwitch | None":
         """The operators' choice of models; None where there is none."""
         ...
 
@@ -226,7 +226,7 @@ class System(Generic[S_co]):
     def _choice(self) -> CurrentChoice | None:
         """The operators' choice of models, cached for both roles."""
         switch = self.stores.model_switch
-        return CurrentChoice(switch, self.clock, on_failure=_log_switch_failure) if switch else None
+        return CurrentChoice(switch.load, self.clock, on_failure=_log_switch_failure) if switch else None
 
     def _switch_of(
         self, make: Callable[[str], M | None], chosen: Callable[[ModelChoice], str | None]

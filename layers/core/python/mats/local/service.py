@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from mats.bootstrap.local import LocalSystem
 from mats.bootstrap.telemetry import open_telemetry
 from mats.domain.errors import DependencyFailed
+from mats.domain.shortlist.rank import Shortlist
 from mats.edge import http
 from mats.edge.http import Caller, local_caller
 from mats.edge.observers import Observers
@@ -42,7 +43,7 @@ from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
 from mats.local.observed_requests import ObservedRequests, current_request
 from mats.local.worker import EnrichmentWorker
-from mats.ports import Answered, ExposureLog, Observation, ServiceState, SourceState
+from mats.ports import Answered, Observation, ServiceState, SourceState
 from mats.resources import swagger_ui
 
 _THREADS = 256
@@ -62,11 +63,11 @@ LOGGER = logging.getLogger("mats.service")
 class ExposureObserver:
     """Counts whose capabilities answers show."""
 
-    exposure: ExposureLog
+    record: Callable[[Shortlist], None]
 
     def __call__(self, observation: Observation) -> None:
         if isinstance(observation, Answered):
-            self.exposure.record(observation.shortlist)
+            self.record(observation.shortlist)
 
 
 def application(
@@ -77,7 +78,7 @@ def application(
     if access.tokens:
         caller = replace(caller, sees_internal_errors=False)
     telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
-    observers = [ExposureObserver(local.stores.exposure), *telemetry.observers]
+    observers = [ExposureObserver(local.stores.exposure.record), *telemetry.observers]
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:

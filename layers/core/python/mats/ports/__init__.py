@@ -1,6 +1,20 @@
 """Interfaces of the use cases to stores, index, models and clock, in domain terms. No implementation."""
 
-from mats.ports.learning import Grouped, Grouping, Memory, MemoryWriter, Outcomes, ReceiptLog, Receipts, TallyBook
+from mats.ports.learning import (
+    ChangedOutcomes,
+    Grouped,
+    Grouping,
+    Memory,
+    MemoryWriter,
+    OutcomeCounts,
+    Outcomes,
+    ReceiptLog,
+    Receipts,
+    ReportedResult,
+    ShownAnswer,
+    ShownAnswers,
+    TallyBook,
+)
 from mats.ports.models import (
     NO_LABELS,
     OFF,
@@ -8,7 +22,6 @@ from mats.ports.models import (
     Labels,
     LanguageBound,
     ModelChoice,
-    ModelSwitch,
     Reranker,
     RerankResult,
     SwitchedRole,
@@ -32,31 +45,33 @@ from mats.ports.operations import (
     NO_DIMENSIONS,
     Clock,
     Exposure,
-    ExposureLog,
     Ids,
     Measure,
     Metrics,
     ProviderExposure,
     ServiceState,
 )
-from mats.ports.queue import Change, DeadLetter, NamespaceChange, QueuedChange, QueueDepth, QueueMonitor
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
-from mats.ports.sources import SourceBook, SourceState, SyncTarget
 from mats.ports.stores import (
     GUARD_DAYS,
-    ConditionalRegistry,
+    Change,
+    DeadLetter,
     Item,
     ListedProfile,
-    Listing,
+    NamespaceChange,
     Precondition,
     ProfileChanges,
     ProfileStore,
+    QueuedChange,
+    QueueDepth,
     Registry,
+    SourceBook,
+    SourceState,
     Stored,
+    SyncTarget,
     TaggedItem,
     TrustBook,
 )
-from mats.ports.use import ChangedOutcomes, OutcomeCounts, ReportedResult, ShownAnswer, ShownAnswers, UseLog
 
 __all__ = [
     "GUARD_DAYS",
@@ -70,11 +85,9 @@ __all__ = [
     "Change",
     "ChangedOutcomes",
     "Clock",
-    "ConditionalRegistry",
     "DeadLetter",
     "Encoder",
     "Exposure",
-    "ExposureLog",
     "FeedbackRecorded",
     "Generations",
     "Grouped",
@@ -85,13 +98,11 @@ __all__ = [
     "Labels",
     "LanguageBound",
     "ListedProfile",
-    "Listing",
     "Measure",
     "Memory",
     "MemoryWriter",
     "Metrics",
     "ModelChoice",
-    "ModelSwitch",
     "ModelsRefused",
     "NamespaceChange",
     "Observation",
@@ -104,7 +115,6 @@ __all__ = [
     "ProfileStore",
     "ProviderExposure",
     "QueueDepth",
-    "QueueMonitor",
     "QueuedChange",
     "ReceiptLog",
     "Receipts",
@@ -126,7 +136,6 @@ __all__ = [
     "TallyBook",
     "Target",
     "TrustBook",
-    "UseLog",
     "Vector",
     "Writer",
     "WriterCalled",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Feedback, Outcome, Receipt, ReportedAnswer
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer
 from mats.domain.learning.reliability import Tally
 from mats.domain.learning.remembered import Near, Remembered
 from mats.ports.models import Vector
@@ -103,3 +103,47 @@ class MemoryWriter(Protocol):
 
     def forget(self, query_ids: Collection[str], *, version: int) -> None:
         """Remove requests."""
+
+
+class ShownAnswer(NamedTuple):
+    """When an answer was given (ISO 8601, UTC), what it showed, and whether its verdict was `weak` or `none`."""
+
+    at: str
+    shown: Sequence[Id]
+    unmatched: bool
+
+
+class ShownAnswers(NamedTuple):
+    """Answers, and the position to ask from next."""
+
+    position: int
+    answers: Sequence[ShownAnswer]
+
+
+class OutcomeCounts(NamedTuple):
+    """Results of a capability by their effective event, and the times of the latest success and failure (ISO 8601)."""
+
+    selected: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    wrong: int = 0
+    last_success: str | None = None
+    last_failure: str | None = None
+
+
+class ChangedOutcomes(NamedTuple):
+    """Capabilities with new outcomes, and the position to ask from next."""
+
+    position: int
+    ids: Collection[Id]
+
+
+class ReportedResult(NamedTuple):
+    """The effective event of one result, with its request; the text is empty if texts are not stored."""
+
+    id: Id
+    event: Event
+    at: str
+    text: str
+    caller: str
+    query_id: str

@@ -133,21 +133,3 @@ class ModelChoice(NamedTuple):
 
     rerank: str | None = None
     writer: str | None = None
-
-
-class ModelSwitch(Protocol):
-    """The choice, shared by all functions of a deployment."""
-
-    def load(self) -> ModelChoice:
-        """The current choice; values that are no text count as no choice.
-
-        Raises:
-            DependencyFailed: the store did not answer.
-        """
-
-    def choose(self, role: SwitchedRole, model: str | None) -> None:
-        """Set the choice of one role; None: the configured model again.
-
-        Raises:
-            DependencyFailed: the store did not answer; safe to repeat.
-        """

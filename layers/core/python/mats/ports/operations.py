@@ -1,11 +1,10 @@
-"""Clock, identifiers, metrics and exposure."""
+"""Clock, identifiers and metrics, and the counts of a local service."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from mats.domain.prompts.usage import Usage
-from mats.domain.shortlist.rank import Shortlist
 
 
 class Clock(Protocol):
@@ -64,27 +63,6 @@ class Exposure(NamedTuple):
     until: str | None
     providers: Sequence[ProviderExposure]
     """Most shown first; ties by name, then a claimed one before a verified one."""
-
-
-class ExposureLog(Protocol):
-    """A bounded number of the latest answers. Safe to share between threads."""
-
-    def record(self, shortlist: Shortlist) -> None:
-        """Count an answer. Returns at once and never fails; storage follows within a second or two."""
-
-    def flush(self) -> None:
-        """Store the answers recorded so far.
-
-        Raises:
-            DependencyFailed: the storage cannot be written; the next flush retries.
-        """
-
-    def exposure(self) -> Exposure:
-        """Counts over the latest answers, including those not flushed.
-
-        Raises:
-            DependencyFailed: the storage cannot be used.
-        """
 
 
 class ServiceState(NamedTuple):

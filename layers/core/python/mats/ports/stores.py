@@ -1,4 +1,4 @@
-"""Stores of registrations, trust and profiles."""
+"""Stores of registrations, trust and profiles, the sources that registrations come from, and the changes of all."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import Cause, Profile
+from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.ports.models import Vector
 
 Item: TypeAlias = Mapping[str, Any]
@@ -48,30 +49,6 @@ class TaggedItem(NamedTuple):
 
 Precondition: TypeAlias = Callable[[str | None], bool]
 """Whether a write may replace the item with this ETag; None: there is no item."""
-
-
-class ConditionalRegistry(Protocol):
-    """Conditional writes to the registry: of two writers that read the same version, the second fails."""
-
-    def get_tagged(self, id: Id) -> TaggedItem | None:
-        """An item with its ETag, if there is one."""
-
-    def placement(self, registration: Registration) -> Placed:
-        """The effect that a put would have now."""
-
-    def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
-        """Write a registration if the precondition is true; check and write are one transaction.
-
-        Raises:
-            PreconditionFailed: the precondition is false.
-        """
-
-    def remove_if(self, precondition: Precondition, id: Id) -> bool:
-        """Remove an item if the precondition is true; returns whether it existed.
-
-        Raises:
-            PreconditionFailed: the item exists, and the precondition is false.
-        """
 
 
 class TrustBook(Protocol):
@@ -148,17 +125,94 @@ class ProfileChanges(NamedTuple):
     ids: Sequence[Id]
 
 
-class Listing(Protocol):
-    """The registry and its profiles for readers that keep a copy. Not safe to share between threads without a lock."""
+class SourceState(NamedTuple):
+    """A source, the outcome of its latest sync, and the number of its entries."""
 
-    def version(self) -> int:
-        """A number that changes with every write to registry, profiles or queue, by any process; cheap to read."""
+    source: TrackedSource
+    run: SourceRun
+    entries: int
+    gone: int
+    """Of the entries: those that the source no longer lists."""
 
-    def kinds(self) -> Mapping[Id, str]:
-        """The kind of every registered id as its item has it, in order of id."""
 
-    def changes(self, since: int | None) -> ProfileChanges:
-        """Every profile with a revision indexed after this position, tombstones included; None: every profile."""
+class SourceBook(Protocol):
+    """The sources, and for one target registry what came from each. An acknowledged write survives a crash."""
 
-    def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
-        """The current profiles there are, without vectors."""
+    def add(self, source: TrackedSource) -> None:
+        """Add a source, or replace the definition of the one with this name; what came from it stays known."""
+
+    def remove(self, name: str) -> bool:
+        """Forget a source and what came from it, for every target; returns whether there was one."""
+
+    def all(self) -> Sequence[SourceState]:
+        """Every source, in order of name."""
+
+    def entries(self, name: str) -> Mapping[Id, TrackedEntry]:
+        """The entries that came from a source."""
+
+    def others(self, name: str, ids: Collection[Id]) -> Mapping[Id, Mapping[str, TrackedEntry]]:
+        """The entries of other sources under these ids, by the name of the source; ids without any are left out."""
+
+    def record(self, name: str, entries: Mapping[Id, TrackedEntry | None]) -> None:
+        """Replace entries of a source; None forgets one."""
+
+    def finish(self, name: str, run: SourceRun) -> None:
+        """Replace the outcome of a source's latest sync."""
+
+
+class SyncTarget(Registry, Protocol):
+    """A registry that a sync writes to."""
+
+    def remove_same(self, id: Id, item: Item) -> bool:
+        """Remove an item if it is still this one; returns whether there was one.
+
+        Raises:
+            PreconditionFailed: there is another one.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something about a capability changed. Carries the id, never the content."""
+
+    id: Id
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceChange:
+    """The row of a namespace changed, and with it every capability in it or below it; only those after an id, if given.
+
+    In the order of `Registry.ids`.
+    """
+
+    namespace: str
+    cause: Cause
+    after: Id | None = None
+
+
+class QueuedChange(NamedTuple):
+    """A change in the local event queue; `source` is the table (Registry, Trust), `change` INSERT, MODIFY or REMOVE."""
+
+    seq: int
+    """Order of arrival."""
+    event_id: str
+    source: str
+    change: str
+    id: str
+    time: str
+    attempts: int
+
+
+class QueueDepth(NamedTuple):
+    """Number of changes that wait or are being handled, and of dead letters."""
+
+    waiting: int
+    dead: int
+
+
+class DeadLetter(NamedTuple):
+    """A change that failed too often, and why."""
+
+    id: Id
+    reason: str

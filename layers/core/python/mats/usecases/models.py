@@ -15,7 +15,6 @@ from mats.ports import (
     Encoder,
     Labels,
     ModelChoice,
-    ModelSwitch,
     Observer,
     Reranker,
     Vector,
@@ -167,7 +166,8 @@ class CurrentChoice:
     A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
     """
 
-    switch: ModelSwitch
+    load: Callable[[], ModelChoice]
+    """Raises DependencyFailed: the store did not answer."""
     clock: Clock
     fresh_ms: float = 60_000
     on_failure: Callable[[DependencyFailed], None] = _ignore_failure
@@ -182,7 +182,7 @@ class CurrentChoice:
         if due and self._lock.acquire(blocking=False):
             try:
                 self._read_ms = now
-                self._choice = self.switch.load()
+                self._choice = self.load()
             except DependencyFailed as error:
                 self.on_failure(error)
             finally:

@@ -94,17 +94,30 @@ _KEY = {"name": {"S": "models"}}
 
 @dataclass(frozen=True, slots=True)
 class DynamoModelSwitch:
-    """The port `ModelSwitch`: attributes `rerank_model` and `writer_model`, either absent for the configured model."""
+    """The choice of models, shared by all functions of a deployment.
+
+    Attributes `rerank_model` and `writer_model`, either absent for the configured model.
+    """
 
     tables: Tables
     table: str
 
     def load(self) -> ModelChoice:
+        """The current choice; values that are no text count as no choice.
+
+        Raises:
+            DependencyFailed: the store did not answer.
+        """
         answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
         item = from_row(answer.get("Item", {}))
         return ModelChoice(_text(item.get("rerank_model")), _text(item.get("writer_model")))
 
     def choose(self, role: SwitchedRole, model: str | None) -> None:
+        """Set the choice of one role; None: the configured model again.
+
+        Raises:
+            DependencyFailed: the store did not answer; safe to repeat.
+        """
         update: dict[str, Any] = {"UpdateExpression": "REMOVE #model"}
         if model is not None:
             values = {":model": {"S": model}}

@@ -23,7 +23,7 @@ FROM answers, json_each(answers.providers) AS entry GROUP BY 1, verified ORDER B
 
 
 class SqliteExposure:
-    """The port `ExposureLog` over the table `answers`.
+    """A bounded number of the latest answers, in the table `answers`. Safe to share between threads.
 
     `record` only appends to a buffer, so no answer waits for the disk; `flush` inserts a row per answer in one
     transaction. Answers not flushed yet are lost in a crash. The table is written through a `Watch`, which ignores its
@@ -36,12 +36,18 @@ class SqliteExposure:
         self._flushing = threading.Lock()
 
     def record(self, shortlist: Shortlist) -> None:
+        """Count an answer. Returns at once and never fails; storage follows within a second or two."""
         at = datetime.fromisoformat(self._clock.now()).isoformat(timespec="seconds")
         profiles = [result.candidate.profile for result in shortlist.ranked]
         providers = [[each.provider] if each.provider_verified else each.provider for each in profiles]
         self._pending.append((at, min(shortlist.shown, len(providers)), json.dumps(providers, ensure_ascii=False)))
 
     def flush(self) -> None:
+        """Store the answers recorded so far.
+
+        Raises:
+            DependencyFailed: the storage cannot be written; the next flush retries.
+        """
         surplus = "DELETE FROM answers WHERE answer <= (SELECT max(answer) FROM answers) - ?"
         with self._flushing:
             rows = [self._pending.popleft() for _ in range(len(self._pending))]
@@ -56,6 +62,7 @@ class SqliteExposure:
                 raise
 
     def exposure(self) -> Exposure:
+        """Counts over the latest answers, including those not flushed. Raises as `flush` does."""
         self.flush()
         with self._watch.reading() as connection:
             count, since, until = connection.execute("SELECT count(*), min(at), max(at) FROM answers").fetchone()

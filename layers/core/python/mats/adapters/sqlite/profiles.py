@@ -107,19 +107,24 @@ class SqliteProfiles:
 
 @dataclass(frozen=True, slots=True)
 class SqliteListing:
-    """The port `Listing` over SQLite; a position is the number of a write to the index."""
+    """The registry and its profiles for readers that keep a copy; a position is the number of a write to the index."""
 
     database: Database
     watch: Watch
 
     def version(self) -> int:
+        """A number that changes with every write to registry, profiles or queue, by any process; cheap to read."""
         return self.watch.version()
 
     def kinds(self) -> Mapping[Id, str]:
+        """The kind of every registered id as its item has it, in order of id."""
         return dict(self.database.rows("SELECT id, kind FROM registry ORDER BY id"))
 
     def changes(self, since: int | None) -> ProfileChanges:
-        """Relies on every revision going to the index soon after it is saved, tombstones and rejected ones included."""
+        """Every profile with a revision indexed after this position, tombstones included; None: every profile.
+
+        Relies on every revision going to the index soon after it is saved, tombstones and rejected ones included.
+        """
         query = "SELECT id, change FROM entries WHERE change > ? ORDER BY change"
         written = self.database.rows(query, (since or 0,))
         position = written[-1][1] if written else since or 0
@@ -127,6 +132,7 @@ class SqliteListing:
         return ProfileChanges(position, [Id(row[0]) for row in changed])
 
     def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
+        """The current profiles there are, without vectors."""
         query = f"SELECT body, rev = indexed_rev FROM profiles WHERE id IN {IN}"
         rows = self.database.rows(query, (as_json(ids),))
         return [ListedProfile(Profile.model_validate_json(body), bool(indexed)) for body, indexed in rows]

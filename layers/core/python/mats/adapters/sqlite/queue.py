@@ -77,6 +77,7 @@ class SqliteQueue:
             connection.execute("DELETE FROM events WHERE id = ?", (id,))
 
     def has_unfinished(self, id: Id) -> bool:
+        """Whether a change of this capability waits, is being handled, or is a dead letter."""
         return bool(self.database.rows("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)))
 
     def depth(self) -> QueueDepth:
@@ -91,6 +92,7 @@ class SqliteQueue:
         return int(self.database.rows(query)[0][0])
 
     def dead_letters(self) -> Sequence[DeadLetter]:
+        """Every dead letter, oldest first."""
         rows = self.database.rows("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq")
         return [DeadLetter(*row) for row in rows]
 

@@ -202,11 +202,15 @@ _LATEST_REPORTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class SqliteUseLog:
-    """The position of an answer is its row's number, that of an outcome the change of its answer (schema.sql)."""
+    """Answers and outcomes in the order in which they were stored, for readers that keep sums.
+
+    The position of an answer is its row's number, that of an outcome the change of its answer (schema.sql).
+    """
 
     database: Readable
 
     def answers(self, since: int | None, *, most: int) -> ShownAnswers:
+        """Up to `most` answers after a position, oldest first; without a position, the latest."""
         [(latest,)] = self.database.rows("SELECT coalesce(max(rowid), 0) FROM receipts")
         position = latest - most if since is None or since > latest else since
         rows = self.database.rows(_ANSWERS, (max(0, position), most))
@@ -214,6 +218,7 @@ class SqliteUseLog:
         return ShownAnswers(rows[-1][0] if rows else max(0, position), answers)
 
     def changes(self, since: int | None) -> ChangedOutcomes:
+        """Every capability with an outcome stored or changed after a position; None: every one with an outcome."""
         [(position,)] = self.database.rows("SELECT coalesce(max(change), 0) FROM memory")
         if since is None:
             rows = self.database.rows("SELECT DISTINCT id FROM outcomes")
@@ -223,6 +228,7 @@ class SqliteUseLog:
         return ChangedOutcomes(position, [Id(id) for (id,) in rows])
 
     def counts(self, ids: Collection[Id]) -> Mapping[Id, OutcomeCounts]:
+        """The counts of these capabilities; those without any are left out."""
         rows = self.database.rows(_COUNTS, (as_json(ids),))
         return {
             Id(id): OutcomeCounts(selected, succeeded, failed, wrong, _time(success), _time(failure))
@@ -230,6 +236,7 @@ class SqliteUseLog:
         }
 
     def latest_failures(self, *, most: int) -> Sequence[ReportedResult]:
+        """Up to `most` results that failed or were wrong, latest first, among the latest reported answers."""
         rows = self.database.rows(_FAILURES, (_LATEST_REPORTS, most))
         return [
             ReportedResult(Id(id), Event(event), time_of_weight(weight), text, caller, query_id)

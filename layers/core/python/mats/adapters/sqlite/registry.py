@@ -61,7 +61,10 @@ def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
 
 @dataclass(frozen=True, slots=True)
 class SqliteRegistry:
-    """The ports `ConditionalRegistry` and `SyncTarget` over SQLite. The ETag is the fingerprint of the item."""
+    """The port `SyncTarget` over SQLite, with conditional writes: of two that read the same version, the second fails.
+
+    The ETag is the fingerprint of the item.
+    """
 
     database: Database
     announce: Announcer
@@ -76,6 +79,7 @@ class SqliteRegistry:
             return {registration.id: self._put(connection, registration) for registration in registrations}
 
     def placement(self, registration: Registration) -> Placed:
+        """The effect that a put would have now."""
         with self.database.reading() as connection:
             return place(_version(connection, registration.id), version_of(registration.item()))
 
@@ -93,10 +97,16 @@ class SqliteRegistry:
         return placed
 
     def get_tagged(self, id: Id) -> TaggedItem | None:
+        """An item with its ETag, if there is one."""
         with self.database.reading() as connection:
             return _load(connection, id)
 
     def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
+        """Write a registration if the precondition is true; check and write are one transaction.
+
+        Raises:
+            PreconditionFailed: the precondition is false.
+        """
         with self.database.writing() as connection:
             before = _load(connection, registration.id)
             if not precondition(before and before.etag):
@@ -104,6 +114,11 @@ class SqliteRegistry:
             return self._put(connection, registration)
 
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
+        """Remove an item if the precondition is true; returns whether it existed.
+
+        Raises:
+            PreconditionFailed: the item exists, and the precondition is false.
+        """
         with self.database.writing() as connection:
             before = _load(connection, id)
             if before is None:

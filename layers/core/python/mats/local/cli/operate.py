@@ -15,7 +15,6 @@ from mats.domain.profile.profile import ChangeResult
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
 from mats.local.cli.spending import print_with_usage
-from mats.ports import ModelSwitch
 from mats.settings import Settings
 
 After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, which an interrupted run has printed.")]
@@ -143,7 +142,10 @@ def switch(
     if show and (rerank or writer):
         raise typer.BadParameter("--show changes nothing: leave out --rerank and --writer")
     settings: Settings = context.obj
-    choices = _open(settings)
+    choices = open_system(settings).stores.model_switch if settings.in_aws else None
+    if choices is None:
+        fault = "works in AWS only: set MATS_SWITCHES_TABLE and the other settings of the functions"
+        raise RequestInvalid([Fault("", f"mats switch {fault}; elsewhere, set MATS_RERANK_MODEL or MATS_WRITER_MODEL")])
     if rerank is not None:
         choices.choose("rerank", _model(rerank, "--rerank"))
     if writer is not None:
@@ -156,14 +158,6 @@ def switch(
         f"{name}: {model} ({'switched' if switched[name] else 'as configured'})" for name, model in models.items()
     )
     print_result({**models, "switched": switched}, text, as_json=as_json)
-
-
-def _open(settings: Settings) -> ModelSwitch:
-    found = open_system(settings).stores.model_switch if settings.in_aws else None
-    if found is None:
-        fault = "works in AWS only: set MATS_SWITCHES_TABLE and the other settings of the functions"
-        raise RequestInvalid([Fault("", f"mats switch {fault}; elsewhere, set MATS_RERANK_MODEL or MATS_WRITER_MODEL")])
-    return found
 
 
 def _model(text: str, option: str) -> str | None:

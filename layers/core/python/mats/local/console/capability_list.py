@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mats.bootstrap.local import SqliteListing, SqliteQueue
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Status
 from mats.local.console.selection import ListQuery, ListRow, Sort, count_shows, list_row
 from mats.local.console.use_counts import UseCounts
-from mats.ports import Listing, QueueMonitor
 
 _BATCH = 500
 """Profiles read per query; between two batches other threads run."""
@@ -100,8 +100,8 @@ class CapabilityList:
 
     def __init__(
         self,
-        listing: Listing,
-        queue: QueueMonitor,
+        listing: SqliteListing,
+        queue: SqliteQueue,
         notice_changes: Callable[[Collection[Id]], None] = lambda ids: None,
         encoder: str = "",
     ) -> None:

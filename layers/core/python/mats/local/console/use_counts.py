@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from mats.bootstrap.local import SqliteUseLog
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import wilson_interval
 from mats.edge.requests import Parameters
-from mats.ports import Clock, OutcomeCounts, ShownAnswer, UseLog
+from mats.ports import Clock, OutcomeCounts, ShownAnswer
 
 DAYS = 30
 """Days of answers that are counted, today included."""
@@ -25,7 +26,7 @@ _NONE = OutcomeCounts()
 class UseCounts:
     """Counts of answers of the last days and of all outcomes. Safe to share between threads."""
 
-    def __init__(self, log: UseLog, clock: Clock) -> None:
+    def __init__(self, log: SqliteUseLog, clock: Clock) -> None:
         self._log, self._clock = log, clock
         self._lock = threading.Lock()
         self._answers_position: int | None = None
@@ -73,7 +74,7 @@ class UseCounts:
             self._stale.update(id for id in ids if id in self._outcomes)
 
     def refresh(self) -> None:
-        """Count what was stored since the last call. Raises as `UseLog` does; the next call repeats what is missing."""
+        """Count what was stored since the last call. A failed call is repeated by the next one."""
         with self._lock:
             self._count_answers()
             self._count_outcomes()
@@ -135,7 +136,7 @@ class OutcomeQuery(Parameters):
     limit: Annotated[int, Field(ge=1, le=200)] = 100
 
 
-def outcomes_page(uses: UseCounts, log: UseLog, query: OutcomeQuery) -> dict[str, Any]:
+def outcomes_page(uses: UseCounts, log: SqliteUseLog, query: OutcomeQuery) -> dict[str, Any]:
     """Totals, the first capabilities in the order asked for, and the latest failures."""
     counted = uses.outcomes
     first = sorted(counted, key=lambda id: (_ORDERS[query.sort](counted[id]), id))[: query.limit]

@@ -1,0 +1,208 @@
+"""What only the local system has: conditional writes, a listing for readers that keep a copy, and the queue's state."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.index import SqliteIndex
+from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
+from mats.adapters.sqlite.queue import SqliteQueue
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
+from mats.domain.capability.capability import Id
+from mats.domain.errors import PreconditionFailed
+from mats.domain.profile.origin import Placed
+from mats.domain.profile.profile import Status
+from mats.ports import Stored
+from tests.builders import a_profile, a_registration
+from tests.fakes import CountingIds, FakeClock, FakeEncoder
+
+PAY = a_registration(name="pay")
+A, B = Id("com.acme/a"), Id("com.acme/b")
+
+
+@dataclass(frozen=True)
+class LocalStores:
+    """The adapters of one file."""
+
+    database: Database
+    registry: SqliteRegistry
+    profiles: SqliteProfiles
+    index: SqliteIndex
+    listing: SqliteListing
+    queue: SqliteQueue
+
+    def index_revision(self, stored: Stored) -> None:
+        """As enrichment does: save, index, mark."""
+        assert not self.profiles.save([stored])
+        self.index.put([stored])
+        self.profiles.mark_indexed({stored.profile.id: stored.profile.rev})
+
+    def announce(self, id: Id) -> None:
+        """Put a change of this capability into the queue."""
+        with self.database.writing() as connection:
+            self.registry.announce(connection, "Registry", "MODIFY", id)
+
+    def settle(self, failed: str = "") -> None:
+        """Empty the queue, or make dead letters of everything in it for this reason."""
+        statement, values = ("UPDATE events SET dead = ?", [failed]) if failed else ("DELETE FROM events", [])
+        with self.database.writing() as connection:
+            connection.execute(statement, values)
+
+
+@pytest.fixture
+def stores(database: Database) -> LocalStores:
+    return LocalStores(
+        database,
+        SqliteRegistry(database, Announcer(FakeClock(), CountingIds())),
+        SqliteProfiles(database),
+        SqliteIndex(database, encoder=FakeEncoder().name),
+        SqliteListing(database, database.watch()),
+        SqliteQueue(database, "1:test"),
+    )
+
+
+@pytest.fixture
+def registry(stores: LocalStores) -> SqliteRegistry:
+    return stores.registry
+
+
+def always(etag: str | None) -> bool:
+    return True
+
+
+def never(etag: str | None) -> bool:
+    return False
+
+
+def test_an_etag_changes_with_its_item_and_only_with_it(registry: SqliteRegistry):
+    assert registry.get_tagged(PAY.id) is None
+    registry.put_if(always, PAY)
+    first = registry.get_tagged(PAY.id)
+    assert first is not None
+    assert json.loads(first.text) == PAY.item()
+    registry.put_if(always, PAY)
+    assert registry.get_tagged(PAY.id) == first
+    registry.put_if(always, a_registration(name="pay", version="2"))
+    second = registry.get_tagged(PAY.id)
+    assert second is not None
+    assert second.etag != first.etag
+
+
+def test_a_precondition_sees_the_etag_of_the_stored_item(registry: SqliteRegistry):
+    seen: list[str | None] = []
+    for _ in range(2):
+        registry.put_if(lambda etag: not seen.append(etag), PAY)
+    assert registry.remove_if(lambda etag: not seen.append(etag), PAY.id)
+    stored = [seen[1]] * 2
+    assert seen == [None, *stored]
+    assert seen[1] is not None
+
+
+def test_a_put_returns_its_effect(registry: SqliteRegistry):
+    changed, other = a_registration(name="pay", version="2"), a_registration(name="pay", kind="agent")
+    for registration, placed in (
+        (PAY, Placed.NEW),
+        (PAY, Placed.UNCHANGED),
+        (changed, Placed.CHANGED),
+        (other, Placed.OTHER_KIND),
+    ):
+        assert registry.placement(registration) is placed
+        assert registry.put_if(always, registration) is placed
+
+
+def test_a_placement_writes_nothing(registry: SqliteRegistry):
+    registry.placement(PAY)
+    assert registry.get_tagged(PAY.id) is None
+
+
+def test_a_put_whose_precondition_fails_writes_nothing(registry: SqliteRegistry):
+    with pytest.raises(PreconditionFailed, match="pay was changed by someone else"):
+        registry.put_if(never, PAY)
+    assert registry.get_tagged(PAY.id) is None
+
+
+def test_a_removal_whose_precondition_fails_removes_nothing(registry: SqliteRegistry):
+    registry.put_if(always, PAY)
+    with pytest.raises(PreconditionFailed):
+        registry.remove_if(never, PAY.id)
+    assert registry.get_tagged(PAY.id) is not None
+
+
+def test_a_removal_of_nothing_asks_no_precondition(registry: SqliteRegistry):
+    assert registry.remove_if(never, Id("com.acme/none")) is False
+
+
+def revision(rev: int, name: str = "pay", **changes: object) -> Stored:
+    return Stored(a_profile(name=name).model_copy(update={"rev": rev, **changes}))
+
+
+def test_registered_ids_come_in_order_with_their_kinds(stores: LocalStores):
+    for name, kind in (("b", "agent"), ("a", "tool"), ("c", "skill")):
+        stores.registry.put_if(always, a_registration(name=name, kind=kind))
+    assert list(stores.listing.kinds().items()) == [
+        ("com.acme.pay/a", "tool"),
+        ("com.acme.pay/b", "agent"),
+        ("com.acme.pay/c", "skill"),
+    ]
+
+
+def test_every_write_changes_the_version(stores: LocalStores):
+    versions = [stores.listing.version()]
+    for write in (
+        lambda: stores.registry.put_if(always, a_registration(name="pay")),
+        lambda: stores.index_revision(revision(1)),
+        lambda: stores.announce(revision(1).profile.id),
+        lambda: stores.settle("a bug"),
+        lambda: stores.registry.remove_if(always, a_registration(name="pay").id),
+    ):
+        write()
+        versions.append(stores.listing.version())
+        assert stores.listing.version() == versions[-1]
+    assert len(set(versions)) == len(versions)
+
+
+def test_changes_from_the_start_are_all_profiles_indexed_or_not(stores: LocalStores):
+    stores.index_revision(revision(1, "a"))
+    stores.profiles.save([revision(1, "b")])
+    assert sorted(stores.listing.changes(None).ids) == ["com.acme.pay/a", "com.acme.pay/b"]
+
+
+def test_changes_since_a_position_are_the_revisions_indexed_later(stores: LocalStores):
+    stores.index_revision(revision(1, "a"))
+    position, _ = stores.listing.changes(None)
+    assert stores.listing.changes(position).ids == []
+    stores.index_revision(revision(1, "b"))
+    stores.index_revision(revision(2, "a", status=Status.DELETED))
+    changes = stores.listing.changes(position)
+    assert sorted(set(changes.ids)) == ["com.acme.pay/a", "com.acme.pay/b"]
+    assert stores.listing.changes(changes.position).ids == []
+
+
+def test_a_profile_is_listed_with_whether_the_index_has_it(stores: LocalStores):
+    stores.index_revision(revision(1, "a"))
+    stores.profiles.save([revision(2, "a", endpoint="https://new.example"), revision(1, "b")])
+    listed = {profile.id: (profile.rev, indexed) for profile, indexed in stores.listing.profiles(["com.acme.pay/a"])}
+    assert listed == {"com.acme.pay/a": (2, False)}
+    stores.profiles.mark_indexed({revision(1, "b").profile.id: 1})
+    ((profile, indexed),) = stores.listing.profiles([revision(1, "b").profile.id])
+    assert (profile.rev, indexed) == (1, True)
+
+
+def test_a_waiting_change_is_unfinished_until_it_is_handled(stores: LocalStores):
+    assert not stores.queue.has_unfinished(A)
+    stores.announce(A)
+    assert (stores.queue.has_unfinished(A), stores.queue.has_unfinished(B)) == (True, False)
+    assert stores.queue.depth() == (1, 0)
+    stores.settle()
+    assert (stores.queue.has_unfinished(A), stores.queue.depth()) == (False, (0, 0))
+
+
+def test_dead_letters_come_oldest_first_with_their_reason_and_stay_unfinished(stores: LocalStores):
+    for id in (B, A):
+        stores.announce(id)
+    assert stores.queue.dead_letters() == []
+    stores.settle("the model did not answer")
+    assert stores.queue.dead_letters() == [(B, "the model did not answer"), (A, "the model did not answer")]
+    assert (stores.queue.depth(), stores.queue.has_unfinished(A)) == ((0, 2), True)
