@@ -41,7 +41,7 @@ class Tokens:
             return None
         sent = digest(_bearer(authorization))
         may_write, may_read = hmac.compare_digest(sent, self.write), hmac.compare_digest(sent, self.read)
-        if may_write or (may_read and not _is_registry(path)):
+        if may_write or (may_read and not f"{path}/".startswith("/registry/")):
             return None
         if may_read:
             challenge = {"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope"'}
@@ -92,10 +92,6 @@ def _bearer(authorization: Sequence[str]) -> str:
         return ""
     scheme, _, token = authorization[0].partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def _is_registry(path: str) -> bool:
-    return path == "/registry" or path.startswith("/registry/")
 
 
 def _is_address(text: str) -> bool:

@@ -93,14 +93,11 @@ def _compare(before: Profile, after: Profile) -> None:
     out.print(plain(after.id), style="bold cyan")
     table = table_of("", "raw profile", "enriched profile")
     for field in Enrichment.model_fields:
-        values = (plain(_readable(getattr(profile.enrichment, field))) for profile in (before, after))
-        table.add_row(Text(field, style="dim"), *values)
+        values = (getattr(profile.enrichment, field) for profile in (before, after))
+        texts = (value if isinstance(value, str) else "\n".join(value) for value in values)
+        table.add_row(Text(field, style="dim"), *(plain(text or "–") for text in texts))
     out.print(table)
     for note in after.notes:
         out.print(plain(note), style="yellow")
     if after.suspicious:
         out.print(plain(f"suspicious: {'; '.join(after.suspicious)}"), style="red")
-
-
-def _readable(value: str | tuple[str, ...]) -> str:
-    return (value if isinstance(value, str) else "\n".join(value)) or "–"

@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, BinaryIO
 
@@ -25,7 +25,10 @@ def mcp(
     ] = ",".join(OFFERED),
 ) -> None:
     """Serve the local registry to the MCP client that started this: messages on stdin and stdout, one per line."""
-    offered = _parse_tools(tools)
+    try:
+        offered = parse_names([tools])
+    except RequestInvalid as error:
+        raise typer.BadParameter(error.faults[0].message, param_hint="--tools") from error
     with suppress(KeyboardInterrupt):
         local = local_system(context.obj, create=False)
         caller = local_caller(local.settings)
@@ -37,13 +40,6 @@ def mcp(
             serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller, offered))
         finally:
             local.close()
-
-
-def _parse_tools(names: str) -> Sequence[str]:
-    try:
-        return parse_names([names])
-    except RequestInvalid as error:
-        raise typer.BadParameter(error.faults[0].message, param_hint="--tools") from error
 
 
 def serve(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:

@@ -27,7 +27,7 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
     if local := as_local(system):
         outcomes["redriven"] = local.stores.queue.redrive()
         index(local)
-    ids = _ids_after(after, system.reconcile.everything())
+    ids = sorted(id for id in system.reconcile.everything() if id > after)
     with _pages("Comparing", ids) as advance:
         for step in system.reconcile(ids):
             outcomes.update(step.outcomes.values())
@@ -90,16 +90,12 @@ def backfill(
     """
     system = open_system(context.obj, create=False)
     outcomes: Counter[str] = Counter()
-    ids = _ids_after(after, system.stores.registry.ids())
+    ids = sorted(id for id in system.stores.registry.ids() if id > after)
     with _pages("Renewing", ids) as advance:
         for step in system.backfill(per_minute)(ids):
             outcomes.update(step.outcomes.values())
             advance(step.looked_at)
     _print_outcomes(len(ids), outcomes, system, as_json=as_json)
-
-
-def _ids_after(after: str, ids: Iterator[Id] | Sequence[Id]) -> list[Id]:
-    return sorted(id for id in ids if id > after)
 
 
 @contextmanager
@@ -123,7 +119,6 @@ def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *,
         raise typer.Exit(Exit.UNAVAILABLE)
 
 
-_CONFIGURED = "default"
 _MODEL = "A Converse model id or ARN, `none` to turn it off, or `default` for the configured model."
 
 
@@ -164,4 +159,4 @@ def _model(text: str, option: str) -> str | None:
     """The choice for the text of an option; None for the configured model."""
     if not text.strip():
         raise RequestInvalid([Fault(option, "must be a model id, `none` or `default`")])
-    return None if text == _CONFIGURED else text.strip()
+    return None if text == "default" else text.strip()

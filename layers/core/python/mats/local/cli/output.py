@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from mats.domain.capability.capability import Kind
 from mats.domain.errors import (
     CapabilityError,
     CapabilityNotFound,
@@ -32,6 +33,15 @@ err = Console(stderr=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of tables.")]
 
+Kinds = Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be given several times.")]
+Namespaces = Annotated[
+    list[str] | None,
+    typer.Option("--namespace", help="Only this namespace and those below it; may be given several times."),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="Only capabilities with this tag; given several times: with all of them."),
+]
 Live = Annotated[bool, typer.Option("--live", help="Ask the servers that an `mcpServers` file names for their tools.")]
 
 
@@ -160,17 +170,12 @@ class ExitCodes(TyperGroup):
             return super().invoke(ctx)
         except (CapabilityError, SettingsInvalid) as error:
             complain(str(error))
-            raise typer.Exit(_exit_code(error)) from error
+            refused = isinstance(error, Invalid | CapabilityNotFound | ReceiptNotFound | RegistryNotFound)
+            code = Exit.REFUSED if refused else Exit.UNAVAILABLE
+            raise typer.Exit(Exit.USAGE if isinstance(error, SettingsInvalid | RequestInvalid) else code) from error
         except BrokenPipeError:
             sys.stderr.close()
             raise typer.Exit(Exit.DONE) from None
         except KeyboardInterrupt:
             complain("interrupted; acknowledged writes are saved")
             raise typer.Exit(Exit.INTERRUPTED) from None
-
-
-def _exit_code(error: Exception) -> Exit:
-    if isinstance(error, SettingsInvalid | RequestInvalid):
-        return Exit.USAGE
-    is_refusal = isinstance(error, Invalid | CapabilityNotFound | ReceiptNotFound | RegistryNotFound)
-    return Exit.REFUSED if is_refusal else Exit.UNAVAILABLE

@@ -27,7 +27,20 @@ from mats.edge.http import LOCAL, local_caller
 from mats.edge.requests import MAX_PAGE, ListParameters
 from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli.indexing import settle
-from mats.local.cli.output import AsJson, CapabilityId, facts, note, out, plain, print_json, readable, table_of
+from mats.local.cli.output import (
+    AsJson,
+    CapabilityId,
+    Kinds,
+    Namespaces,
+    Tags,
+    facts,
+    note,
+    out,
+    plain,
+    print_json,
+    readable,
+    table_of,
+)
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
@@ -72,17 +85,13 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
     if file is None and not given:
         raise RequestInvalid([Fault("", "give a file, or --namespace, --name and --kind; see `mats add --help`")])
     if file is None:
-        return _of_options(given)
+        try:
+            return Registration.parse(given)
+        except RegistrationInvalid as error:
+            raise RequestInvalid([Fault(f"--{fault.attribute}", fault.message) for fault in error.faults]) from error
     with open_file(file) as stream:
         item = parse_row(parse_line(stream.read(MAX_LINE_BYTES + 1)))
     return Registration.parse({**item.item(), **given}) if given else item
-
-
-def _of_options(given: dict[str, Any]) -> Registration:
-    try:
-        return Registration.parse(given)
-    except RegistrationInvalid as error:
-        raise RequestInvalid([Fault(f"--{fault.attribute}", fault.message) for fault in error.faults]) from error
 
 
 def not_found(local: LocalSystem, id: Id) -> CapabilityNotFound:
@@ -117,12 +126,13 @@ def show(
     if item is None and stored is None:
         raise not_found(local, key)
     assigned = stores.trust.get([key])[key]
+    reliability = local.reliability(key, assigned.trust, LOCAL) if local.reliability else None
     invocation = from_text(stored.profile.invocation) if stored else None
     shown = {
         "id": id,
         "registration": item,
         "trust": assigned.trust,
-        "reliability": _reliability(local, key, assigned.trust),
+        "reliability": reliability.to_json() if reliability else None,
         "verified_provider": assigned.provider or None,
         "invocation": invocation.model_dump(mode="json") if invocation else None,
         "profile": stored.profile.model_dump(mode="json") if stored else None,
@@ -134,11 +144,6 @@ def show(
     else:
         out.print(plain(id), style="bold cyan")
         out.print(facts(_facts_of(shown)))
-
-
-def _reliability(local: LocalSystem, id: Id, trust: int | None) -> dict[str, float] | None:
-    found = local.reliability(id, trust, LOCAL) if local.reliability else None
-    return found.to_json() if found else None
 
 
 def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
@@ -231,19 +236,15 @@ def without_vector(local: LocalSystem) -> int:
 
 def list_(
     context: typer.Context,
-    namespace: Annotated[
-        list[str] | None, typer.Option(help="Only this namespace and those below it; may be given several times.")
-    ] = None,
-    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Only capabilities with this tag; given several times: with all of them.")
-    ] = None,
+    namespaces: Namespaces = None,
+    kinds: Kinds = None,
+    tags: Tags = None,
     limit: Annotated[int, typer.Option(help="Maximum number of capabilities.", min=1)] = 50,
     after: Annotated[str, typer.Option(metavar="ID", help="Continue after this id.", show_default=False)] = "",
     as_json: AsJson = False,
 ) -> None:
     """List capabilities in order of id, a page at a time."""
-    parameters = {"namespace": namespace or [], "kind": [str(one) for one in kind or []], "tag": tag or []}
+    parameters = {"namespace": namespaces or [], "kind": [str(one) for one in kinds or []], "tag": tags or []}
     wish = ListParameters.of({**parameters, **({"after": [after]} if after else {})})
     local = local_system(context.obj, create=False)
     found: list[ListedCapability] = []

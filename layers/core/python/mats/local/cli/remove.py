@@ -165,18 +165,14 @@ def erase_of(system: AnySystem, *, sleep: Callable[[float], None] = time.sleep) 
 
     def settle(id: Id) -> None:
         if local:
-            _settle_here(local, id)
+            cause = Cause(event_id=f"erase-{local.clock.now()}", time=local.clock.now())
+            local.enrich([Change(id, cause)])
+            local.stores.queue.forget(id)
+            local.stores.delete_saved_arrays()
         else:
             _settle_in_aws(cast("CloudStores", stores), id, sleep)
 
     return system.erase(settle)
-
-
-def _settle_here(local: LocalSystem, id: Id) -> None:
-    cause = Cause(event_id=f"erase-{local.clock.now()}", time=local.clock.now())
-    local.enrich([Change(id, cause)])
-    local.stores.queue.forget(id)
-    local.stores.delete_saved_arrays()
 
 
 def _settle_in_aws(stores: "CloudStores", id: Id, sleep: Callable[[float], None]) -> None:

@@ -12,7 +12,7 @@ from mats.bootstrap.local import local_system
 from mats.domain.errors import Fault, NotPossible
 from mats.domain.ranking.clauses import cut_at_clauses
 from mats.domain.ranking.query import Query, Scope
-from mats.domain.shortlist.rank import Result, Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.local.cli.output import AsJson, out, plain, print_json, table_of
 
 
@@ -151,12 +151,14 @@ def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
         )
         for entry in record["candidates"]
     }
-    now = {result.candidate.profile.id: _ranked_now(n, result) for n, result in enumerate(shortlist.ranked, start=1)}
+    now = {
+        result.candidate.profile.id: RankedCandidate(
+            position,
+            round(result.score, 4),
+            result.candidate.profile.rev,
+            {str(signal): round(value, 4) for signal, value in result.signals.items()},
+            round(result.candidate.shift, 4),
+        )
+        for position, result in enumerate(shortlist.ranked, start=1)
+    }
     return [Move(id, was.get(id), now.get(id)) for id in {**now, **was}]
-
-
-def _ranked_now(position: int, result: Result) -> RankedCandidate:
-    signals = {str(signal): round(value, 4) for signal, value in result.signals.items()}
-    return RankedCandidate(
-        position, round(result.score, 4), result.candidate.profile.rev, signals, round(result.candidate.shift, 4)
-    )

@@ -9,13 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.endpoints import search_answer
 from mats.edge.http import local_caller, to_json
 from mats.edge.requests import DiscoverRequest, Format
-from mats.local.cli.output import AsJson, Exit, err, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
 from mats.settings import Settings, SettingsInvalid, variable_of
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
@@ -27,22 +26,15 @@ _INDENT = 10
 _NEAREST = {"none": "No capability matches; the nearest are:", "weak": "No clear match; the nearest are:"}
 
 
-_Url = Annotated[str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")]
-
-
 def search(
     context: typer.Context,
     query: Annotated[
         list[str], typer.Argument(help="The task, in plain words; or two to seven steps, each in quotes.")
     ],
     parts: Annotated[bool, typer.Option("--parts", help="Cut the task at its clauses, and show each part.")] = False,
-    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind; may be given several times.")] = None,
-    namespace: Annotated[
-        list[str] | None, typer.Option(help="Only this namespace and those below it; may be given several times.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Only capabilities with this tag; given several times: with all of them.")
-    ] = None,
+    kinds: Kinds = None,
+    namespaces: Namespaces = None,
+    tags: Tags = None,
     limit: Annotated[int | None, typer.Option(help="Maximum number of results.", show_default="15")] = None,
     min_relevance: Annotated[
         str | None,
@@ -59,14 +51,16 @@ def search(
     token_budget: Annotated[
         int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
     ] = None,
-    url: _Url = None,
+    url: Annotated[
+        str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")
+    ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the verdict is `none`.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Rank the capabilities that serve a request."""
     request = {
-        **_text(query), "parts": parts, "kinds": [str(one) for one in kind or []], "namespaces": namespace or [],
-        "tags": tag or [], "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
+        **_text(query), "parts": parts, "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
+        "tags": tags or [], "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
         "format": format, "token_budget": token_budget,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
@@ -77,7 +71,10 @@ def search(
     elif format:
         _print_tools(answer)
     else:
-        _print_results(answer, local, explain=explain)
+        _show(answer, explain=explain, why_degraded=local.models.without_encoder if local else "")
+        if local and local.stores.receipts:
+            hint = f"Report what happened: mats feedback {answer['query_id']} --succeeded ID"
+            out.print(Text(hint, style="dim"), soft_wrap=True)
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(Exit.REFUSED)
 
@@ -94,12 +91,6 @@ def _search_locally(local: LocalSystem, request: DiscoverRequest) -> dict[str, A
         answer = search_answer(local.application, local_caller(local.settings), request)
     content: dict[str, Any] = json.loads(to_json(answer))
     return content
-
-
-def _print_results(answer: dict[str, Any], local: LocalSystem | None, *, explain: bool) -> None:
-    _show(answer, explain=explain, why_degraded=local.models.without_encoder if local else "")
-    if local:
-        _hint_at_feedback(local, answer["query_id"])
 
 
 def _relevance(text: str | None) -> str | float | None:
@@ -130,11 +121,6 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
         out.print(_headline(position, result), soft_wrap=True)  # so that ids can be copied whole
         out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
     out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
-
-
-def _hint_at_feedback(local: LocalSystem, query_id: str) -> None:
-    if local.stores.receipts:
-        out.print(Text(f"Report what happened: mats feedback {query_id} --succeeded ID", style="dim"), soft_wrap=True)
 
 
 def _part(part: dict[str, Any], results: list[dict[str, Any]]) -> Text:

@@ -71,7 +71,9 @@ def serve(
     local = local_system(context.obj)
     _log_to(local.settings.home / "mats.log")
     if local.settings.log_format == "json":
-        _log_as_json()
+        as_json = logging.StreamHandler()
+        as_json.setFormatter(JsonFormatter())
+        logging.getLogger().addHandler(as_json)
     if sample and next(iter(local.stores.registry.ids()), None) is None:
         _load_sample(local)
     try:
@@ -100,7 +102,12 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
 
     from mats.local.service import application  # noqa: PLC0415
 
-    app = application(local, access, _exclude_from_collections)
+    def exclude_from_collections() -> None:
+        """What is in memory, mostly the console's list: a garbage collection stops all threads."""
+        gc.collect()
+        gc.freeze()
+
+    app = application(local, access, exclude_from_collections)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -129,12 +136,6 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     )
     with suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listener])
-
-
-def _exclude_from_collections() -> None:
-    """Exclude what is in memory, mostly the console's list, from garbage collections, which stop all threads."""
-    gc.collect()
-    gc.freeze()
 
 
 def _address(listener: socket.socket) -> str:
@@ -199,13 +200,6 @@ def _log_to(path: Path) -> None:
     logging.getLogger("mats").setLevel(logging.INFO)
 
 
-def _log_as_json() -> None:
-    """Write each record to stderr as well, as one line of JSON."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter())
-    logging.getLogger().addHandler(handler)
-
-
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """RFC 6750."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
@@ -264,19 +258,15 @@ def _token(text: str, file: Path | None, variable: str, option: str) -> str:
     elif text:
         raise typer.BadParameter(f"{variable} is set, too: keep one of them", param_hint=option)
     else:
-        token, source = _read_file(file, option), option
+        try:
+            token, source = file.read_text("utf-8").strip(), option
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or "not text"
+            raise typer.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error
     if (token or file) and (len(token) < MIN_TOKEN or not _TOKEN.fullmatch(token)):
         problem = f"holds no token of at least {MIN_TOKEN} letters, digits and -._~+/"
         raise typer.BadParameter(f"{problem}: `openssl rand -hex 32` prints one", param_hint=source)
     return token
-
-
-def _read_file(file: Path, option: str) -> str:
-    try:
-        return file.read_text("utf-8").strip()
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise typer.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error
 
 
 def _host_name(text: str) -> str:

@@ -55,7 +55,14 @@ class Snapshot:
         following = rows[last - 1].id if last < len(rows) else None
         page = {
             "total": len(rows),
-            "capabilities": [_with_use(row, uses) for row in rows[first:last]],
+            "capabilities": [
+                {
+                    **row.to_json(),
+                    "shown": uses.times_shown(row.id),
+                    "last_success": uses.outcomes_of(row.id).last_success,
+                }
+                for row in rows[first:last]
+            ],
             "following": following,
         }
         return page if query.after else {**page, "facets": self._facets(query)}
@@ -86,10 +93,6 @@ class Snapshot:
                 self._counted.clear()
             self._counted[key] = query.facets(self.rows)
         return self._counted[key]
-
-
-def _with_use(row: ListRow, uses: UseCounts) -> dict[str, Any]:
-    return {**row.to_json(), "shown": uses.times_shown(row.id), "last_success": uses.outcomes_of(row.id).last_success}
 
 
 class CapabilityList:

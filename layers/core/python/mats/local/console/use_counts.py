@@ -141,7 +141,7 @@ def outcomes_page(uses: UseCounts, log: SqliteUseLog, query: OutcomeQuery) -> di
     counted = uses.outcomes
     first = sorted(counted, key=lambda id: (_ORDERS[query.sort](counted[id]), id))[: query.limit]
     return {
-        "totals": {"capabilities": len(counted), **_counts(_sum(counted))},
+        "totals": {"capabilities": len(counted), **_counts(_sum(counted.values()))},
         "capabilities": [{"id": id, **_counts(counted[id])} for id in first],
         "more": max(0, len(counted) - query.limit),
         "failures": [failure._asdict() for failure in log.latest_failures(most=_FAILURES)],
@@ -158,23 +158,15 @@ def _counts(counts: OutcomeCounts) -> dict[str, Any]:
     called = counts.succeeded + counts.failed
     rate = counts.succeeded / called if called else None
     low, high = wilson_interval(rate, called) if rate is not None else (None, None)
-    return {**counts._asdict(), "rate": _round(rate), "low": _round(low), "high": _round(high)}
+    shares = {"rate": rate, "low": low, "high": high}
+    return {**counts._asdict(), **{name: share if share is None else round(share, 4) for name, share in shares.items()}}
 
 
-def _round(share: float | None) -> float | None:
-    return None if share is None else round(share, 4)
-
-
-def _sum(counted: Mapping[Id, OutcomeCounts]) -> OutcomeCounts:
-    every = list(counted.values())
-    return OutcomeCounts(
-        selected=sum(one.selected for one in every),
-        succeeded=sum(one.succeeded for one in every),
-        failed=sum(one.failed for one in every),
-        wrong=sum(one.wrong for one in every),
-        last_success=max((one.last_success for one in every if one.last_success), default=None),
-        last_failure=max((one.last_failure for one in every if one.last_failure), default=None),
-    )
+def _sum(every: Collection[OutcomeCounts]) -> OutcomeCounts:
+    *numbers, successes, failures = zip(*every, strict=True) if every else [()] * len(OutcomeCounts._fields)
+    selected, succeeded, failed, wrong = map(sum, numbers)
+    latest = (max(filter(None, times), default=None) for times in (successes, failures))
+    return OutcomeCounts(selected, succeeded, failed, wrong, *latest)
 
 
 def _rate(counts: OutcomeCounts) -> float:
