@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from experiments.catalogue import RUNNABLE
 from experiments.data.appworld import appworld as load_appworld
 from experiments.data.toolret import agents
 from experiments.data.toolret import toolret as load_toolret
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
-from experiments.studies.catalogue import EXPERIMENTS
 from experiments.studies.context import ExperimentContext
 from mats.evaluation.data.datasets import SETS
 from mats.evaluation.results import RESULTS, write_results
@@ -43,7 +43,7 @@ View = Literal["tools", "agents"]
 def run(
     data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(EXPERIMENTS)}; default: all.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(RUNNABLE)}; default: all.")
     ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
@@ -59,17 +59,17 @@ def run(
     A system whose model is not configured is reported as not run; if one is, a budget is needed. `report` renders
     tables and figures.
     """
-    if unknown := set(names or ()) - EXPERIMENTS.keys():
-        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
+    if unknown := set(names or ()) - RUNNABLE.keys():
+        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
     models = Models(Settings.from_env(os.environ))
     if not models.lacking({"llm"}):
         called = [models.settings.rerank_model, models.settings.writer_model]
         limit_spending(models.budget, called, max_usd, max_calls)
     with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
-        chosen = names or list(EXPERIMENTS)
+        chosen = names or list(RUNNABLE)
         for name in chosen:
             began = time.monotonic()
-            results = EXPERIMENTS[name].run(shared)
+            results = RUNNABLE[name](shared)
             seconds = round(time.monotonic() - began, 1)
             path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
             note(f"{name}: results written to {path}")

@@ -6,48 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
 from experiments.report.cells import Figure, PaperRow, Section, Table, comma_list
-from experiments.report.component_sections import (
-    blends,
-    enrichment,
-    field_weights,
-    first_stage,
-    signals,
-)
-from experiments.report.demand_section import demand
-from experiments.report.findings import FINDINGS
-from experiments.report.learning_section import learning
-from experiments.report.length_bias_section import length_bias
-from experiments.report.operation_sections import abstention, efficiency, kinds
 from experiments.report.paper_section import paper_tables
-from experiments.report.parts_section import parts
 from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
-from experiments.report.system_sections import decomposition, main, scale
 from mats.domain.errors import Fault
 from mats.evaluation.results import Json, ResultsInvalid, read_results
 
 _Made = TypeVar("_Made")
 TITLE = "The paper's experiments, measured"
-SECTIONS: Mapping[str, Callable[[Json, Json], Section]] = {
-    "main": main,
-    "scale": scale,
-    "decomposition": decomposition,
-    "enrichment": enrichment,
-    "signals": signals,
-    "blends": blends,
-    "first-stage": first_stage,
-    "field-weights": field_weights,
-    "length-bias": length_bias,
-    "parts": parts,
-    "learning": learning,
-    "efficiency": efficiency,
-    "kinds": kinds,
-    "abstention": abstention,
-    "demand": demand,
-}
-"""By experiment, in the order of the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +73,19 @@ def build_report(folder: Path) -> ExperimentReport:
     Raises:
         ResultsInvalid: a results file cannot be read, or has another shape than its experiment writes.
     """
-    files = {name: folder / f"experiment-{name}.json" for name in SECTIONS}
+    files = {name: folder / f"experiment-{name}.json" for name in EXPERIMENTS}
     results, known = {name: read_results(path) for name, path in files.items() if path.exists()}, paper()
-    sections = tuple(_run_reader(files[name], name, SECTIONS[name], one, known) for name, one in results.items())
-    found = (_run_reader(files[name], name, FINDINGS[name], results[name]) for name in FINDINGS if name in results)
+    sections = tuple(_run_reader(files[name], EXPERIMENTS[name].section, one, known) for name, one in results.items())
+    findings = (_run_reader(files[name], EXPERIMENTS[name].finding, one) for name, one in results.items())
     last = (paper_tables(known), _provenance(results)) if sections else ()
-    return ExperimentReport(tuple(filter(None, found)), tuple(_intro(results)), (*sections, *last))
+    return ExperimentReport(tuple(filter(None, findings)), tuple(_intro(results)), (*sections, *last))
 
 
-def _run_reader(path: Path, name: str, reader: Callable[..., _Made], *known: Json) -> _Made:
+def _run_reader(path: Path, reader: Callable[..., _Made], *known: Json) -> _Made:
     try:
         return reader(*known)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        message = f"has another shape than `python -m experiments run {name}` writes: {error!r}"
+        message = f"has another shape than `python -m experiments run` writes: {error!r}"
         raise ResultsInvalid([Fault(str(path), message)]) from error
 
 
@@ -125,7 +94,7 @@ def _intro(results: Mapping[str, Json]) -> list[str]:
         "Rendered by `python -m experiments report` from the results files. Shares are in per cent; the paper's "
         "numbers are in italics and come from other data."
     ]
-    missing = [name for name in SECTIONS if name not in results]
+    missing = [name for name in RUNNABLE if name not in results]
     if missing:
         lines.append(f"Not measured yet: {comma_list(missing)}.")
     return lines

@@ -117,3 +117,13 @@ def diamonds(panel: Axes, x: Sequence[float], y: Sequence[float], *, label: str 
         x, y, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK, markeredgewidth=1.4,
         label=label, zorder=5,
     )  # fmt: skip
+
+
+PER_CENT = "queries, % (95 % interval)"
+"""The label of an axis."""
+
+
+def mark(panel: Axes, text: str, at: tuple[float, float], **options: Any) -> None:
+    """A dotted vertical line with its name beside it."""
+    panel.axvline(at[0], color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+    panel.annotate(text, at, textcoords="offset points", fontsize=11, **options)

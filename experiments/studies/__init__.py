@@ -1,1 +1,1 @@
-"""The paper's experiments: each is a function of an `ExperimentContext`, and its results are JSON."""
+"""The experiments: each module with `EXPERIMENTS` is found by the catalogue; decided ones are data in `archive`."""

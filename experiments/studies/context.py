@@ -1,4 +1,4 @@
-"""The context that experiments share: data sets, their registries, and answers."""
+"""What experiments share: the value that each of them is, data sets with their registries, and answers."""
 
 import json
 import sys
@@ -10,10 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from experiments.report.cells import Section
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
 from mats.evaluation.measures import Values, estimate, mcnemar
+from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, ask, total_failure
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.pipeline import shortlist_system
@@ -21,6 +23,21 @@ from mats.evaluation.systems.score import estimate_json, metrics_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer
 from mats.usecases.discover import Discover
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """What there is to know of an experiment: how it is run, and what the report says about its results."""
+
+    name: str
+    place: int
+    """Its place in the report, ascending."""
+    run: "Callable[[ExperimentContext], dict[str, Any]] | None" = None
+    """Results as JSON, written to `experiment-NAME.json`; None for a decided experiment, of which the section stays."""
+    section: Callable[[Json, Json], Section]
+    """From its results and the paper's numbers."""
+    finding: Callable[[Json], str] = lambda results: ""
+    """A sentence for the head of the report; empty if its systems were not run."""
 
 
 @dataclass(kw_only=True)
@@ -114,6 +131,10 @@ class ExperimentContext:
         path = self.examples / f"{name}.jsonl"
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         self.log(f"{len(rows)} examples in {path}")
+
+
+OURS, PLAIN_BM25 = "hybrid", "bm25"
+"""The first stage as shipped, without an LLM, and what it is compared with."""
 
 
 def share_json(values: Values) -> dict[str, float] | None:

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from experiments.studies.context import ExperimentContext
+from experiments.report.cells import Section, Table, number, percent
+from experiments.report.results import not_run_reason
+from experiments.studies.context import Experiment, ExperimentContext
 from mats.adapters.grouping import group_by_similarity
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
@@ -22,6 +24,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer
 from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import JudgedQuery
+from mats.evaluation.results import Json
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, registry_of, without_timeouts
 from mats.usecases.find_demand import FindDemand
@@ -65,7 +68,7 @@ class ReceiptsInMemory:
         yield from self.reports
 
 
-def demand(context: ExperimentContext) -> dict[str, Any]:
+def run(context: ExperimentContext) -> dict[str, Any]:
     """Named families and false gaps, by size of the registry, by share of callers that report, and over seeds."""
     names = [name for name in _SETS if name in context.sets]
     registrations = {each.id: each for name in names for each in context.dataset(name).registrations}
@@ -152,10 +155,10 @@ def _measure(
     discover, leave = without_timeouts(local.discover), LeaveReceipt(later=receipts)
     asked = [(number, query) for number, family in enumerate(families) for query in family.queries]
     family_of: dict[str, int | None] = {}
-    for number, query in [*asked, *((None, query) for query in others)]:
+    for family_number, query in [*asked, *((None, query) for query in others)]:
         caller = f"caller {rng.randrange(_CALLERS)}"
         answer = discover(Query(query=query.text[:LONGEST_QUERY]), caller=caller, receipts=leave)
-        family_of[answer.query_id] = number
+        family_of[answer.query_id] = family_number
     unmatched = Counter(receipts.kept[id].verdict != "match" for id, number in family_of.items() if number is not None)
     registered = sum(1 for _ in local.stores.registry.ids())
     rows = []
@@ -210,3 +213,39 @@ def _means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         false = sum(row["false"] for row in chosen) / gaps if gaps else 0.0
         means.append({"reporting": share, "named": round(named, 3), "false": round(false, 3)})
     return means
+
+
+def section(results: Json, paper: Json) -> Section:
+    ran = not not_run_reason(results)
+    return Section(
+        id="demand",
+        title="Demand",
+        summary="Families of capabilities are removed from a registry, a large one and one of what the other requests "
+        "need, and their requests asked among others that the rest serves. A family is named if at least half of the "
+        "requests of some group are its own; a group is false if most of its requests are served. Some callers report "
+        "what became of an answer.",
+        tables=(_shares(results),) if ran else (),
+    )
+
+
+def _shares(results: Json) -> Table:
+    wrong = percent(results["mistaken_reports"])
+    return Table(
+        id="demand-shares",
+        caption="Families named and groups that are false, by the share of callers that report, %",
+        head=("registry", "capabilities", "report", "named", "false"),
+        rows=tuple(row for name, one in results["registries"].items() for row in _rows(name, one)),
+        notes=(
+            f"{results['families']} families among {number(results['others'])} other requests, over several choices "
+            f"of families; {wrong} % of the reports are wrong.",
+        ),
+    )
+
+
+def _rows(name: str, registry: Json) -> Iterator[tuple[str, ...]]:
+    sizes = [row["capabilities"] for row in registry["rows"]]
+    for mean in registry["mean"]:
+        yield name, number(sum(sizes) / len(sizes)), *map(percent, (mean["reporting"], mean["named"], mean["false"]))
+
+
+EXPERIMENTS = (Experiment(name="demand", place=150, run=run, section=section),)

@@ -7,8 +7,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure as Canvas
 
-from experiments.studies.context import ExperimentContext, has_candidate, match_json, share_json
+from experiments.report.cells import (
+    INTERVALS,
+    Figure,
+    Section,
+    Table,
+    comma_list,
+    measure,
+    measures,
+    number,
+    percent,
+)
+from experiments.report.results import measured_only, not_run_notes
+from experiments.report.style import (
+    PER_CENT,
+    bars,
+    legend_below,
+    panels,
+)
+from experiments.studies.context import Experiment, ExperimentContext, has_candidate, match_json, share_json
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -16,6 +35,7 @@ from mats.domain.profile.index_fields import FIELD_WEIGHTS
 from mats.domain.ranking.blend import Scores, best_first, fuse
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import estimate
+from mats.evaluation.results import Json
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.catalogue import dense, lexical
 from mats.evaluation.systems.models import PAPER_ENCODERS, Models, PaperEncoder
@@ -35,17 +55,18 @@ FIELDS: Mapping[str, Mapping[str, float]] = {
     "other text not at all": {"other": 0.0},
 }
 """The changed weights of each row."""
+_MATCH = ("match@1", "match@15")
 
 
-def first_stage(context: ExperimentContext) -> dict[str, Any]:
+def run(context: ExperimentContext) -> dict[str, Any]:
     """Each setting changed alone on every set, recall at each k, the sources of each set, the paper's encoders."""
     return {
-        "sets": _each_set(context, _settings),
+        "sets": _each_set(context, _settings_json),
         "encoders": {name: _with_encoder(context, encoder) for name, encoder in PAPER_ENCODERS.items()},
     }
 
 
-def field_weights(context: ExperimentContext) -> dict[str, Any]:
+def run_weights(context: ExperimentContext) -> dict[str, Any]:
     return {"sets": _each_set(context, _weights)}
 
 
@@ -62,7 +83,7 @@ def _each_set(
     }
 
 
-def _settings(context: ExperimentContext, name: str, discover: Discover) -> dict[str, Any]:
+def _settings_json(context: ExperimentContext, name: str, discover: Discover) -> dict[str, Any]:
     return {
         "settings": context.match_of_each(name, settings_of(discover)),
         "k": {str(k): _at(discover, context.dataset(name), k) for k in KS},
@@ -158,3 +179,120 @@ def sources(context: ExperimentContext, name: str) -> dict[str, Any]:
             own = {query.id: answers[query.id] for query in part}
             table[source][variant] = match_json(own, replace(dataset, queries=part))
     return table
+
+
+def section(results: Json, paper: Json) -> Section:
+    sets = measured_only(results["sets"])
+    return Section(
+        id="first-stage",
+        title="The first stage",
+        summary=f"Retrieval without a reranker. {INTERVALS}",
+        tables=(_settings("first-stage-settings", results), _candidates(sets), _sources(sets, paper["sources"])),
+        figures=_source_figure(sets),
+    )
+
+
+def weights_section(results: Json, paper: Json) -> Section:
+    return Section(
+        id="field-weights",
+        title="Weights of the lexical fields",
+        summary=f"The first stage with other weights of one field. {INTERVALS}",
+        tables=(_settings("field-weights-settings", results),),
+    )
+
+
+def _settings(id: str, results: Json) -> Table:
+    return Table(
+        id=id,
+        caption="One setting changed at a time, %",
+        head=("set", "setting", *_MATCH),
+        rows=tuple(
+            (name, label, *measures(metrics, _MATCH))
+            for name, one in measured_only(results["sets"]).items()
+            for label, metrics in one["settings"].items()
+        ),
+        labels=2,
+        notes=tuple(not_run_notes(results["sets"].items())),
+    )
+
+
+def _candidates(sets: Json) -> Table:
+    ks = tuple(dict.fromkeys(k for one in sets.values() for k in one["k"]))
+    return Table(
+        id="first-stage-k",
+        caption="Match and recall of k candidates, %",
+        head=("set", "measure", *(f"k = {k}" for k in ks)),
+        rows=tuple(
+            (name, label, *(percent(one["k"].get(k, {}).get(key)) for k in ks))
+            for name, one in sets.items()
+            for key, label in (("match", "any relevant one"), ("recall", "share of relevant ones"))
+        ),
+        labels=2,
+    )
+
+
+def _sources(sets: Json, known: Json) -> Table:
+    of_paper, systems = known["rows"]["Tools / ToolRet"], ("bm25", "hybrid")
+    rows: list[tuple[str, ...]] = []
+    for name, part in sets.items():
+        shared = of_paper if name in ("tools", "toolret") else {}  # no other set of the paper shares sources with ours
+        for source, one in part["sources"].items():
+            cells = (measure(one[system], match) for match in _MATCH for system in systems)
+            rows.append(
+                (name, source, number(one["queries"]), *cells, percent(shared.get(source, {}).get("ours+titan")))
+            )
+    return Table(
+        id="first-stage-sources",
+        caption="Source by source, %",
+        head=("set", "source", "queries", "bm25 @1", "hybrid @1", "bm25 @15", "hybrid @15", "paper: ours+titan @1"),
+        rows=tuple(rows),
+        labels=2,
+        notes=(
+            f"The paper's column ({known['table']}) is its whole pipeline over all of ToolRet, for the "
+            "sources that we have: other queries and another registry.",
+            *not_run_notes(
+                (system, one.get(system))
+                for part in sets.values()
+                for one in part["sources"].values()
+                for system in systems
+            ),
+        ),
+    )
+
+
+def _source_figure(sets: Json) -> tuple[Figure, ...]:
+    """The figure of the set with the most measured sources, if it has at least two."""
+    comparable = {
+        name: {source: one for source, one in part["sources"].items() if measured_only(one) == one}
+        for name, part in sets.items()
+    }
+    name = max(comparable, key=lambda each: len(comparable[each]), default="")
+    if not name or len(comparable[name]) < 2:
+        return ()
+    figure = Figure(
+        id="sources",
+        caption=f"Plain BM25 and the first stage as shipped, source by source of `{name}`, with 95 % intervals; "
+        "n is the number of queries.",
+        alt=f"Bars of Match@1 and Match@15 for {comma_list(comparable[name])}, by Match@15 of the first stage.",
+        draw=lambda: by_source(comparable[name]),
+    )
+    return (figure,)
+
+
+def by_source(sources: Json) -> Canvas:
+    order = sorted(sources, key=lambda each: (-sources[each]["hybrid"]["match@15"]["mean"], each))
+    figure, grid = panels(1, 2, height=1.8 + 0.46 * len(order), sharey=True)
+    for panel, name in zip(grid, ("match@1", "match@15"), strict=True):
+        for side, system in enumerate(("bm25", "hybrid")):
+            bars(panel, side, system, [sources[each][system][name] for each in order])
+        panel.set(title=name.capitalize(), xlabel=PER_CENT, xlim=(0, 103), ylim=(len(order) - 0.4, -0.6))
+        panel.grid(visible=True, axis="x")
+    grid[0].set_yticks(range(len(order)), [f"{each} (n = {sources[each]['queries']:,})" for each in order])
+    legend_below(figure, grid[0], columns=2)
+    return figure
+
+
+EXPERIMENTS = (
+    Experiment(name="first-stage", place=70, run=run, section=section),
+    Experiment(name="field-weights", place=80, run=run_weights, section=weights_section),
+)

@@ -1,34 +1,47 @@
 """Signals: each one left out, and the fallback for a missing reranker."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from experiments.studies.context import ExperimentContext, mcnemar_json
+from experiments.report.cells import (
+    INTERVALS,
+    NONE,
+    Section,
+    Table,
+    gained_lost,
+    measures,
+    number,
+)
+from experiments.report.results import not_run_notes
+from experiments.studies.context import Experiment, ExperimentContext, mcnemar_json
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.ranking.blend import PAPER_WEIGHTS, Signal, Weights
 from mats.evaluation.data.datasets import Dataset, sample
+from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, ask, total_failure
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.usecases.discover import Discover
 
+_MEASURES = ("match@1", "match@15", "recall@15")
 
-def without(*signals: Signal) -> Weights:
+
+def without(*run: Signal) -> Weights:
     """The paper's weights without some signals; the others share their weight."""
-    return {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal not in signals}
+    return {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal not in run}
 
 
 PLAIN = without(Signal.LLM)
 """The paper's rule: a missing signal drops out, the reranker's too, without a fallback."""
 
 
-def signals(context: ExperimentContext) -> dict[str, Any]:
+def run(context: ExperimentContext) -> dict[str, Any]:
     """Each signal left out over the sample registry, which has trust and tags; both rules over the judged sets.
 
-    Trust is added, as in the paper. No public set has trust or type tags, so that two signals are left there.
+    Trust is added, as in the paper. No public set has trust or type tags, so that two run are left there.
     """
-    return {"sample": _sample(context), "sets": {name: _rules(context, name) for name in context.sets}}
+    return {"sample": _sample(context), "sets": {name: _rules_json(context, name) for name in context.sets}}
 
 
 def _sample(context: ExperimentContext) -> dict[str, Any]:
@@ -60,7 +73,7 @@ def _metrics(answers: Answers, dataset: Dataset) -> dict[str, Any]:
     return {"not_run": failure} if failure else dict(metrics_json(answers, dataset))
 
 
-def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:
+def _rules_json(context: ExperimentContext, name: str) -> dict[str, Any]:
     dataset, discover = context.dataset(name), context.bench(name).discover
     fallback = context.answers(name, "hybrid")
     if isinstance(fallback, str):
@@ -72,3 +85,47 @@ def _rules(context: ExperimentContext, name: str) -> dict[str, Any]:
         "rules": {"stand-in": metrics_json(fallback, dataset), "plain": metrics_json(plain, dataset)},
         "mcnemar": mcnemar_json(plain, fallback, dataset),
     }
+
+
+def section(results: Json, paper: Json) -> Section:
+    without, known = results["sample"]["without"], paper["signals"]
+    gain = known["four_minus_two"]["match@1"]
+    sample = Table(
+        id="signals-without",
+        caption="Each signal left out, over the sample registry, %",
+        head=("without", *_MEASURES),
+        rows=tuple((name, *measures(metrics, _MEASURES)) for name, metrics in without.items()),
+        notes=(
+            f"The paper ({known['table']}) gains {100 * gain:+.1f} pp Match@1 by Quality and Intent over "
+            f"{known['queries']} queries of a registry that is not public: {gained_lost(known)}.",
+            *not_run_notes(without.items()),
+        ),
+    )
+    rules = Table(
+        id="signals-rules",
+        caption="Without a reranker: the fallback (stand-in) against the paper's plain rule, %",
+        head=("set", "rule", *_MEASURES, "gained / lost"),
+        rows=tuple(_rules(results["sets"])),
+        labels=2,
+        notes=(
+            "By the paper's rule a missing signal drops out, the reranker's too. Gained and lost: by the fallback.",
+            *not_run_notes((name, rule) for name, one in results["sets"].items() for rule in one["rules"].values()),
+        ),
+    )
+    return Section(
+        id="signals",
+        title="Signals",
+        summary=f"{number(results['sample']['queries'])} queries over the sample registry, which has trust and type "
+        f"tags; no public set has. {INTERVALS}",
+        tables=(sample, rules),
+    )
+
+
+def _rules(sets: Json) -> Iterator[tuple[str, ...]]:
+    for name, one in sets.items():
+        for rule, metrics in one["rules"].items():
+            test = gained_lost(one.get("mcnemar")) if rule == "stand-in" else NONE
+            yield name, rule, *measures(metrics, _MEASURES), test
+
+
+EXPERIMENTS = (Experiment(name="signals", place=50, run=run, section=section),)

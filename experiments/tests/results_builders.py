@@ -128,21 +128,6 @@ def signals(judged: bool = True) -> dict[str, Any]:
     }
 
 
-def blends(judged: bool = True) -> dict[str, Any]:
-    names, judges = ("bm25 .05", "retrieval .10", "no llm"), ("sd 0", "sd 10", "constant")
-    return {
-        "seeds": 10, "gold": [60.0, 98.0], "others": [5.0, 55.0], "opinion_sd": 18.0, "twins": 0.16,
-        "twin_lead": [5.0, 20.0], "bias": 15.0,
-        "weights": {name: {"llm": 0.5, "bm25": 0.05} for name in names},
-        "sets": {
-            name: {**sizes(name, i), "asked": 60, "candidates": an_estimate(0.8),
-                   "judges": {judge: {blend: an_estimate(0.6) for blend in names} for judge in judges}}
-            for i, name in enumerate(SETS)
-        },
-        "macro": {judge: dict.fromkeys(names, 0.6) for judge in judges},
-    }  # fmt: skip
-
-
 def field_weights(judged: bool = True) -> dict[str, Any]:
     return {"sets": {name: {"settings": one["settings"]} for name, one in first_stage(judged)["sets"].items()}}
 
@@ -211,22 +196,6 @@ def abstention(judged: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def length_bias(judged: bool = True) -> dict[str, Any]:
-    change = {"before": an_estimate(0.5), "change": an_estimate(0.01)}
-    entries = {"queries": 200, "match@1": change, "match@15": change, "places": {"before": 4.1, "after": 5.25}}
-    settings = {name: {"raw": entries, "enriched": entries} for name in ("as shipped", "every field 1")}
-    return {"dataset": "tools", "documents": 2_000, "arms": {"short": settings, "bare names": settings}}
-
-
-def parts(judged: bool = True) -> dict[str, Any]:
-    names = ("complete@5", "complete@10", "complete@15", "match@1", "match@15")
-    measured = {name: an_estimate(0.5) for name in names}
-    systems = {"as a whole": measured, "in parts": measured}
-    counts = {"several": 90, "several_cut": 50, "single": 110, "single_cut": 6}
-    times = {"1": {"answers": 200, "p50": 6.25}, "2": {"answers": 50, "p50": 15.5}}
-    return {"sets": {"tools": {"documents": 2_000, "queries": 200, **counts, "systems": systems, "ms": times}}}
-
-
 def learning(judged: bool = True) -> dict[str, Any]:
     row = {"queries": 200, "match@1": an_estimate(0.5), "match@15": an_estimate(0.8), "complete@5": an_estimate(0.3)}
     slices = {"familiar": row, "new": {**row, "queries": 0, "match@1": None, "match@15": None, "complete@5": None}}
@@ -248,11 +217,15 @@ def demand(judged: bool = True) -> dict[str, Any]:
     return {"families": 30, "others": 1_000, "mistaken_reports": 0.05, "registries": registries}
 
 
+def decided(judged: bool = True) -> dict[str, Any]:
+    """An archived experiment: only its provenance is read."""
+    return {}
+
+
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "blends": blends,
-    "first-stage": first_stage, "field-weights": field_weights, "length-bias": length_bias,
-    "parts": parts, "learning": learning,
+    "blends": decided, "length-bias": decided, "parts": decided,
+    "first-stage": first_stage, "field-weights": field_weights, "learning": learning,
     "efficiency": efficiency, "kinds": kinds,
     "abstention": abstention, "demand": demand,
 }  # fmt: skip

@@ -1,28 +1,23 @@
 """The experiments over data sets small enough to check by hand."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.studies import enrichment, length_bias, scale_sweep, template_writer
+from experiments.data.slices import dense_slice
+from experiments.studies import enrichment, scale
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
+from experiments.studies.decomposition import category
 from experiments.studies.first_stage import reciprocal_ranks
-from experiments.studies.operation import first_of_kind
-from experiments.studies.slices import dense_slice
-from experiments.studies.whole_systems import category
+from experiments.studies.kinds import first_of_kind
 from mats.domain.capability.capability import Id, Kind
-from mats.evaluation import gate
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.measures import mcnemar
 from mats.evaluation.systems.base import SystemAnswer, ask, run_of
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 from tests.builders import a_registration
-from tests.fakes import FakeEncoder
 
 
 def a_query(id, *relevant, source=""):
@@ -76,7 +71,7 @@ class TestScaleSweep:
     )
     def test_every_query_is_asked_once_in_a_registry_of_that_size_with_all_its_gold(self, gold, size):
         queries = [a_query(f"q{i}", *(f"n/t{n:03}" for n in ids)) for i, ids in enumerate(gold)]
-        parts = list(scale_sweep.registries(a_dataset(60, queries), queries, size))
+        parts = list(scale.registries(a_dataset(60, queries), queries, size))
         assert [query.id for part in parts for query in part.queries] == [query.id for query in queries]
         for part in parts:
             ids = {registration.id for registration in part.registrations}
@@ -85,11 +80,11 @@ class TestScaleSweep:
 
     def test_a_larger_registry_holds_the_distractors_of_a_smaller_one(self):
         queries = [a_query("q", "n/t001")]
-        small, large = (next(scale_sweep.registries(a_dataset(60, queries), queries, size)) for size in (10, 30))
+        small, large = (next(scale.registries(a_dataset(60, queries), queries, size)) for size in (10, 30))
         assert {r.id for r in small.registrations} < {r.id for r in large.registrations}
 
     def test_the_slice_leaves_out_queries_whose_gold_is_not_registered(self):
-        asked = scale_sweep.query_slice(a_dataset(3, [a_query("good", "n/t001"), a_query("lost", "n/t999")]))
+        asked = scale.query_slice(a_dataset(3, [a_query("good", "n/t001"), a_query("lost", "n/t999")]))
         assert [query.id for query in asked] == ["good"]
 
     @pytest.mark.parametrize(
@@ -99,13 +94,13 @@ class TestScaleSweep:
     def test_the_crossover_is_where_two_stages_get_ahead_for_good(self, single, two, size):
         rows = {
             name: [{"size": n, "match@1": {"mean": v}} for n, v in zip((10, 50, 100), values, strict=True)]
-            for name, values in ((scale_sweep.SINGLE, single), (scale_sweep.TWO_STAGE, two))
+            for name, values in ((scale.SINGLE, single), (scale.TWO_STAGE, two))
         }
-        assert scale_sweep._crossover(rows, dict.fromkeys(rows, ""))["size"] == size
+        assert scale._find_crossover(rows, dict.fromkeys(rows, ""))["size"] == size
 
     def test_a_crossover_that_was_not_measured_says_why(self):
-        why = {scale_sweep.SINGLE: "needs an LLM", scale_sweep.TWO_STAGE: "needs an LLM"}
-        assert scale_sweep._crossover({}, why) == {"not_run": "needs an LLM"}
+        why = {scale.SINGLE: "needs an LLM", scale.TWO_STAGE: "needs an LLM"}
+        assert scale._find_crossover({}, why) == {"not_run": "needs an LLM"}
 
 
 class TestReciprocalRankFusion:
@@ -153,103 +148,16 @@ class TestEnrichment:
         assert [(q.id, q.relevant) for q in enrichment.sample_pool(dataset).queries] == [("q1", {"n/t000"})]
 
 
-class TestLengthBias:
-    def described(self, count=8):
-        kinds = ("gives money back", "sends a letter", "draws a map", "plays a song")
-        return [
-            a_registration(namespace="n", name=f"t{i}", description=f"It {kinds[i % 4]} in way {i}.")
-            for i in range(count)
-        ]
-
-    @pytest.mark.parametrize("name", list(template_writer.LENGTHS))
-    def test_a_template_fills_its_lengths_and_steals_from_neighbours(self, name):
-        own, *others = self.described()
-        length = template_writer.LENGTHS[name]
-        written = template_writer.write(own, length, others)
-        assert written == template_writer.write(own, length, others)
-        assert len(written.summary.split()) <= length.summary
-        assert len(written.action.split()) <= length.action
-        assert len(written.keywords) <= length.keywords
-        assert len(written.positive_examples) == length.examples
-        assert written.positive_examples[:2] == ("t 1 It sends a letter in way 1.", "t 2 It draws a map in way 2.")
-
-    def test_a_slice_has_all_that_its_queries_ask_for(self):
-        queries = [a_query(f"q{i}", f"n/t{i:03}", f"n/t{i + 1:03}") for i in range(40)]
-        part = dense_slice(a_dataset(60, [*queries, a_query("lost", "n/t999")]), 12)
-        ids = {registration.id for registration in part.registrations}
-        assert len(ids) == len(part.registrations) == 12
-        assert part.queries
-        assert all(query.relevant <= ids for query in part.queries)
-
-    def test_each_half_is_described_once_and_the_index_is_left_raw(self):
-        registrations, encoder = self.described(40), FakeEncoder()
-        queries = [a_query(r.description, r.id) for r in registrations]
-        dataset = Dataset("made-up", registrations, queries, {}, "digest")
-        with registry_of(registrations, Settings(), encoder=encoder) as local:
-            index, discover = local.stores.index, without_timeouts(local.discover)
-            raw = index.fetch([r.id for r in registrations])
-            arm = length_bias.arms_of(dataset, encoder)["medium"]
-            measured, again = (
-                length_bias.measure(dataset, arm, index, encoder, {"as shipped": discover})["as shipped"]
-                for _ in range(2)
-            )
-            left = index.fetch([r.id for r in registrations])
-        assert {id: profile.enrichment for id, profile in left.items()} == {id: p.enrichment for id, p in raw.items()}
-        assert measured == again
-        assert measured["enriched"]["places"]["before"] != measured["enriched"]["places"]["after"]
-        assert [measured[entries]["queries"] for entries in ("raw", "enriched")] == [40, 40]
+def test_a_slice_has_all_that_its_queries_ask_for():
+    queries = [a_query(f"q{i}", f"n/t{i:03}", f"n/t{i + 1:03}") for i in range(40)]
+    part = dense_slice(a_dataset(60, [*queries, a_query("lost", "n/t999")]), 12)
+    ids = {registration.id for registration in part.registrations}
+    assert len(ids) == len(part.registrations) == 12
+    assert part.queries
+    assert all(query.relevant <= ids for query in part.queries)
 
 
 def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():
     answers = {"q1": an_answer("a", "b"), "q2": an_answer("b"), "q3": an_answer("b"), "q4": SystemAnswer(ranked=[])}
     shares = first_of_kind(answers, {Id("a"): Kind.TOOL, Id("b"): Kind.SKILL})
     assert shares == {"model": 0.0, "agent": 0.0, "tool": 0.25, "skill": 0.5}
-
-
-class TestGate:
-    def metrics(self, mean, low=0.0):
-        return {"data_sha256": "d", "metrics": {"match@1": {"mean": mean, "low": low, "high": 1.0}}}
-
-    def test_a_measure_within_its_interval_passes_and_one_below_it_does_not(self):
-        before = self.metrics(0.5, low=0.45)
-        assert list(gate.drops("s", before, self.metrics(0.45))) == []
-        (drop,) = gate.drops("s", before, self.metrics(0.44))
-        assert drop == "s: match@1 was 50.0 % (at least 45.0 %), now 44.0 %"
-
-    def test_other_data_cannot_be_compared(self):
-        with pytest.raises(gate.BaselineInvalid, match="--update"):
-            list(gate.drops("s", self.metrics(0.5), {**self.metrics(0.5), "data_sha256": "e"}))
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "",
-            "[]",
-            "{}",
-            '{"sets": []}',
-            '{"sets": {"a": {}}}',
-            '{"sets": {"a": {"data_sha256": "d", "metrics": {"m": {}}}}}',
-        ],
-    )
-    def test_an_invalid_baseline_is_an_error_with_its_name(self, tmp_path, text):
-        path = tmp_path / "baseline.json"
-        path.write_text(text)
-        with pytest.raises(gate.BaselineInvalid, match=r"baseline\.json"):
-            gate.read_baseline(path)
-
-    def test_a_baseline_is_read_as_it_was_written(self, tmp_path):
-        path = tmp_path / "baseline.json"
-        path.write_text(json.dumps({"sets": {"s": self.metrics(0.5, low=0.4)}}))
-        assert gate.read_baseline(path) == {
-            "s": {"data_sha256": "d", "metrics": {"match@1": {"mean": 0.5, "low": 0.4}}}
-        }
-
-    def test_of_the_main_experiment_the_first_stage_as_shipped_is_the_baseline(self, tmp_path):
-        path = tmp_path / "experiment-main.json"
-        systems = {"bm25": self.metrics(0.1), "hybrid": self.metrics(0.5), "full-ctx": {"not_run": "needs an LLM"}}
-        path.write_text(json.dumps({"sets": {"s": {"data_sha256": "d", "systems": systems}}}))
-        assert gate.read_baseline(path)["s"]["metrics"]["match@1"]["mean"] == 0.5
-
-    def test_a_set_of_a_folder_needs_the_folder(self):
-        with pytest.raises(gate.BaselineInvalid, match="--data"):
-            gate.dataset_of("tools", None)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
 from experiments.report.cells import PaperRow, Section, Table, gained_lost, measure, p_value, percent
-from experiments.report.findings import FINDINGS
-from experiments.report.render import SECTIONS, TITLE, build_report
+from experiments.report.render import TITLE, build_report
 from experiments.report.results import not_run_notes, paper
 from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, written
 from mats.evaluation.results import RESULTS, ResultsInvalid
@@ -26,16 +26,16 @@ def tables(made):
 
 
 def test_every_experiment_has_its_section_in_order(results):
-    assert [section.id for section in build_report(results).sections] == [*SECTIONS, "theirs", "provenance"]
+    assert [section.id for section in build_report(results).sections] == [*EXPERIMENTS, "theirs", "provenance"]
 
 
 def test_nothing_measured_is_named_and_no_error(tmp_path):
     made = build_report(tmp_path)
     assert made.sections == ()
-    assert f"Not measured yet: {', '.join(SECTIONS)}." in made.intro
+    assert f"Not measured yet: {', '.join(RUNNABLE)}." in made.intro
 
 
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_one_experiment_makes_a_report_and_the_others_are_named(tmp_path, name):
     made = build_report(written(tmp_path, {name: ALL[name]()}))
     assert [section.id for section in made.sections] == [name, "theirs", "provenance"]
@@ -81,10 +81,10 @@ def test_what_was_found_is_computed_from_the_results(tmp_path):
     results = {"sets": {name: {"documents": 1, "queries": 1, "systems": {
         system: {"metrics": {"match@1": {"mean": mean}}} for system, mean in (("hybrid", ours), ("bm25", plain))
     }} for name, ours, plain in (("tools", 0.5, 0.4), ("models", 0.2, 0.25))}}  # fmt: skip
-    found = FINDINGS["main"](results)
+    found = EXPERIMENTS["main"].finding(results)
     assert "on 1 of 2 sets, by -5.0 to +10.0 points; hardest is `models`, with 20.0 %" in found
-    for name, finding in FINDINGS.items():
-        assert finding(nothing_run(all_results())[name]) == "" or name == "abstention"
+    nothing = nothing_run(all_results())
+    assert {name for name, one in EXPERIMENTS.items() if one.finding(nothing[name])} == {"abstention"}
 
 
 def test_provenance_is_at_the_end(tmp_path):
@@ -151,7 +151,7 @@ def test_a_results_file_that_cannot_be_read_is_named(tmp_path, text):
 def test_results_of_another_shape_are_named(tmp_path):
     (tmp_path / "experiment-scale.json").write_text(json.dumps({"systems": {"bm25": 3}, "sizes": [1]}))
     with pytest.raises(
-        ResultsInvalid, match=r"experiment-scale\.json: has another shape than `python -m experiments run scale` writes"
+        ResultsInvalid, match=r"experiment-scale\.json: has another shape than `python -m experiments run` writes"
     ):
         build_report(tmp_path)
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.benchmarks.aws import cold_start, cut_vectors, growth, length_bias
+from experiments.benchmarks.aws import cold_start, cut_vectors, growth
 from experiments.benchmarks.aws import memory as aws_memory
 from experiments.benchmarks.aws.growth_indices import ENCODINGS
 from experiments.benchmarks.aws.opensearch import REGION, index_on, node
 from experiments.benchmarks.own_share import PAGE, WARM_UP, fill
 from experiments.benchmarks.processes import interrupt_on_sigterm, module_process
 from experiments.benchmarks.vectors import vector_of
+from experiments.data.slices import dense_slice
 from experiments.data.synthetic import registrations
-from experiments.studies.slices import dense_slice
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.text.words import query_terms
@@ -110,7 +110,6 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
 
 BENCHMARKS = {
     "parity": parity,
-    "length-bias": length_bias.length_bias,
     "cold": cold,
     "memory": aws_memory.memory,
     "cut-vectors": cut_vectors.cut_vectors,

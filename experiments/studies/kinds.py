@@ -1,20 +1,26 @@
-"""Operation: one registry of all four kinds, and abstention."""
+"""One registry of all four kinds."""
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.studies.context import ExperimentContext, match_json
-from mats import bootstrap
+from experiments.report.cells import (
+    INTERVALS,
+    Section,
+    Table,
+    measures,
+    number,
+)
+from experiments.studies.context import Experiment, ExperimentContext, match_json
 from mats.domain.capability.capability import Id, Kind
-from mats.evaluation.calibration.thresholds import THRESHOLDS, below, relevance_scores
 from mats.evaluation.data.datasets import FOUR_KINDS
+from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 
 
-def kinds(context: ExperimentContext) -> dict[str, Any]:
+def run(context: ExperimentContext) -> dict[str, Any]:
     """Accuracy of the queries of every kind over the whole registry, without and with a kind filter."""
     sets = {kind: context.dataset(name) for kind, name in FOUR_KINDS.items()}
     everything = [registration for dataset in sets.values() for registration in dataset.registrations]
@@ -41,23 +47,33 @@ def first_of_kind(answers: Answers, kind_of: Mapping[Id, Kind]) -> dict[str, flo
     return {str(kind): round(counts[kind] / len(answers), 4) for kind in Kind}
 
 
-def abstention(context: ExperimentContext) -> dict[str, Any]:
-    """False rejects of in-scope queries; false accepts of queries without their gold, and of gibberish.
+def section(results: Json, paper: Json) -> Section:
+    by_kind = results["kinds"]
+    arms, match = ("without_intent", "with_intent"), ("match@1", "match@15")
+    accuracy = Table(
+        id="kinds-accuracy",
+        caption="By the kind of the query, without and with a kind filter, %",
+        head=("kind", "queries", "@1", "@15", "@1, filtered", "@15, filtered"),
+        rows=tuple(
+            (kind, number(one["queries"]), *(cell for arm in arms for cell in measures(one[arm], match)))
+            for kind, one in by_kind.items()
+        ),
+        notes=("The paper reports no registry of several kinds.",),
+    )
+    columns = tuple(dict.fromkeys(kind for one in by_kind.values() for kind in one["first_of_kind"]))
+    confusion = Table(
+        id="kinds-confusion",
+        caption="Kind of the first result (columns) by the kind of the query (rows), without a filter, %",
+        head=("query", *columns),
+        rows=tuple((kind, *measures(one["first_of_kind"], columns)) for kind, one in by_kind.items()),
+        notes=("The rest of a row to 100 is empty answers.",),
+    )
+    return Section(
+        id="kinds",
+        title="Four kinds in one registry",
+        summary=f"{results['documents']:,} models, agents, tools and skills together. {INTERVALS}",
+        tables=(accuracy, confusion),
+    )
 
-    Scores are those of a registry without an LLM, on the shipped scale.
-    """
-    encoder, names = context.models.encoder, list(FOUR_KINDS.values())
-    index = context.bench(names[0]).discover.retrieve.index.name
-    calibration = bootstrap.load_calibration(index, encoder.name if encoder else "none")
-    scores = []
-    for name in names:
-        context.log(f"{name}: in scope, gold removed, gibberish")
-        scores.append(relevance_scores(context.dataset(name), context.models.offline, encoder, calibration.scale))
-    shares = below(scores)
-    return {
-        "sets": names,
-        "thresholds": list(THRESHOLDS),
-        "false_reject": shares["good"],
-        "false_accept": {kind: [round(1 - s, 4) for s in shares[kind]] for kind in ("bereft", "gibberish")},
-        "chosen": {"weak": calibration.thresholds.weak, "match": calibration.thresholds.match},
-    }
+
+EXPERIMENTS = (Experiment(name="kinds", place=130, run=run, section=section),)

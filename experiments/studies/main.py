@@ -1,11 +1,12 @@
-"""Sections about whole systems: main table, size of the registry, causes of misses."""
+"""The main table: every measure of every system on every set."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from experiments.report.cells import (
     INTERVALS,
     NONE,
-    Figure,
     PaperRow,
     Section,
     Table,
@@ -15,20 +16,49 @@ from experiments.report.cells import (
     number,
     percent,
 )
-from experiments.report.figures import factors, sweep
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
+from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext
+from experiments.variants import SYSTEMS
+from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.results import Json
+from mats.evaluation.systems.base import Answers, run_of
+from mats.evaluation.systems.score import dataset_json, estimate_json, failures_json, metrics_json
 
 _OTHERS = ("match@3", "match@5", "match@15", "mrr", "recall@15")
-_FACTORS = ("candidate", "of those, ranked first", "Match@1", "misses at retrieval")
-_MISSES = {
-    "retrieval_miss": "no relevant candidate",
-    "picked_another": "another first",
-    "several_gold": "several relevant",
-}
 
 
-def main(results: Json, paper: Json) -> Section:
+def run(context: ExperimentContext) -> dict[str, Any]:
+    """Every measure of every system on every set, and its paired gain over plain BM25.
+
+    A system without its model has `not_run` with the reason.
+    """
+    return {"k": context.models.settings.k, "sets": {name: _main_of(context, name) for name in context.sets}}
+
+
+def _main_of(context: ExperimentContext, name: str) -> dict[str, Any]:
+    dataset, plain = context.dataset(name), context.answers(name, "bm25")
+    baseline = {} if isinstance(plain, str) else per_query(run_of(plain), dataset.queries)
+
+    def measures(defined: Collection[str], answers: Answers, dataset: Dataset) -> dict[str, Any]:
+        values = per_query(run_of(answers), dataset.queries)
+        return {
+            "metrics": metrics_json(answers, dataset, defined),
+            "over_bm25": {
+                name: estimate_json(estimate(values[name] - before)) if name in defined else None
+                for name, before in baseline.items()
+            },
+            **failures_json(answers),
+        }
+
+    systems = {
+        name_of: context.result(name, name_of, partial(measures, variant.measures))
+        for name_of, variant in SYSTEMS.items()
+    }
+    return {**dataset_json(dataset), "systems": systems}
+
+
+def section(results: Json, paper: Json) -> Section:
     sets = results["sets"]
     return Section(
         id="main",
@@ -156,101 +186,23 @@ def _missed_notes(sets: Json) -> Iterator[str]:
         yield f"Queries that failed and count as missed: {comma_list(failures)}."
 
 
-def scale(results: Json, paper: Json) -> Section:
-    systems = measured_only(results["systems"])
-    figure = Figure(
-        id="scale",
-        caption=f"Accuracy as the registry grows, {results['queries']:,} queries; bands are 95 % intervals.",
-        alt=f"Match@1 against registry size for {comma_list(systems)}, and beside it the share of queries with a "
-        "relevant candidate and the share of those where it is first.",
-        draw=lambda: sweep(results),
-    )
-    return Section(
-        id="scale",
-        title="Accuracy against the size of the registry",
-        summary=f"{results['queries']:,} queries of `{results['dataset']}`; their {results['gold']:,} relevant "
-        f"capabilities are in every registry that can hold them; seeded distractors fill the rest. {INTERVALS}",
-        tables=(_by_size(results, paper["scale"]),),
-        figures=(figure,) if systems else (),
-    )
-
-
-def _by_size(results: Json, known: Json) -> Table:
-    sizes, (first, last) = results["sizes"], known["sizes"]
-    rows: list[tuple[str, ...]] = []
-    for system, points in measured_only(results["systems"]).items():
-        at = {point["size"]: point["match@1"] for point in points}
-        rows.append((system, *(percent(at.get(size)) for size in sizes)))
-    for system, (smallest, largest) in known["systems"].items():
-        ends = {first: smallest, last: largest}
-        rows.append(PaperRow((f"paper: {system}", *(percent(ends.get(size)) for size in [*sizes[:-1], last]))))
-    return Table(
-        id="scale-match-1",
-        caption="Match@1 by size of the registry, %",
-        head=("system", *map(number, sizes)),
-        rows=tuple(rows),
-        notes=(
-            f"The paper ({known['table']}) names the ends of its sweep, {first:,} and "
-            f"{last:,} tools of its own data; the latter stands under our largest size.",
-            _crossover(results["crossover"], known["crossover"]),
-            *not_run_notes(results["systems"].items()),
-        ),
-    )
-
-
-def _crossover(found: Json, of_paper: int) -> str:
-    if why := not_run_reason(found):
-        return f"Crossover not measured: {why}"
-    if found["size"] is None:
-        return (
-            f"{found['two_stage']} never stays ahead of {found['single']}; the paper's crossover is about {of_paper}."
-        )
+def finding(results: Json) -> str:
+    gains = {}
+    for name, one in results["sets"].items():
+        systems = measured_only(one["systems"])
+        if {OURS, PLAIN_BM25} <= systems.keys():
+            ours, plain = (100 * systems[each]["metrics"]["match@1"]["mean"] for each in (OURS, PLAIN_BM25))
+            gains[name] = (ours - plain, ours)
+    if not gains:
+        return ""
+    ahead = sum(gain > 0 for gain, _ in gains.values())
+    low, high = min(gains.values())[0], max(gains.values())[0]
+    worst = min(gains, key=lambda name: gains[name][1])
     return (
-        f"{found['two_stage']} is ahead of {found['single']} from {found['size']:,} capabilities on; "
-        f"the paper's crossover is about {of_paper}."
+        f"Accuracy: without an LLM, `{OURS}` (the first stage as shipped) puts a relevant capability first more often "
+        f"than plain BM25 on {ahead} of {len(gains)} sets, by {low:+.1f} to {high:+.1f} points; hardest is `{worst}`, "
+        f"with {gains[worst][1]:.1f} %."
     )
 
 
-def decomposition(results: Json, paper: Json) -> Section:
-    sets = results["sets"]
-    shares = ("candidates", "conditional", "match@1", "misses_at_retrieval")
-    rows = tuple(
-        (
-            name,
-            system,
-            *(percent(result[share]) for share in shares),
-            *(number(result["categories"].get(kind)) for kind in _MISSES),
-        )
-        for name, one in sets.items()
-        for system, result in measured_only(one["systems"]).items()
-    )
-    known = paper["decomposition"]["misses_at_retrieval"].items()
-    losses = comma_list(f"{100 * share:.0f} % on {row}" for row, share in known)
-    low, high = paper["scale"]["conditional"]
-    table = Table(
-        id="decomposition-factors",
-        caption="A relevant candidate × first if there is one = Match@1, %; and the causes of misses",
-        head=("set", "system", *_FACTORS, *_MISSES.values()),
-        rows=rows,
-        labels=2,
-        notes=(
-            f"The paper loses {losses} of its misses at retrieval, and its reranker ranks a relevant candidate first "
-            f"in {100 * low:.0f} to {100 * high:.0f} % of queries.",
-            *_not_run(sets),
-        ),
-    )
-    figure = Figure(
-        id="decomposition",
-        caption="Share of queries with a relevant candidate, and of those where it is first, with 95 % intervals.",
-        alt=f"Paired bars for every system on {comma_list(sets)}: share of queries with a relevant candidate, and "
-        "share of those where it is first.",
-        draw=lambda: factors(sets),
-    )
-    return Section(
-        id="decomposition",
-        title="Causes of misses",
-        summary=f"Recall of the first stage at k = {number(results['k'])}, times the accuracy of the order of its "
-        f"candidates. {INTERVALS}",
-        tables=(table,),
-        figures=(figure,) if rows else (),
-    )
+EXPERIMENTS = (Experiment(name="main", place=10, run=run, section=section, finding=finding),)

@@ -1,0 +1,50 @@
+"""The experiments that are in `experiments/studies`, by name, in the order of the report."""
+
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from experiments import studies
+from experiments.report.cells import PaperRow, Section, Table
+from experiments.studies.context import Experiment
+
+ARCHIVE = Path(studies.__file__).with_name("archive")
+"""A file for each decided experiment: its place, and its section as in report.json."""
+
+
+def _experiments() -> Iterator[Experiment]:
+    for module in pkgutil.iter_modules(studies.__path__):
+        yield from getattr(import_module(f"{studies.__name__}.{module.name}"), "EXPERIMENTS", ())
+    for path in ARCHIVE.glob("*.json"):
+        decided = json.loads(path.read_text("utf-8"))
+        section = _archived_section(decided)
+        yield Experiment(name=path.stem, place=decided["place"], section=lambda *_, section=section: section)
+
+
+def _archived_section(value: Mapping[str, Any]) -> Section:
+    return Section(
+        id=value["id"],
+        title=value["title"],
+        summary=value["says"],
+        tables=tuple(
+            Table(
+                id=one["id"],
+                caption=one["caption"],
+                head=tuple(one["head"]),
+                rows=tuple(PaperRow(row) if n in one["theirs"] else tuple(row) for n, row in enumerate(one["rows"])),
+                labels=one["labels"],
+                notes=tuple(one["notes"]),
+            )
+            for one in value["tables"]
+        ),
+    )
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    one.name: one for one in sorted(_experiments(), key=lambda experiment: experiment.place)
+}
+RUNNABLE = {name: one.run for name, one in EXPERIMENTS.items() if one.run}
+"""Those that are not decided."""
