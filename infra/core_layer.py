@@ -15,6 +15,7 @@ LEFT_OUT = (
     "bootstrap/local.py",
     "bootstrap/telemetry.py",
     "client",
+    "domain/capability/beir.py",
     "domain/learning/demand.py",
     "evaluation",
     "local",

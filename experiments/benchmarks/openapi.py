@@ -23,11 +23,11 @@ from typing import Any
 from mats.bootstrap.local import DATABASE, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
+from mats.domain.protocols.protocol import Source
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import without_timeouts
-from mats.local.imports.formats import Source
-from mats.local.imports.formats.openapi import map_value
+from mats.local.imports.formats import map_value
 from mats.settings import Settings
 
 PACKAGE, DOCUMENT = "@octokit/openapi@23.0.2", "package/generated/api.github.com.json"

@@ -18,7 +18,7 @@ from mats.domain.profile.sync import SourceKind
 from mats.local.imports import files, http
 from mats.local.imports.addresses import Unfetchable
 from mats.local.imports.importer import Importer, Report
-from mats.local.imports.readers import open_reading
+from mats.local.imports.sources import open_reading
 from mats.settings import Settings
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry

@@ -87,7 +87,7 @@ def test_an_export_is_ordered_private_and_printable(filled: Mats, tmp_path):
 def test_an_export_that_cannot_be_written_leaves_the_file_there_as_it_was(filled: Mats, tmp_path, monkeypatch):
     file = tmp_path / "export.jsonl"
     file.write_text("before")
-    monkeypatch.setattr("mats.local.cli.move.to_line", lambda *_: 1 / 0)
+    monkeypatch.setattr("mats.local.cli.move.trust_line", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         filled("export", str(file))
     assert file.read_text() == "before"

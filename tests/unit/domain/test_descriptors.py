@@ -1,8 +1,10 @@
 """Searchable entries of descriptors."""
 
-from mats.domain.protocols.descriptors import FORMAT, SEARCHED, searchable_part
-from mats.local.imports.formats import Source, map_value
-from mats.local.imports.formats.decoding import decode
+from mats.domain.protocols.catalogue import SEARCHED, searchable_part
+from mats.domain.protocols.descriptors import FORMAT
+from mats.domain.protocols.protocol import Source
+from mats.local.imports.decoding import decode
+from mats.local.imports.formats import map_value
 from tests.unit.local.imports.formats import documents as d
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import MAX_PROFILE_BYTES, SourceText
-from mats.domain.protocols.instructions import MAX_INSTRUCTIONS_BYTES
-from mats.domain.protocols.invocation import from_text, invocation_of, to_text
+from mats.domain.protocols.catalogue import from_text, invocation_of, to_text
+from mats.domain.protocols.skill import MAX_INSTRUCTIONS_BYTES
 from mats.domain.text.redaction import MAX_TEXT
 from mats.domain.trust.grounding import is_bare
 from tests.builders import a_profile, a_registration
@@ -175,6 +175,8 @@ def test_alternatives_of_authentication_are_numbered():
     ]  # fmt: skip
     assert "auth" not in operation(security=[{}], securitySchemes=schemes)
     assert "auth" not in operation(security="x", securitySchemes=[])
+    odd = {"key": {"type": "apiKey", "name": "X-Key", "in": {}}}
+    assert operation(security=[{"key": []}], securitySchemes=odd)["auth"] == [{"scheme": "apiKey", "name": "X-Key"}]
 
 
 def test_an_agent_of_either_card():

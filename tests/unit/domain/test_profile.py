@@ -11,7 +11,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
 from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
-from mats.domain.protocols.input_schema import MAX_SCHEMA_BYTES
+from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.explain import MatchedWords, explain, pairs_found
 from mats.domain.text.fence import find_hidden

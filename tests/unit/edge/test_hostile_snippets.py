@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mats.domain.protocols.invocation import HttpCall, Parameter, to_text
+from mats.domain.protocols.catalogue import to_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
+from mats.domain.protocols.openapi import HttpCall, Parameter
 from mats.domain.text.fence import find_hidden
 from mats.edge.snippets.capability import Snippets
 from tests.builders import a_profile

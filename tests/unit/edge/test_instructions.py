@@ -7,7 +7,7 @@ import pytest
 
 from mats.edge.app import Application
 from mats.edge.http import Response
-from mats.edge.mcp.tools import CapabilityDetails
+from mats.edge.mcp.results import CapabilityDetails
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from mats.domain.profile.origin import Placed
 from mats.local.imports import files
-from mats.local.imports.files import FileUnreadable, find_files, open_file
+from mats.local.imports.files import FileUnreadable, find_files, open_file, read_content
 from mats.local.imports.importer import Importer
-from mats.local.imports.lines import read_content
 from mats.local.imports.sources import open_sources
 from tests.fakes import MemoryRegistry
 from tests.unit.local.imports.formats import documents as d
@@ -93,8 +92,8 @@ def test_bad_first_line_does_not_reject_the_others(tmp_path):
 
 
 def test_too_large_document_is_rejected_early(tmp_path, monkeypatch):
-    monkeypatch.setattr("mats.local.imports.lines.MAX_BYTES", 100_000)
-    monkeypatch.setattr("mats.local.imports.formats.decoding.MAX_BYTES", 100_000)
+    monkeypatch.setattr("mats.local.imports.files.MAX_BYTES", 100_000)
+    monkeypatch.setattr("mats.local.imports.decoding.MAX_BYTES", 100_000)
     file = tmp_path / "big.json"
     with file.open("wb") as sparse:
         sparse.write(b'{\n "a": 1,')

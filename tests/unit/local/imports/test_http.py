@@ -20,8 +20,7 @@ from mats.local.imports import http
 from mats.local.imports.addresses import Unfetchable, redact, without_query
 from mats.local.imports.http import fetch
 from mats.local.imports.importer import Importer
-from mats.local.imports.readers import open_reading
-from mats.local.imports.sources import open_sources
+from mats.local.imports.sources import open_reading, open_sources
 from mats.settings import Settings
 from tests.fakes import MemoryRegistry
 from tests.servers.raw_http import answering, drip, response

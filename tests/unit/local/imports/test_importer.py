@@ -3,10 +3,10 @@
 import io
 
 from mats.domain.profile.origin import Placed
+from mats.domain.protocols.protocol import Source
 from mats.local.imports import importer as importer_module
-from mats.local.imports.formats import Source
+from mats.local.imports.files import read_lines
 from mats.local.imports.importer import Importer
-from mats.local.imports.lines import read_lines
 from tests.fakes import MemoryRegistry
 
 

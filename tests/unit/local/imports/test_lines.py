@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import RegistrationInvalid
-from mats.local.imports import lines
-from mats.local.imports.formats import MappedValue
+from mats.domain.protocols.protocol import MappedValue
+from mats.local.imports import files as lines
+from mats.local.imports.files import parse_line, read_lines
 from mats.local.imports.formats.registrations import parse_row
-from mats.local.imports.lines import parse_line, read_lines
 
 
 def read(content: bytes) -> list[tuple[int, object]]:

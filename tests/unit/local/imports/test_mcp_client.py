@@ -7,9 +7,10 @@ import sys
 import textwrap
 import time
 
+import anyio
 import pytest
+from anyio.abc import Process
 
-from mats.local.imports import mcp_process
 from mats.local.imports.mcp_client import ServerFailed, list_by_address, list_by_command
 from tests.unit.local.imports.test_http import answering, response
 
@@ -102,14 +103,15 @@ def test_failing_server_ends_in_one_clear_sentence(script, said):
 
 
 def test_last_words_of_a_server_that_ended_early_are_reported(monkeypatch):
-    start = subprocess.Popen
+    start = anyio.open_process
 
-    def start_and_wait(*arguments, **options) -> subprocess.Popen:
-        process = start(*arguments, **options)
-        process.wait(20)
+    async def start_and_wait(*arguments, **options) -> Process:
+        process = await start(*arguments, **options)
+        while process.returncode is None:
+            await anyio.sleep(0.01)
         return process
 
-    monkeypatch.setattr(mcp_process.subprocess, "Popen", start_and_wait)
+    monkeypatch.setattr(anyio, "open_process", start_and_wait)
     with pytest.raises(ServerFailed, match="standard error: no key given"):
         listed("sys.exit('no key given')")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.local.imports.formats import MappedValue
+from mats.domain.protocols.protocol import MappedValue
 from mats.local.imports.sources import live_source
 
 SECRET = "hunter2"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.local.imports.formats import decoding, skill
-from mats.local.imports.formats.decoding import Undecodable, decode, parse_yaml
+from mats.domain.protocols import skill
+from mats.local.imports import decoding
+from mats.local.imports.decoding import Undecodable, decode, parse_yaml
 
 
 def bomb(levels: int = 12) -> str:

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import profile_of
-from mats.domain.protocols.invocation import invocation_of
+from mats.domain.protocols import openapi, openapi_document
+from mats.domain.protocols.catalogue import invocation_of
+from mats.domain.protocols.openapi_document import References
+from mats.domain.protocols.protocol import MappedValue, Source
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
-from mats.local.imports.formats import FORMATS, MappedValue, Source, detect_format, map_value, openapi, swagger
-from mats.local.imports.formats.decoding import decode
-from mats.local.imports.formats.references import References
+from mats.local.imports.decoding import decode
+from mats.local.imports.formats import FORMATS, detect_format, map_value
 from tests.unit.local.imports.formats import documents as d
 
 FILE = Source("file.json")
@@ -71,7 +73,7 @@ def faults(value: Any, source: Source = FILE) -> dict[str, list[str]]:
 def test_document_format_is_detected_by_content(value, name):
     format = detect_format(value)
     assert format
-    assert name == format.NAME
+    assert name == format.name
 
 
 @pytest.mark.parametrize(
@@ -367,8 +369,10 @@ def test_what_operations_share_is_counted_for_each(document: dict[str, Any], mon
 
 def test_a_parameter_that_operations_of_swagger_share_is_converted_once(monkeypatch):
     converted: list[Any] = []
-    schema = swagger._schema
-    monkeypatch.setattr(swagger, "_schema", lambda *given, **how: converted.append(given) or schema(*given, **how))
+    schema = openapi_document._schema
+    monkeypatch.setattr(
+        openapi_document, "_schema", lambda *given, **how: converted.append(given) or schema(*given, **how)
+    )
     asks = {"parameters": [{"$ref": "#/parameters/Query"}, {"$ref": "#/parameters/Form"}]}
     document = {
         "swagger": "2.0",
@@ -511,7 +515,7 @@ def check(found: list[MappedValue]) -> None:
 @given(json_values | spoiled(), st.sampled_from(FORMATS), st.sampled_from(["", "org.mine"]))
 def test_any_mapper_maps_any_value(value, format, namespace):
     source = Source("x", namespace, "https://a.example/x", "folder")
-    check(list(format.map_value(value, source)))
+    check(list(format.registrations(value, source)))
     check(list(map_value(value, source)))
 
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from mats.domain.capability.registration import Registration
-from mats.domain.protocols.invocation import HttpCall, McpRemote, McpStdio, invocation_of
-from mats.local.imports.formats import Source, detect_format, map_value
+from mats.domain.protocols.catalogue import invocation_of
+from mats.domain.protocols.mcp_server import McpRemote, McpStdio
+from mats.domain.protocols.openapi import HttpCall
+from mats.domain.protocols.protocol import Source
+from mats.local.imports.formats import detect_format, map_value
 
 OWNED = Source("file.json", namespace="com.acme")
 CONFIG: dict[str, Any] = {
@@ -82,7 +85,7 @@ def faults(value: Any, source: Source = OWNED) -> list[str]:
 def test_formats_are_detected_by_content(value: Any, name: str):
     format = detect_format(value)
     assert format
-    assert name == format.NAME
+    assert name == format.name
 
 
 def test_a_configuration_lists_its_servers_without_any_secret():

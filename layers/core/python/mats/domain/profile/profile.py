@@ -11,10 +11,9 @@ from mats.domain.capability.suspicion import suspicions
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
-from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, searchable_part, title_of
-from mats.domain.protocols.input_schema import input_schema_of
-from mats.domain.protocols.instructions import instructions_of
-from mats.domain.protocols.invocation import invocation_of, to_text
+from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
+from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, input_schema_of, title_of
+from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.plain_text import opening, plain
 from mats.domain.text.words import clean, clip, read_parameters, split_identifier
 

@@ -71,8 +71,7 @@ def _scheme(written: object) -> AuthScheme | None:
         case "http" if name := _token(written.get("scheme")):
             return AuthScheme(scheme=name.lower())
         case "apiKey" if name := _token(written.get("name")):
-            place = written.get("in")
-            return AuthScheme(scheme="apiKey", name=name, in_=place if place in _PLACES else "")
+            return AuthScheme(scheme="apiKey", name=name, in_=_place(written.get("in")))
         case "basic":
             return AuthScheme(scheme="basic")  # Swagger 2.0
         case "oauth2" | "openIdConnect" | "mutualTLS" as type:
@@ -92,7 +91,7 @@ def _parse_entry(entry: Mapping[str, Any]) -> AuthScheme | None:
     if not (known := _token(scheme)):
         return None
     number = option if isinstance(option, int) and not isinstance(option, bool) and option > 0 else None
-    return AuthScheme(scheme=known, name=_token(name), in_=place if place in _PLACES else "", option=number)
+    return AuthScheme(scheme=known, name=_token(name), in_=_place(place), option=number)
 
 
 def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str, ...]]:
@@ -127,6 +126,10 @@ def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:
         elif isinstance(header, Mapping):
             secret = header.get("isSecret") is True or header.get("is_secret") is True
             yield header.get("name"), header.get("value"), secret
+
+
+def _place(value: object) -> str:
+    return value if isinstance(value, str) and value in _PLACES else ""
 
 
 def _token(value: object) -> str:

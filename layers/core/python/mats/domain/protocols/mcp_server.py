@@ -10,6 +10,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
+from mats.domain.protocols.protocol import objects
 from mats.domain.text.compact import Compact
 from mats.domain.text.redaction import MAX_TEXT, is_plain, placeholders, redact_arguments, redact_url
 
@@ -168,66 +169,51 @@ def address_transport(url: str) -> str:
 
 def published_server(descriptor: Mapping[str, Any]) -> McpServer | None:
     """The server of a `server.json`: the best remote, else the first package that a known runner starts."""
-    remotes = sorted(_objects(descriptor.get("remotes")), key=_rank)
-    found = (remote_server(_filled_in(each, "url"), _type(each), each.get("headers")) for each in remotes)
-    if remote := next(filter(None, found), None):
-        return remote
-    return next(filter(None, map(_package, _objects(descriptor.get("packages")))), None)
+    remotes = (
+        remote_server(_filled_in(each, "url"), _type(each), each.get("headers"))
+        for each in best_first(descriptor.get("remotes"))
+    )
+    packages = map(_package, objects(descriptor.get("packages")))
+    return next(filter(None, remotes), None) or next(filter(None, packages), None)
 
 
-def _type(remote: Mapping[str, Any]) -> object:
-    return remote.get("type") or remote.get("transport_type")
+def best_first(remotes: object) -> list[Mapping[str, Any]]:
+    """The remotes of a `server.json`, those of better transports first."""
+    order = list(_TRANSPORTS)
+    return sorted(objects(remotes), key=lambda each: order.index(t) if (t := _type(each)) in order else len(order))
 
 
-def _rank(remote: Mapping[str, Any]) -> int:
-    order, type = list(_TRANSPORTS), _type(remote)
-    return order.index(type) if isinstance(type, str) and type in order else len(order)
+def _type(remote: Mapping[str, Any]) -> str:
+    return _text(remote, "type", "transport_type")
 
 
 def _package(package: Mapping[str, Any]) -> McpStdio | None:
-    registry, identifier = (
-        _text(package, *names) for names in (("registryType", "registry_name"), ("identifier", "name"))
-    )
-    runner = _RUNNERS.get(registry)
+    identifier, version = _text(package, "identifier", "name"), _text(package, "version")
+    runner = _RUNNERS.get(_text(package, "registryType", "registry_name"))
     transport = package.get("transport")
     type = transport.get("type") if isinstance(transport, Mapping) else "stdio"
     if runner is None or type != "stdio" or not _WORD.fullmatch(identifier):
         return None
-    version = _text(package, "version")
-    version = version if _WORD.fullmatch(version) else ""
-    env = [
-        str(variable["name"])
-        for variable in _objects(package.get("environmentVariables") or package.get("environment_variables"))
-        if isinstance(variable.get("name"), str)
-    ]
+    variables = objects(package.get("environmentVariables") or package.get("environment_variables"))
+    env = [str(variable["name"]) for variable in variables if isinstance(variable.get("name"), str)]
     runtime = list(_arguments(package.get("runtimeArguments") or package.get("runtime_arguments")))
     own = list(_arguments(package.get("packageArguments") or package.get("package_arguments")))
-    hint = _text(package, "runtimeHint", "runtime_hint")
-    before, after = _run(runner, runtime, env, own)
-    name = _with_version(identifier, version, ":" if runner == "docker" else "@")
-    return stdio_server(hint if _WORD.fullmatch(hint) else runner, [*before, name, *after], env)
-
-
-def _run(runner: str, runtime: list[str], env: Sequence[str], own: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments before and after the name of the package."""
     match runner:
         case "npx":
-            return runtime or ["-y"], own
+            runtime = runtime or ["-y"]
         case "docker":
-            passed_on = [part for name in env for part in ("-e", name)]
-            return ["run", "-i", "--rm", *passed_on, *runtime], own
+            runtime = ["run", "-i", "--rm", *(part for name in env for part in ("-e", name)), *runtime]
         case "dnx":
-            return runtime, ["--yes", *(["--", *own] if own else [])]
-    return runtime, own
-
-
-def _with_version(identifier: str, version: str, separator: str) -> str:
+            own = ["--yes", *(["--", *own] if own else [])]
+    separator = ":" if runner == "docker" else "@"
     has_version = separator in identifier.rpartition("/")[2].removeprefix("@")
-    return identifier if has_version or not version else f"{identifier}{separator}{version}"
+    name = f"{identifier}{separator}{version}" if _WORD.fullmatch(version) and not has_version else identifier
+    hint = _text(package, "runtimeHint", "runtime_hint")
+    return stdio_server(hint if _WORD.fullmatch(hint) else runner, [*runtime, name, *own], env)
 
 
 def _arguments(written: object) -> Iterator[str]:
-    for argument in _objects(written):
+    for argument in objects(written):
         name, value = _text(argument, "name"), _value(argument)
         if argument.get("type") == "named" and name:
             yield name
@@ -261,7 +247,3 @@ def _filled_in(entry: Mapping[str, Any], key: str) -> str:
 
 def _text(value: Mapping[str, Any], *keys: str) -> str:
     return next((found.strip() for key in keys if isinstance(found := value.get(key), str) and found.strip()), "")
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []

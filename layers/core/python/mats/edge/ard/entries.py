@@ -12,8 +12,8 @@ from pydantic.alias_generators import to_camel
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile
+from mats.domain.protocols.catalogue import from_text
 from mats.domain.protocols.descriptors import A2A, MCP
-from mats.domain.protocols.invocation import from_text
 from mats.domain.shortlist.rank import Result
 from mats.domain.text.words import clip
 from mats.edge.ard.identifiers import PATTERN, identifier

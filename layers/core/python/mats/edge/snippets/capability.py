@@ -12,9 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from mats.domain.capability.capability import Kind, parts
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
+from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import AuthScheme
-from mats.domain.protocols.invocation import A2aCall, BedrockCall, HttpCall, Invocation, SkillReading, from_text
+from mats.domain.protocols.bedrock import BedrockCall
+from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
+from mats.domain.protocols.openapi import HttpCall
+from mats.domain.protocols.skill import SkillReading
 from mats.edge.answers import Capability
 from mats.edge.requests import Format
 from mats.edge.snippets.curl import curl_command

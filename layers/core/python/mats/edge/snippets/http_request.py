@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote_plus
 
+from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import AuthScheme
-from mats.domain.protocols.invocation import A2aCall, HttpCall, Parameter
+from mats.domain.protocols.openapi import HttpCall, Parameter
 from mats.edge.tools.json_schema import resolve_reference
 
 _MAX_DEPTH, _MAX_ENTRIES = 4, 20

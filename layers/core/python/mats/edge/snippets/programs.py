@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mats.domain.protocols.invocation import BedrockCall
+from mats.domain.protocols.bedrock import BedrockCall
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.edge.snippets.http_request import HttpRequest, Secret, placeholder, secrets_of
 from mats.edge.snippets.literals import json_text, python_literal

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.profile.profile import Profile
-from mats.domain.protocols.invocation import Invocation
+from mats.domain.protocols.catalogue import Invocation
 from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import spell_out

@@ -10,7 +10,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile, SourceText
-from mats.domain.protocols.invocation import Invocation, from_text
+from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.text.fence import remove_hidden, visible
 from mats.domain.text.words import clip, split_identifier
 from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mats.domain.capability.beir import item_of
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
-from mats.evaluation.data.beir import item_of
 from mats.resources import resource
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")

@@ -13,14 +13,13 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, RequestInvalid
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
+from mats.domain.protocols.protocol import Source
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.spending import print_with_usage
-from mats.local.imports.formats import Source
+from mats.local.imports.files import Location
 from mats.local.imports.importer import DryRunRegistry, Importer, Report
-from mats.local.imports.lines import Location
-from mats.local.imports.readers import LIVE, open_reading, parse_location
-from mats.local.imports.sources import Stream, open_sources
+from mats.local.imports.sources import LIVE, Stream, open_reading, open_sources, parse_location
 from mats.ports import Item
 from mats.settings import Settings
 

@@ -9,11 +9,13 @@ from typing import IO, Annotated
 
 import typer
 
-from mats.bootstrap.local import Contents, LocalSystem, back_up, local_system, replacing, restore_home
+from mats.adapters.sqlite.backup import Contents, back_up
+from mats.adapters.sqlite.home import replacing
+from mats.bootstrap.local import LocalSystem, local_system, restore_home
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli.output import AsJson, note, print_result
-from mats.local.imports.trust_rows import to_line
+from mats.local.imports.importer import trust_line
 
 
 def export(
@@ -35,7 +37,7 @@ def _write(local: LocalSystem, out: IO[str]) -> tuple[int, int]:
     for entry in local.stores.snapshot():
         is_trust = isinstance(entry, tuple)
         counts[is_trust] += 1
-        line = to_line(*entry) if isinstance(entry, tuple) else entry
+        line = trust_line(*entry) if isinstance(entry, tuple) else entry
         out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
     return counts[0], counts[1]
 

@@ -18,8 +18,8 @@ from mats.local.imports import addresses
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
 from mats.local.preview.advice import Weight
-from mats.local.preview.competitors import THRESHOLDS
-from mats.local.preview.report import PreviewReport, QueryPreview, preview_over
+from mats.local.preview.competitors import THRESHOLDS, QueryPreview
+from mats.local.preview.report import PreviewReport, preview_over
 
 _FILES = (".json", ".jsonl", ".gz", ".yaml", ".yml", ".md")
 _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}

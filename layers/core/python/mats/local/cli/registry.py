@@ -20,7 +20,7 @@ from mats.domain.errors import (
     RequestInvalid,
 )
 from mats.domain.profile.origin import Placed
-from mats.domain.protocols.invocation import from_text
+from mats.domain.protocols.catalogue import from_text
 from mats.edge.answers import CapabilityPage, ListedCapability
 from mats.edge.endpoints import page_of
 from mats.edge.http import LOCAL, local_caller
@@ -42,9 +42,8 @@ from mats.local.cli.output import (
     table_of,
 )
 from mats.local.cli.spending import print_with_usage
-from mats.local.imports.files import open_file
+from mats.local.imports.files import MAX_LINE_BYTES, open_file, parse_line
 from mats.local.imports.formats.registrations import parse_row
-from mats.local.imports.lines import MAX_LINE_BYTES, parse_line
 from mats.usecases.look_up import LookUp
 
 

@@ -16,8 +16,7 @@ from mats.domain.text.redaction import redact_arguments
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
 from mats.local.imports.addresses import is_address
-from mats.local.imports.readers import LIVE, parse_location
-from mats.local.imports.source_state import definition_json, shown_location, state_json
+from mats.local.imports.sources import LIVE, definition_json, location_text, parse_location, state_json
 from mats.local.imports.syncing import age
 from mats.settings import Settings
 from mats.usecases.sync import Pruned, SourceSync
@@ -75,12 +74,12 @@ def add_source(
     book = source_book(context.obj, create=True)
     known = next((state.source for state in book.all() if state.source.name == name), None)
     if known and (known.kind, known.location) != (kind, location):
-        problem = f"{name} is another source already ({shown_location(known)}): give another name, or remove it first"
+        problem = f"{name} is another source already ({location_text(known)}): give another name, or remove it first"
         raise NotPossible([Fault("--name", problem)])
     book.add(source)
     if kind is SourceKind.MCP and not is_address(location[0]) and redact_arguments(location) != location:
         note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
-    text = f"{name}: {shown_location(source)}; `mats sync {name}` reads it"
+    text = f"{name}: {location_text(source)}; `mats sync {name}` reads it"
     print_result(definition_json(source), text, as_json=as_json)
 
 
@@ -127,7 +126,7 @@ def list_sources(
     rows = table_of("source", "entries", "gone", "succeeded", "from", right=("entries", "gone"))
     for source, run, entries, gone in states:
         succeeded = age(run.succeeded, now) or "never"
-        rows.add_row(*map(plain, (source.name, f"{entries:,}", gone or "", succeeded, shown_location(source))))
+        rows.add_row(*map(plain, (source.name, f"{entries:,}", gone or "", succeeded, location_text(source))))
     out.print(rows)
     for source, run, _, _ in states:
         if run.error:

@@ -14,7 +14,7 @@ from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, bar, note, out, plain, print_json
 from mats.local.cli.source import unknown_source
-from mats.local.imports.readers import Reading, open_reading
+from mats.local.imports.sources import Reading, open_reading
 from mats.local.imports.syncing import DryRunSources, DryRunTarget, Sync, Synced
 from mats.ports import SourceBook, SourceState, SyncTarget
 from mats.settings import Settings

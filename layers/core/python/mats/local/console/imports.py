@@ -12,11 +12,10 @@ from mats.domain.capability.faults import RequestModel
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid, RequestInvalid
 from mats.domain.profile.origin import Placed
-from mats.domain.protocols.invocation import invocation_of
-from mats.local.imports.files import File, FileUnreadable
-from mats.local.imports.formats import Source
+from mats.domain.protocols.catalogue import invocation_of
+from mats.domain.protocols.protocol import Source
+from mats.local.imports.files import File, FileUnreadable, Location
 from mats.local.imports.importer import DryRunRegistry, Finding, Importer
-from mats.local.imports.lines import Location
 from mats.local.imports.sources import Stream, read_values
 from mats.ports import Item
 

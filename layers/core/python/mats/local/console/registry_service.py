@@ -20,7 +20,7 @@ from mats.local.console.demand import DemandReader, demand_json
 from mats.local.console.imports import ImportRequest, import_documents
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
 from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
-from mats.local.imports.source_state import state_json
+from mats.local.imports.sources import state_json
 from mats.local.preview.report import preview_over
 from mats.ports import Precondition
 

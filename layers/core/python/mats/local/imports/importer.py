@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault, Invalid, KindConflict
-from mats.domain.profile import origin as placement
-from mats.domain.profile.assignment import Assigned, covers
+from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid
+from mats.domain.profile import origin
+from mats.domain.profile.assignment import Assigned, covers, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
-from mats.local.imports import formats, trust_rows
-from mats.local.imports.formats import MappedValue, Source
-from mats.local.imports.lines import Location
+from mats.domain.protocols.protocol import Json, MappedValue, Source
+from mats.local.imports import formats
+from mats.local.imports.files import Location
 from mats.local.imports.sources import Skipped, Stream
 from mats.ports import Item, Registry, TrustBook
 
@@ -64,7 +64,7 @@ class DryRunRegistry:
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         before = self.get([registration.id for registration in registrations])
         known = {id: version_of(item) for id, item in before.items()}
-        placed = {r.id: placement.place(known.get(r.id), version_of(r.item())) for r in registrations}
+        placed = {r.id: origin.place(known.get(r.id), version_of(r.item())) for r in registrations}
         self.items |= {r.id: r.item() for r in registrations if placed[r.id] is not Placed.OTHER_KIND}
         self.placed |= placed
         return placed
@@ -112,7 +112,7 @@ class Importer:
                 self.report.rows += 1
                 self._reject(place, value.faults)
                 continue
-            if place.line and trust_rows.is_trust(value):
+            if place.line and _is_trust_row(value):
                 self._read_trust(place, value, assigned)
                 continue
             is_mapped = isinstance(value, MappedValue)
@@ -132,7 +132,7 @@ class Importer:
             self.report.trust["passed_over"] += 1
             return
         try:
-            key, row = trust_rows.parse(value)
+            key, row = parse_trust(value)
             assigned[key] = row
         except Invalid as error:
             self.report.rows += 1
@@ -188,3 +188,51 @@ class Importer:
             self.report.placed[outcome] += 1
             if not place.line:
                 self.report.registered.append((registration.id, outcome, place))
+
+
+_TRUST = "trust"
+_TRUST_ATTRIBUTES = ("id", "trust", "provider")
+
+
+def _is_trust_row(value: object) -> bool:
+    """Whether a line is a row of trust: `{"trust": {"id": "com.acme/refund", "trust": 80}}`.
+
+    `mats export` writes them and `mats import --with-trust` assigns them. A registration cannot carry trust, since
+    owners write registrations and operators assign trust.
+    """
+    return isinstance(value, Mapping) and value.keys() == {_TRUST} and isinstance(value[_TRUST], Mapping)
+
+
+def trust_line(key: Id, assigned: Assigned) -> dict[str, Any]:
+    """The line of a row; the id of a namespace's row is spelled as for `mats trust`: `com.acme.*`."""
+    namespace = namespace_of_pattern(key)
+    row: dict[str, Any] = {"id": key if namespace is None else f"{namespace}.*"}
+    if assigned.trust is not None:
+        row["trust"] = assigned.trust
+    if assigned.provider:
+        row["provider"] = assigned.provider
+    return {_TRUST: row}
+
+
+def parse_trust(value: Json) -> tuple[Id, Assigned]:
+    """The key and the content of a row.
+
+    Raises:
+        RegistrationInvalid: with every fault.
+    """
+    row: Mapping[str, Any] = value[_TRUST]
+    faults = [Fault(f"trust.{name}", "is not a known attribute") for name in sorted(row.keys() - {*_TRUST_ATTRIBUTES})]
+    assigned, key = parse_row(row), Id("")
+    try:
+        key = parse_target(str(row.get("id", "")))
+    except ValueError as error:
+        faults.append(Fault("trust.id", str(error)))
+    if row.get("trust") != assigned.trust:
+        faults.append(Fault("trust.trust", "must be a whole number from 0 to 100"))
+    if row.get("provider", "") != assigned.provider:
+        faults.append(Fault("trust.provider", "must be a name of visible characters on one line"))
+    elif assigned.provider and key and namespace_of_pattern(key) is None:
+        faults.append(Fault("trust.provider", "is verified for a namespace, not for a capability"))
+    if faults or not assigned:
+        raise RegistrationInvalid(faults or [Fault("trust", "must hold `trust` or `provider`")])
+    return key, assigned

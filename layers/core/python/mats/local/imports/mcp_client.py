@@ -1,41 +1,54 @@
-"""List the tools of a live MCP server with the official SDK: all pages; no tool is called.
+"""List the tools of live MCP servers with the official SDK: all pages; no tool is called.
 
-The SDK correlates requests, responses and events and implements Streamable HTTP. Bounds on time, bytes, pages and tools
-are ours, and so is parsing results: one malformed tool must not lose the others. Import this module late.
+The SDK's dispatcher correlates requests, responses and events, and its HTTP client implements Streamable HTTP. Its
+stdio client is not used: it bounds neither the length of a message nor their sum. Nor is its session: it rejects a
+whole list for one malformed tool. Import this module late.
 """
 
+import json
 import logging
+import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, cast
 
 import anyio
 import httpx2
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.streamable_http import streamable_http_client
+from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     PROTOCOL_VERSION_META_KEY,
-)  # fmt: skip
+    jsonrpc_message_adapter,
+)
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+from pydantic import ValidationError
 
 from mats.domain.errors import DependencyFailed
+from mats.domain.protocols.protocol import Json, objects
 from mats.domain.text.words import clean, clip
 from mats.local.imports.addresses import Unfetchable
-from mats.local.imports.formats import Json, mcp_tools
 from mats.local.imports.http import HEADERS, BoundedTransport, timeout_reason
-from mats.local.imports.mcp_process import MAX_BYTES, MAX_MESSAGE_BYTES, ServerProcess
 
+MAX_BYTES = 20_000_000
+"""Limit of all that a server sends: of a process, on standard output and on standard error each."""
+_MAX_MESSAGE_BYTES = 8_000_000
 _MAX_PAGES, _MAX_TOOLS, _MAX_CURSOR = 200, 20_000, 10_000
 _GRACE_S = 2.0
+"""Time for a process to exit: first by itself, then after SIGTERM."""
+_LAST_WORDS_S, _POLL_S = 0.5, 0.01
 _CLIENT = {"name": "mats", "version": "1"}
 
 
@@ -57,17 +70,18 @@ def list_by_command(
 
 async def _list_by_command(command: Sequence[str], timeout_s: float, grace_s: float, env: Mapping[str, str]) -> Json:
     try:
-        process = ServerProcess(command, grace_s=grace_s, env=env)
+        process = await anyio.open_process(command, env={**os.environ, **env}, start_new_session=True)
     except (OSError, ValueError) as error:
         raise ServerFailed(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
-    result: Json | Exception | None = None
-    async with process.connect() as streams:
+    server = _Server(process)
+    result: Json | Exception = None
+    async with server.connect(grace_s) as streams:
         with anyio.move_on_after(timeout_s):
             result = await _list_tools(*streams)
-    if result is None:
-        process.fail(f"the server did not list its tools within {timeout_s:g} seconds")
+        if result is None:
+            server.fail(f"the server did not list its tools within {timeout_s:g} seconds")
     if result is None or isinstance(result, Exception):
-        raise ServerFailed(f"{command[0]}: {process.failure or result}")
+        raise ServerFailed(f"{command[0]}: {server.failure or result}")
     return result
 
 
@@ -89,7 +103,7 @@ async def _list_by_address(url: str, timeout_s: float, headers: Mapping[str, str
         with anyio.move_on_after(timeout_s):
             async with (
                 client,
-                streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+                streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES) as streams,
             ):
                 result = await _list_tools(*streams)
     except Exception as error:
@@ -113,7 +127,7 @@ async def _list_tools(read: Any, write: Any) -> Json | ServerFailed:
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, _answer, _ignore)
         try:
-            result = mcp_tools.merge_pages([page async for page in _pages(dispatcher, *await _negotiate(dispatcher))])
+            result = {"tools": await _read_pages(dispatcher, *await _negotiate(dispatcher))}
         except MCPError as error:
             message = clip(clean(error.message), 300)
             if error.code == PARSE_ERROR:
@@ -165,24 +179,132 @@ async def _negotiate(dispatcher: JSONRPCDispatcher) -> tuple[dict[str, str], dic
     return headers, {}
 
 
-async def _pages(
+async def _read_pages(
     dispatcher: JSONRPCDispatcher, headers: dict[str, str], meta: dict[str, Any]
-) -> AsyncIterator[Mapping[str, Any]]:
+) -> list[Mapping[str, Any]]:
+    """The tools of all pages."""
+    tools: list[Mapping[str, Any]] = []
     seen: set[str] = set()
-    tools, cursor = 0, ""
+    cursor = ""
+    options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
     while True:
         params = {**({"cursor": cursor} if cursor else {}), **({"_meta": meta} if meta else {})}
-        options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
         page = await dispatcher.send_raw_request("tools/list", params, options)
-        entries = page.get("tools")
-        tools += len(entries) if isinstance(entries, list) else 0
-        yield page
+        tools += objects(page.get("tools"))
         cursor = page.get("nextCursor") or ""
         if not isinstance(cursor, str) or not cursor:
-            return
-        if len(cursor) > _MAX_CURSOR or cursor in seen or len(seen) >= _MAX_PAGES or tools > _MAX_TOOLS:
-            raise ServerFailed(f"the server's list does not end: {tools:,} tools on {len(seen) + 1:,} pages so far")
+            return tools
+        if len(cursor) > _MAX_CURSOR or cursor in seen or len(seen) >= _MAX_PAGES or len(tools) > _MAX_TOOLS:
+            raise ServerFailed(
+                f"the server's list does not end: {len(tools):,} tools on {len(seen) + 1:,} pages so far"
+            )
         seen.add(cursor)
+
+
+class _Server:
+    """A process that exchanges JSON-RPC messages over standard input and output, one a line."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._problem, self._stderr = "", b""
+        self._stderr_ended = anyio.Event()
+        self._from_server, self._incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self._outgoing, self._to_server = anyio.create_memory_object_stream[SessionMessage](0)
+
+    @property
+    def failure(self) -> str:
+        """The first problem, with the end of the server's standard error; empty if there is none."""
+        words = clip(clean(self._stderr.decode("utf-8", "replace")), 300)
+        return self._problem and self._problem + (f"; standard error: {words}" if words else "")
+
+    def fail(self, problem: str) -> None:
+        """Store the first problem and end the stream of messages."""
+        self._problem = self._problem or problem
+        self._from_server.close()
+
+    @asynccontextmanager
+    async def connect(self, grace_s: float) -> AsyncIterator[tuple[Any, Any]]:
+        """Streams of messages; on exit, the process and its children are ended."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                for task in (self._read_stdout, self._read_stderr, self._write_stdin):
+                    tasks.start_soon(task)
+                with self._incoming, self._outgoing, self._to_server, self._from_server:
+                    yield self._incoming, self._outgoing
+                tasks.cancel_scope.cancel()
+        finally:
+            await _end(self._process, grace_s)
+
+    async def _read_stdout(self) -> None:
+        lines, size = BufferedByteReceiveStream(cast(ByteReceiveStream, self._process.stdout)), 0
+        try:
+            while not self._problem:
+                line = await lines.receive_until(b"\n", _MAX_MESSAGE_BYTES)
+                size += len(line)
+                if size > MAX_BYTES:
+                    self.fail(f"the server wrote over {MAX_BYTES:,} bytes, the limit")
+                elif message := self._parse(line):
+                    await self._from_server.send(message)
+        except anyio.DelimiterNotFound:
+            self.fail(f"the server wrote a message of over {_MAX_MESSAGE_BYTES:,} bytes, the limit")
+        except (anyio.EndOfStream, anyio.IncompleteRead):
+            await self._fail_with_last_words("closed its standard output before it listed its tools")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # the receiver is gone
+
+    def _parse(self, line: bytes) -> SessionMessage | None:
+        """The message on a line; None for any other output."""
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+        except ValidationError:
+            if isinstance(value, dict) and "id" in value and "method" not in value:
+                self.fail("the server's answer has no result")
+            return None
+
+    async def _read_stderr(self) -> None:
+        size = 0
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for chunk in cast(ByteReceiveStream, self._process.stderr):
+                self._stderr = (self._stderr + chunk)[-1_000:]
+                size += len(chunk)
+                if size > MAX_BYTES:
+                    self.fail(f"the server wrote over {MAX_BYTES:,} bytes, the limit, to standard error")
+                    return
+        self._stderr_ended.set()
+
+    async def _write_stdin(self) -> None:
+        stdin = cast(ByteSendStream, self._process.stdin)
+        try:
+            async for message in self._to_server:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await stdin.send(text.encode() + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            await self._fail_with_last_words("does not read its standard input")
+
+    async def _fail_with_last_words(self, if_running: str) -> None:
+        """Fail: the server ended, of which its standard error tells within a short wait, or it is still running."""
+        with anyio.move_on_after(_LAST_WORDS_S) as waited:
+            await self._stderr_ended.wait()
+        is_running = waited.cancelled_caught and self._process.returncode is None
+        self.fail(f"the server {if_running if is_running else 'exited before it listed its tools'}")
+
+
+async def _end(process: Process, grace_s: float) -> None:
+    """End a process and its group: close its input, then SIGTERM, then SIGKILL, each after the grace period."""
+    with anyio.CancelScope(shield=True):
+        if process.stdin:
+            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await process.stdin.aclose()
+        with anyio.move_on_after(grace_s):
+            while process.returncode is None:
+                await anyio.sleep(_POLL_S)
+        await terminate_posix_process_tree(process, grace_s)
+        with anyio.move_on_after(grace_s):
+            await process.aclose()
 
 
 @contextmanager

@@ -1,16 +1,42 @@
-"""One stream of values from every source: lines, documents, archives, folders, addresses and live servers."""
+"""Open any source that an argument of `mats import` or `mats source add` names, as one stream of values.
+
+Sources are lines, documents, archives, folders, addresses and live servers.
+"""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, NamedTuple, TypeAlias
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any, NamedTuple, TypeAlias
 
-from mats.domain.errors import Fault, Invalid
+from mats.bootstrap.models import bedrock_catalogue
+from mats.domain.errors import Fault, Invalid, RequestInvalid
+from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
-from mats.local.imports import addresses, formats
-from mats.local.imports.files import File, FileUnreadable, decompress, find_files, open_file
-from mats.local.imports.formats import Json, MappedValue, Source, registrations
-from mats.local.imports.formats.decoding import Undecodable, decode
-from mats.local.imports.lines import Location, read_content, read_lines
+from mats.domain.protocols.protocol import Json, MappedValue, Source
+from mats.domain.text.redaction import redact_arguments
+from mats.local.imports import formats
+from mats.local.imports.addresses import Unfetchable, is_address, redact, split_url, without_query
+from mats.local.imports.decoding import Undecodable, decode
+from mats.local.imports.files import (
+    File,
+    FileUnreadable,
+    Location,
+    decompress,
+    find_files,
+    open_file,
+    read_content,
+    read_lines,
+)
+from mats.local.imports.formats import registrations
+from mats.ports import SourceState
+from mats.settings import Settings
+
+LIVE = "`mcp -- COMMAND...`, `mcp URL`, `mcp-registry URL`, `a2a URL`, `ard URL`, `bedrock`"
+"""Sources that are not named by a path or an address alone, for help."""
+_BY_ADDRESS = (SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A)
 
 
 class Skipped(NamedTuple):
@@ -24,46 +50,92 @@ Value: TypeAlias = Json | MappedValue | Invalid | Skipped
 Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The values of a source, to be consumed in order."""
+
+    sources: Iterable[tuple[Source, Stream]]
+    is_whole: bool = True
+    """Whether it lists everything, not only what changed since a time."""
+    cursor: Callable[[str], str] = lambda now: ""
+    """After all values: the `since` of the next reading, given the time now."""
+
+
+def parse_location(what: Sequence[str]) -> tuple[SourceKind, tuple[str, ...]]:
+    """The kind of a source and its location from arguments: `mcp -- COMMAND`, `mcp-registry URL`, a file or an address.
+
+    Raises:
+        RequestInvalid: an address is missing or not valid, or there is more than one source.
+    """
+    match what:
+        case ["bedrock"]:
+            return SourceKind.BEDROCK, ()
+        case ["mcp"]:
+            raise RequestInvalid([Fault("mcp", "needs a server: give `mcp -- COMMAND...` or `mcp URL`")])
+        case ["mcp", *server]:
+            if len(server) == 1 and is_address(server[0]):
+                split_url(server[0])
+            return SourceKind.MCP, tuple(server)
+        case [kind, *rest] if kind in _BY_ADDRESS:
+            if len(rest) != 1 or not is_address(rest[0]):
+                raise RequestInvalid([Fault(kind, f"needs an address: give `{kind} URL`")])
+            split_url(rest[0])
+            return SourceKind(kind), (rest[0],)
+        case [name]:
+            if is_address(name):
+                split_url(name)
+            return SourceKind.DOCUMENT, (name,)
+    raise RequestInvalid([Fault("WHAT", "must be one source: a file, a folder, an address, or `mcp -- COMMAND...`")])
+
+
+def open_reading(
+    kind: SourceKind,
+    location: Sequence[str],
+    settings: Settings,
+    *,
+    namespace: str = "",
+    timeout_s: float = 30,
+    live: bool = False,
+    since: str = "",
+) -> Reading:
+    """Open a source; nothing is read before its values are. `since` is the cursor of an earlier reading.
+
+    With `live`, the servers that an `mcpServers` file names are asked for their tools.
+    """
+    match kind:
+        case SourceKind.BEDROCK:
+            return Reading([live_source("bedrock", lambda: bedrock_catalogue(settings), namespace)])
+        case SourceKind.MCP:
+            return Reading([_live_server(list(location), timeout_s, namespace)])
+        case SourceKind.DOCUMENT if live:
+            from mats.local.imports.mcp_config import open_servers  # noqa: PLC0415 - loads the MCP SDK
+
+            return Reading(open_servers(location[0], namespace, timeout_s))
+        case SourceKind.DOCUMENT:
+            return Reading(open_sources(os.fspath(location[0]), namespace, timeout_s))
+    from mats.local.imports import http, registries  # noqa: PLC0415 - loads the HTTP library only for addresses
+
+    (url,) = location
+    fetch = partial(http.fetch, timeout_s=timeout_s)
+    source = Source(redact(url), namespace, url=without_query(url))
+    if kind is SourceKind.MCP_REGISTRY:
+        registry = registries.McpRegistry(url, fetch, since=since)
+        return Reading([(source._replace(url=""), registry.pages())], not since, registry.cursor)
+    values = registries.agent_card if kind is SourceKind.A2A else registries.catalog
+    return Reading([(source, values(url, fetch))])
+
+
 def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Iterator[tuple[Source, Stream]]:
     """Each file behind a name (a file, a folder, an address, or `-` for standard input) with its values.
 
     A stream is lazy: consume it before the next one. The timeout is that of an address.
     """
-    if addresses.is_address(name):
-        shown = addresses.redact(name).rstrip("/")
-        yield Source(shown, namespace, url=addresses.without_query(name)), _read_address(name, shown, timeout_s)
+    if is_address(name):
+        shown = redact(name).rstrip("/")
+        yield Source(shown, namespace, url=without_query(name)), _read_address(name, shown, timeout_s)
         return
     for file in find_files(name):
         yield Source(file.path, namespace, folder=file.folder, files=file.files), _read_file(file)
-
-
-def live_source(
-    name: str, ask: Callable[[], Json], namespace: str, url: str = "", command: Sequence[str] = ()
-) -> tuple[Source, Stream]:
-    """The list of a live service; `url` is its address or `command` starts it, if it is an MCP server."""
-    server = stdio_server(command[0], command[1:]) if command else remote_server(url)
-    entry = server_entry(server) if server else None
-    source = Source(name, namespace, server=addresses.without_query(url), server_entry=entry)
-    return source, _ask(source, ask, tuple(_remarks(source, url, command, server)))
-
-
-def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer | None) -> Iterator[Fault]:
-    """Remarks on the parts of an address or a command that are not registered."""
-    if source.server != url:
-        yield Fault("endpoint", "is registered without the query and fragment of the address, which may be a secret")
-    if command and server is None:
-        yield Fault(
-            "server", "the command is not registered: it has hidden or control characters, or too many arguments"
-        )
-    if isinstance(server, McpStdio) and server.inputs:
-        names = ", ".join(f"{{{name}}}" for name in server.inputs)
-        yield Fault("server", f"arguments that may be secret are not registered; callers fill in {names}")
-
-
-def _ask(source: Source, ask: Callable[[], Json], remarks: Sequence[Fault]) -> Stream:
-    if remarks:
-        yield Location(source.name), MappedValue("", notes=tuple(remarks))
-    yield Location(source.name), ask()
 
 
 def _read_file(file: File) -> Stream:
@@ -82,7 +154,7 @@ def _read_address(url: str, name: str, timeout_s: float) -> Stream:
     try:
         with decompress(name, io.BytesIO(http.fetch(url, timeout_s=timeout_s))) as stream:
             yield from read_values(File(name), stream)
-    except (addresses.Unfetchable, FileUnreadable) as error:
+    except (Unfetchable, FileUnreadable) as error:
         yield Location(name), error
 
 
@@ -106,7 +178,79 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
     format = formats.detect_format(value)
     if format is None and not file.claimed:
         yield Location(file.path), Skipped("is of no known format")
-    elif content.lines and isinstance(value, dict) and format in (None, registrations):
+    elif content.lines and isinstance(value, dict) and format in (None, registrations.FORMAT):
         yield from read_lines(file.path, content.lines)
     else:
         yield Location(file.path), value
+
+
+def live_source(
+    name: str, ask: Callable[[], Json], namespace: str, url: str = "", command: Sequence[str] = ()
+) -> tuple[Source, Stream]:
+    """The list of a live service; `url` is its address or `command` starts it, if it is an MCP server."""
+    server = stdio_server(command[0], command[1:]) if command else remote_server(url)
+    entry = server_entry(server) if server else None
+    source = Source(name, namespace, server=without_query(url), server_entry=entry)
+
+    def values() -> Stream:
+        if remarks := tuple(_remarks(source, url, command, server)):
+            yield Location(name), MappedValue("", notes=remarks)
+        yield Location(name), ask()
+
+    return source, values()
+
+
+def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer | None) -> Iterator[Fault]:
+    """Remarks on the parts of an address or a command that are not registered."""
+    if source.server != url:
+        yield Fault("endpoint", "is registered without the query and fragment of the address, which may be a secret")
+    if command and server is None:
+        yield Fault(
+            "server", "the command is not registered: it has hidden or control characters, or too many arguments"
+        )
+    if isinstance(server, McpStdio) and server.inputs:
+        names = ", ".join(f"{{{name}}}" for name in server.inputs)
+        yield Fault("server", f"arguments that may be secret are not registered; callers fill in {names}")
+
+
+def _live_server(server: list[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
+    from mats.local.imports import mcp_client  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
+
+    first = server[0]
+    if len(server) == 1 and is_address(first):
+        ask = partial(mcp_client.list_by_address, first, timeout_s=timeout_s)
+        return live_source(redact(first), ask, namespace, first)
+    ask = partial(mcp_client.list_by_command, server, timeout_s=timeout_s)
+    return live_source(first, ask, namespace, command=server)
+
+
+def location_text(source: TrackedSource) -> str:
+    """Where a source is, without what may be secret in an address or in arguments."""
+    if source.kind is SourceKind.BEDROCK:
+        return "bedrock"
+    first = source.location[0]
+    shown = redact(first) if is_address(first) else shlex.join(redact_arguments(source.location))
+    return shown if source.kind is SourceKind.DOCUMENT else f"{source.kind} {shown}"
+
+
+def definition_json(source: TrackedSource) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "kind": source.kind,
+        "from": location_text(source),
+        "namespace": source.namespace or None,
+        "timeout_s": source.timeout_s,
+        **({"live": True} if source.live else {}),
+    }
+
+
+def state_json(state: SourceState) -> dict[str, Any]:
+    """The definition, the number of entries, and the outcome of the latest sync; times are ISO 8601 in UTC."""
+    return {
+        **definition_json(state.source),
+        "entries": state.entries,
+        "gone": state.gone,
+        "tried": state.run.tried or None,
+        "succeeded": state.run.succeeded or None,
+        "error": state.run.error or None,
+    }

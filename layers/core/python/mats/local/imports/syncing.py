@@ -8,7 +8,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Invalid, PreconditionFailed, StorageUnusable
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.local.imports.importer import DryRunRegistry, Importer, Report
-from mats.local.imports.readers import Reading
+from mats.local.imports.sources import Reading
 from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget
 from mats.usecases.sync import Kept, Pruned, SourceSync
 

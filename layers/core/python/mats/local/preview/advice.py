@@ -2,20 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import LONG as TOO_LONG
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile
-from mats.domain.protocols.invocation import invocation_of
+from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.text.words import clip, content_words, query_terms, split_identifier, words
 from mats.edge.snippets.capability import WAYS_TO_CALL
-
-if TYPE_CHECKING:
-    from mats.local.preview.competitors import NearDuplicate
-    from mats.local.preview.report import QueryPreview
+from mats.local.preview.competitors import NearDuplicate, QueryPreview
 
 SPARSE = 8
 """A description with fewer content words is sparse."""
@@ -124,7 +121,7 @@ def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
         yield _advice("replaces", f"{registration.id} is registered and would be replaced")
 
 
-def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
+def about_places(queries: Iterable[QueryPreview]) -> Iterator[Advice]:
     """Advice about queries whose answer does not have the candidate first without this example."""
     for one in queries:
         if one.place_unaided == 1:
@@ -137,7 +134,7 @@ def about_places(queries: Iterable["QueryPreview"]) -> Iterator[Advice]:
         yield Advice("outranked", weight, f"{clip(one.query, 80)!r} finds it {where}{aided}", fix)
 
 
-def about_duplicates(duplicates: Iterable["NearDuplicate"]) -> Iterator[Advice]:
+def about_duplicates(duplicates: Iterable[NearDuplicate]) -> Iterator[Advice]:
     for one in duplicates:
         if one.same_namespace:
             fix = "register only one of the two, or describe in both how they differ"

@@ -1,15 +1,18 @@
-"""Capabilities that outrank a candidate, with the reason, and its near-duplicates."""
+"""The queries of a preview, the capabilities that outrank the candidate, with the reason, and its near-duplicates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Signal
+from mats.domain.protocols.descriptors import A2A, MCP
+from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.explain import explain
 from mats.domain.shortlist.rank import Result
-from mats.domain.text.words import clip, query_terms, split_identifier
+from mats.domain.text.words import clip, content_words, first_sentence, query_terms, split_identifier
 from mats.domain.trust.near_duplicates import SIMILARITY, Wording
 from mats.ports import SearchIndex, Vector
 
@@ -20,10 +23,44 @@ Chosen by the nearest pairs of 2,400 profiles under all-MiniLM-L6-v2: above it t
 it increasingly in purpose. Not measured for other encoders.
 """
 THRESHOLDS = {"cosine": DUPLICATE_COSINE, "overlap": SIMILARITY}
-_MAX_COMPETITORS, _MAX_DUPLICATES = 5, 5
+_MAX_QUERIES, _MAX_COMPETITORS, _MAX_DUPLICATES = 5, 5, 5
 _SEARCHED = 20
 """Terms of the candidate's text that are searched, and hits of each side of retrieval that are compared."""
 _NO_DIFFERENCE = 0.0005
+
+
+class TriedQuery(NamedTuple):
+    """A query and its origin: the owner's or the writer's examples, or derived from the text."""
+
+    text: str
+    origin: str
+
+
+def choose_queries(registration: Registration, profile: Profile) -> list[TriedQuery]:
+    """The owner's examples, else the writer's, else the description, the name and the tags."""
+    for texts, origin in (
+        (registration.examples, "its examples"),
+        (profile.enrichment.positive_examples, "the writer's examples"),
+    ):
+        if texts:
+            return [TriedQuery(clip(text, 2_000), origin) for text in texts[:_MAX_QUERIES]]
+    description = first_sentence(profile.source.description, 200) if profile.source else ""
+    tags = " ".join(tag for tag in registration.tags if tag not in (MCP, A2A))
+    derived = [
+        TriedQuery(description, "derived from its description"),
+        TriedQuery(clip(split_identifier(registration.name), 200), "derived from its name"),
+        TriedQuery(clip(tags, 200), "derived from its tags"),
+    ]
+    return [query for query in derived if content_words(query.text)]
+
+
+def without_example(profile: Profile, example: str) -> Profile:
+    """The profile without one of its positive examples."""
+    examples = profile.enrichment.positive_examples
+    others = tuple(text for text in examples if text != example)
+    by_owner = sum(text != example for text in examples[: profile.owner_examples])
+    enrichment = profile.enrichment.model_copy(update={"positive_examples": others})
+    return profile.model_copy(update={"enrichment": enrichment, "owner_examples": by_owner})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +86,26 @@ class NearDuplicate:
     overlap: float
     same_namespace: bool
     description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPreview:
+    """The answer to a query: the candidate's place in it, counted from 1, or None.
+
+    An owner's example matches the candidate word for word; `place_unaided` is the place without that example in the
+    profile, as for another request of this kind. `matched` and `outranked_by` are those of that case.
+    """
+
+    query: str
+    origin: str
+    place: int | None
+    place_unaided: int | None
+    looked_at: int
+    verdict: Verdict
+    score: float | None
+    signals: Mapping[Signal, float]
+    matched: tuple[str, ...]
+    outranked_by: tuple[Competitor, ...]
 
 
 def competitors(ranked: Sequence[Result], candidate: Profile, query: str) -> tuple[Competitor, ...]:

@@ -15,14 +15,21 @@ from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.explain import explain
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.words import query_terms
 from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
-from mats.local.preview.competitors import THRESHOLDS, Competitor, NearDuplicate, competitors, near_duplicates
-from mats.local.preview.queries import TriedQuery, choose_queries, without_example
+from mats.local.preview.competitors import (
+    THRESHOLDS,
+    NearDuplicate,
+    QueryPreview,
+    TriedQuery,
+    choose_queries,
+    competitors,
+    near_duplicates,
+    without_example,
+)
 from mats.ports import CandidateIndex, Registry, SearchIndex, Stored, TrustBook, Vector
 from mats.usecases.discover import Discover
 from mats.usecases.drafts import ProfileMaker
@@ -31,26 +38,6 @@ from mats.usecases.stages import Budgets, CircuitBreaker
 
 _BUDGETS = Budgets(retrieve_ms=20_000)
 """No caller waits online."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPreview:
-    """The answer to a query: the candidate's place in it, counted from 1, or None.
-
-    An owner's example matches the candidate word for word; `place_unaided` is the place without that example in the
-    profile, as for another request of this kind. `matched` and `outranked_by` are those of that case.
-    """
-
-    query: str
-    origin: str
-    place: int | None
-    place_unaided: int | None
-    looked_at: int
-    verdict: Verdict
-    score: float | None
-    signals: Mapping[Signal, float]
-    matched: tuple[str, ...]
-    outranked_by: tuple[Competitor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,36 +1,19 @@
-"""The formats of existing descriptions: each a module of pure functions over decoded values."""
+"""The formats of existing descriptions: those of the protocols, and one `FORMAT` for each module of this package."""
 
 from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 
-from mats.local.imports.formats import (
-    a2a,
-    ard,
-    bedrock,
-    mcp_config,
-    mcp_server,
-    mcp_tools,
-    openai_tools,
-    openapi,
-    registrations,
-    skill,
-)
-from mats.local.imports.formats.mapping import FormatMapper, ItemDraft, MappedValue, Source, rejection
-from mats.local.imports.formats.values import Json
+from mats.domain.protocols.catalogue import PROTOCOLS
+from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, rejection
+from mats.local.imports.formats import registrations
 
-__all__ = ["FORMATS", "FormatMapper", "ItemDraft", "Json", "MappedValue", "Source", "detect_format", "map_value"]
-
-FORMATS: tuple[FormatMapper, ...] = (
-    registrations, skill, openapi, mcp_server, mcp_config, ard, a2a, openai_tools, mcp_tools, bedrock,
-)  # fmt: skip
-"""In the order of detection: the most specific first."""
-KNOWN = (
-    "a registration, an MCP server.json, tools/list result or `mcpServers` file, an A2A agent card, an ARD "
-    "catalog, an OpenAPI 3 or Swagger 2 document, a tool list of OpenAI or Anthropic, a SKILL.md or a list of "
-    "Bedrock's models"
-)
+_OWN: tuple[Format, ...] = tuple(import_module(f"{__name__}.{module.name}").FORMAT for module in iter_modules(__path__))
+FORMATS = sorted((*_OWN, *(format for protocol in PROTOCOLS for format in protocol.formats)), key=lambda one: one.order)
+"""In the order of detection."""
 
 
-def detect_format(value: Json) -> FormatMapper | None:
+def detect_format(value: Json) -> Format | None:
     """The first format that accepts a value."""
     return next((format for format in FORMATS if format.detect(value)), None)
 
@@ -38,9 +21,10 @@ def detect_format(value: Json) -> FormatMapper | None:
 def map_value(value: Json, source: Source, *, is_line: bool = False) -> Iterator[MappedValue]:
     """The registrations in a value, with faults and notes. A line of no known format is parsed as a registration."""
     format = detect_format(value)
-    if is_line and (format is None or format is registrations):
+    if is_line and format in (None, registrations.FORMAT):
         yield registrations.map_row("", value, source)
     elif format is None:
-        yield rejection("", f"is of no known format: expected {KNOWN}")
+        *known, last = (format.about for format in FORMATS)
+        yield rejection("", f"is of no known format: expected {', '.join(known)} or {last}")
     else:
-        yield from format.map_value(value, source)
+        yield from format.registrations(value, source)

@@ -9,13 +9,22 @@ from typing import Any
 from mats.domain.capability.capability import Kind, parts
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.descriptors import A2A, MCP
+from mats.domain.protocols.protocol import (
+    Format,
+    ItemDraft,
+    Json,
+    MappedValue,
+    Source,
+    map_each,
+    objects,
+    rejection,
+    text_at,
+    value_at,
+)
 from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_type
 from mats.edge.ard.identifiers import parse_identifier
-from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_each, rejection
-from mats.local.imports.formats.values import Json, objects, text_at, value_at
 
-NAME = "ard-entry"
-
+_NAME = "ard-entry"
 _LISTS = ("entries", "items")
 _KINDS = {
     SERVER_CARD: Kind.TOOL,
@@ -32,12 +41,12 @@ def entries(value: Json) -> list[Mapping[str, Any]]:
     return next((list(objects(found)) for key in _LISTS if (found := value_at(value, key))), [])
 
 
-def detect(value: Json) -> bool:
-    """An object whose entries have identifiers of ARD."""
+def _is_catalog(value: Json) -> bool:
+    """Whether a value is an object whose entries have identifiers of ARD."""
     return any(text_at(entry, "identifier").startswith("urn:air:") for entry in entries(value)[:10])
 
 
-def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
+def _registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each entry, by its place in the list."""
     key = next((key for key in _LISTS if value_at(value, key)), _LISTS[0])
     yield from map_each(key, value_at(value, key), source, _entry, what="entries")
@@ -53,7 +62,7 @@ def _entry(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue:
     if named is None:
         return rejection(f"{where}.identifier", "must be of the form urn:air:<publisher>:<namespace>:<name>")
     namespace, name = named
-    draft = ItemDraft.create(where, kind, source.namespace or namespace, entry, format=NAME)
+    draft = ItemDraft.create(where, kind, source.namespace or namespace, entry, format=_NAME)
     draft.set_text("name", name)
     draft.move_text("description")
     draft.move_text("version")
@@ -83,3 +92,6 @@ def _names(identifier: str) -> tuple[str, str] | None:
     if len(segments) > 1 and segments[0] in _GROUPS:
         del segments[0]
     return ".".join(reversed(publisher.lower().split("."))), "/".join(segments)
+
+
+FORMAT = Format(_NAME, "an ARD catalog", 55, _is_catalog, _registrations)

@@ -4,17 +4,25 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.local.imports.formats import naming
-from mats.local.imports.formats.mapping import ItemDraft, MappedValue, Source, map_each, map_one_or_each
-from mats.local.imports.formats.values import Json, objects, text_at, value_at
+from mats.domain.protocols.naming import namespace_of_url
+from mats.domain.protocols.protocol import (
+    Format,
+    ItemDraft,
+    Json,
+    MappedValue,
+    Source,
+    map_each,
+    objects,
+    text_at,
+    value_at,
+)
 
-NAME = "openai-tool"
-
+_NAME = "openai-tool"
 _PROBED = 10
 
 
-def detect(value: Json) -> bool:
-    """A function, a list that has one among its first entries, or a request with such `tools`."""
+def _is_tool_list(value: Json) -> bool:
+    """Whether a value is a function, a list that has one among its first entries, or a request with such `tools`."""
     tools = value_at(value, "tools") or value
     found = [tools] if isinstance(tools, Mapping) else list(objects(tools)[:_PROBED])
     return any(map(_is_function, found))
@@ -27,12 +35,12 @@ def _is_function(value: Mapping[str, Any]) -> bool:
     return value.get("type") == "function" and is_named
 
 
-def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
+def _registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each tool by its place in the list."""
     if isinstance(tools := value_at(value, "tools"), list):
         yield from map_each("tools", tools, source, _tool, what="tools")
     else:
-        yield from map_one_or_each(value, source, _tool, what="tools")
+        yield from map_each("", value, source, _tool, what="tools")
 
 
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
@@ -41,9 +49,7 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
         return MappedValue(where, notes=(note,))
     function = value_at(tool, "function")
     function = function if isinstance(function, Mapping) else {key: tool[key] for key in tool if key != "type"}
-    draft = ItemDraft.create(
-        where, "tool", source.namespace or naming.namespace_of_url(source.url), function, format=NAME
-    )
+    draft = ItemDraft.create(where, "tool", source.namespace or namespace_of_url(source.url), function, format=_NAME)
     draft.move_text("name")
     draft.move_text("description")
     if isinstance(parameters := draft.rest.get("parameters"), Mapping):
@@ -51,3 +57,6 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     elif parameters is not None:
         draft.add_note("input_schema", "`parameters` is not an object; it stays in the descriptor")
     return draft.finish()
+
+
+FORMAT = Format(_NAME, "a tool list of OpenAI or Anthropic", 70, _is_tool_list, _registrations)

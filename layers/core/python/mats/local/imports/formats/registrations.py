@@ -2,26 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 
+from mats.domain.capability.beir import item_of
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
-from mats.evaluation.data.beir import item_of
-from mats.local.imports.formats.mapping import MappedValue, Source, id_of_item, map_one_or_each
-from mats.local.imports.formats.values import Json, first_of
-
-NAME = "registrations"
+from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, first_of, id_of_item, map_each
 
 
-def detect(value: Json) -> bool:
-    """A row, or a list that begins with one."""
+def _is_row(value: Json) -> bool:
+    """Whether a value is a row, or a list that begins with one."""
     first = first_of(value)
     return isinstance(first, Mapping) and (
         ("kind" in first and "namespace" in first) or {"_id", "type", "name"} <= first.keys()
     )
 
 
-def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
-    """Each row by its place in the list."""
-    return map_one_or_each(value, source, map_row, what="registrations")
+def _map_rows(value: Json, source: Source) -> Iterator[MappedValue]:
+    return map_each("", value, source, map_row, what="registrations")
 
 
 def map_row(where: str, row: Json, source: Source) -> MappedValue:
@@ -36,3 +32,6 @@ def map_row(where: str, row: Json, source: Source) -> MappedValue:
 
 def parse_row(row: Json) -> Registration:
     return Registration.parse(item_of(row))
+
+
+FORMAT = Format("registrations", "a registration", 10, _is_row, _map_rows)

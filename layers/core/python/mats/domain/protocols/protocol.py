@@ -1,14 +1,16 @@
-"""The input and result of all format mappers, and the draft of an item."""
+"""What a protocol is made of: formats of documents, drafts of registrations from them, and access to JSON values."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.text.fence import find_hidden, visible
-from mats.local.imports.formats.values import Json, text_at
+
+Json: TypeAlias = Any
+"""A JSON value."""
 
 MAX_ENDPOINT, _MAX_ENTRIES = 2_048, 100
 _MAX_TEXT = {
@@ -22,7 +24,7 @@ _UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give 
 
 
 class Source(NamedTuple):
-    """The origin of a value: the facts that mappers use."""
+    """The origin of a value: the facts that registrations take from it."""
 
     name: str
     """Its name in reports: a file, an address, a command."""
@@ -55,18 +57,31 @@ class MappedValue:
     """Of an entry without registration, if known. One without faults is withdrawn by its source."""
 
 
-class FormatMapper(Protocol):
-    """Detects and maps a format. Both functions accept any JSON value and raise nothing."""
+class Format(NamedTuple):
+    """A format of documents. Both functions accept any JSON value and raise nothing."""
 
-    NAME: str
+    name: str
+    about: str
+    """Its name in messages."""
+    order: int
+    """Of detection: the most specific first."""
+    detect: Callable[[Json], bool]
+    """Whether a value looks like this format, well-formed or not."""
+    registrations: Callable[[Json, Source], Iterator[MappedValue]]
+    """The entries of a value of this format, in their order."""
 
-    def detect(self, value: Json) -> bool:
-        """Whether a value looks like this format, well-formed or not."""
-        ...
 
-    def map_value(self, value: Json, source: Source) -> Iterator[MappedValue]:
-        """The entries of a value of this format, in their order."""
-        ...
+class Protocol(NamedTuple):
+    """A protocol: the documents that describe its capabilities, and what their descriptors are read for."""
+
+    formats: tuple[Format, ...]
+    searched: Mapping[str, frozenset[str]]
+    """By the format of a descriptor, its searched entries about parameters or skills.
+
+    Entries about the whole capability are always searched.
+    """
+    invocation: Callable[[Registration, Mapping[str, Any]], Any]
+    """How a registration with this descriptor is called; None if it is not called by this protocol."""
 
 
 @dataclass(slots=True)
@@ -174,16 +189,11 @@ MapObject: TypeAlias = Callable[[str, Mapping[str, Any], Source], MappedValue]
 """Maps the object at a place."""
 
 
-def map_one_or_each(value: object, source: Source, one: MapObject, *, what: str) -> Iterator[MappedValue]:
-    """Map an object, or each object of a list."""
-    if isinstance(value, Mapping):
-        yield one("", value, source)
-    else:
-        yield from map_each("", value, source, one, what=what)
-
-
 def map_each(where: str, values: object, source: Source, one: MapObject, *, what: str) -> Iterator[MappedValue]:
-    """Map each object of a list; reject entries that are no objects."""
+    """Map each object of a list, rejecting entries that are no objects; or the document, if it is one object."""
+    if isinstance(values, Mapping) and not where:
+        yield one("", values, source)
+        return
     if not isinstance(values, list | tuple):
         yield rejection(where, f"must be a list of {what}")
         return
@@ -193,3 +203,28 @@ def map_each(where: str, values: object, source: Source, one: MapObject, *, what
             yield one(place, value, source)
         else:
             yield rejection(place, f"must be an object: one of the {what}")
+
+
+def first_of(value: Json) -> Json:
+    """The first entry of a list; any other value itself."""
+    return value[0] if isinstance(value, list) and value else value
+
+
+def value_at(value: object, *path: str) -> Any:
+    """The value at a path of keys; None if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def text_at(value: object, *path: str) -> str:
+    """The text at a path of keys, trimmed, or a number as text; empty for anything else."""
+    found = value_at(value, *path)
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return str(found)
+    return found.strip() if isinstance(found, str) else ""
+
+
+def objects(value: object) -> Sequence[Mapping[str, Any]]:
+    """The objects in a list; empty for anything else."""
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []

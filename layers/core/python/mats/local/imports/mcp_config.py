@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
+from mats.domain.protocols.mcp import is_disabled, servers_of
 from mats.domain.protocols.mcp_server import server_entry, server_of
+from mats.domain.protocols.naming import join_labels, namespace_of_url, to_label
+from mats.domain.protocols.protocol import Json, Source
 from mats.local.imports import mcp_client
 from mats.local.imports.addresses import is_address, redact, without_query
-from mats.local.imports.formats import Json, Source, mcp_config, naming
-from mats.local.imports.formats.decoding import MAX_BYTES, decode
-from mats.local.imports.lines import Location
+from mats.local.imports.decoding import MAX_BYTES, decode
+from mats.local.imports.files import Location
 from mats.local.imports.sources import Stream
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -30,38 +32,32 @@ def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[
     if is_address(path) or not Path(path).is_file():
         raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
     with Path(path).open("rb") as file:
-        value = decode(file.read(MAX_BYTES + 1), name="mcp.json")
-    found = mcp_config.servers_of(value)
+        found = servers_of(decode(file.read(MAX_BYTES + 1), name="mcp.json"))
     if found is None:
         raise RequestInvalid([Fault("--live", f"is for an `mcpServers` file, and {path} is none")])
     key, servers = found
     for name, entry in servers.items():
-        place = Location(path, where=f"{key}.{name}")
-        if not mcp_config.is_disabled(entry):
-            yield _open(place, name, entry, namespace, timeout_s)
+        if not is_disabled(entry):
+            yield _open(Location(path, where=f"{key}.{name}"), name, entry, namespace, timeout_s)
 
 
 def _open(place: Location, name: str, entry: Json, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
     server = server_of(entry)
     url = entry.get("url") if isinstance(entry, Mapping) and "command" not in entry else None
     shown = without_query(url) if isinstance(url, str) and "${" not in url else ""
-    own = naming.join_labels((namespace, naming.to_label(name))) if namespace else naming.namespace_of_url(shown)
-    source = Source(place.file, own, server=shown, server_entry=server_entry(server) if server else None)
-    problem = ""
-    if server is None:
-        problem = "must have a `command` with plain arguments, or an http or https `url`"
-    elif not own:
-        problem = "does not name its owner: give --namespace, such as com.acme"
-    return source, _ask(place, {} if server is None else entry, problem, timeout_s)
+    own = join_labels((namespace, to_label(name))) if namespace else namespace_of_url(shown)
 
+    def tools() -> Stream:
+        try:
+            if server is None:
+                raise Invalid([Fault("", "must have a `command` with plain arguments, or an http or https `url`")])
+            if not own:
+                raise Invalid([Fault("", "does not name its owner: give --namespace, such as com.acme")])
+            yield place, _list_tools(_fill_in(entry), timeout_s)
+        except (DependencyFailed, Invalid) as error:
+            yield place, Invalid([Fault(place.where, str(error))])
 
-def _ask(place: Location, entry: Mapping[str, Any], problem: str, timeout_s: float) -> Stream:
-    try:
-        if problem:
-            raise Invalid([Fault("", problem)])
-        yield place, _list_tools(_fill_in(entry), timeout_s)
-    except (DependencyFailed, Invalid) as error:
-        yield place, Invalid([Fault(place.where, str(error))])
+    return Source(place.file, own, server=shown, server_entry=server_entry(server) if server else None), tools()
 
 
 def _list_tools(entry: Mapping[str, Any], timeout_s: float) -> Json:
@@ -83,15 +79,10 @@ def _texts(value: object) -> dict[str, str]:
 def _fill_in(value: Any) -> Any:
     """The entry with `${VARIABLE}` and `${VARIABLE:-default}` replaced from the environment."""
     if isinstance(value, str):
-        text = _VARIABLE.sub(_variable, value)
+        text = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0] if found[2] is None else found[2]), value)
         if left := _UNKNOWN.search(text):
             raise Invalid([Fault("", f"{left[0][:80]} has no value here: set it in the environment")])
         return text
     if isinstance(value, Mapping):
         return {key: _fill_in(inner) for key, inner in value.items()}
     return [_fill_in(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _variable(found: re.Match[str]) -> str:
-    value = os.environ.get(found[1])
-    return value if value is not None else found[2] if found[2] is not None else found[0]

@@ -1,23 +1,46 @@
-"""OpenAPI 3 and, converted to it, Swagger 2: one tool per operation.
+"""OpenAPI 3 and, converted to it, Swagger 2: one tool per operation, and the call of one.
 
 Its input schema has a property for each parameter, and `body` for the request body. References within the document are
 expanded in place, within bounds; none is fetched.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Literal
 from urllib.parse import urljoin
 
+from pydantic import AliasChoices, Field
+
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
-from mats.local.imports.formats import naming, swagger
-from mats.local.imports.formats.mapping import MAX_ENDPOINT, ItemDraft, MappedValue, Source, rejection
-from mats.local.imports.formats.references import References, Unresolved
-from mats.local.imports.formats.repetition import SharedSentences
-from mats.local.imports.formats.values import Json, objects, text_at, value_at, weight
+from mats.domain.protocols.authentication import AuthScheme, auth_of
+from mats.domain.protocols.descriptors import plain_text_at
+from mats.domain.protocols.naming import join_labels, label_of_title, namespace_of_url
+from mats.domain.protocols.openapi_document import (
+    METHODS,
+    References,
+    SharedSentences,
+    Unresolved,
+    to_openapi,
+    weight,
+)
+from mats.domain.protocols.protocol import (
+    MAX_ENDPOINT,
+    Format,
+    ItemDraft,
+    Json,
+    MappedValue,
+    Protocol,
+    Source,
+    objects,
+    rejection,
+    text_at,
+    value_at,
+)
+from mats.domain.text.compact import Compact
+from mats.domain.text.redaction import is_plain, placeholders, redact_url
 
-NAME = "openapi"
-
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_OPERATION = "openapi-operation"
 _MOST_OPERATIONS = 20_000
 _MOST_WORK = 400_000_000
 """Weight of all operations, what they share counted for each: operations times shared parts grow as a square."""
@@ -25,25 +48,58 @@ _HTTP_HEADERS = frozenset(("accept", "content-type", "authorization"))
 """Headers that OpenAPI excludes from the parameters."""
 _HOW_TO_SEND = ("name", "in", "style", "explode", "allowReserved")
 _OF_PARAMETER = (*_HOW_TO_SEND, "description", "required", "schema", "content")
+_MAX_PARAMETERS = 200
+_PLACES = frozenset("path query header cookie".split())
+_MEDIA_TYPE = re.compile(r"[\w.+*-]+/[\w.+*-]+(?:; ?[\w.=\"-]+)*")
+
+
+class Parameter(Compact):
+    """A parameter of an HTTP operation. Its value is the input's property `property`, else that of its own name.
+
+    `style` and `explode` are OpenAPI's; `content` is the media type in which a value is written.
+    """
+
+    name: str
+    in_: str = Field(validation_alias=AliasChoices("in", "in_"))
+    property: str = ""
+    style: str = ""
+    explode: bool | None = None
+    content: str = ""
+
+
+class HttpCall(Compact):
+    """An operation of an HTTP API. `body` is the media type of the body, whose property is `body_property` or `body`.
+
+    `inputs` has the names in braces in `url` that are not path parameters.
+    """
+
+    protocol: Literal["http"] = "http"
+    method: str
+    url: str
+    parameters: tuple[Parameter, ...] = ()
+    body: str = ""
+    body_property: str = ""
+    auth: tuple[AuthScheme, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 class _TooMuch(Exception):
     """The operations share so much that they hold far more than the document."""
 
 
-def detect(value: Json) -> bool:
-    """An OpenAPI or Swagger document of any version."""
+def is_document(value: Json) -> bool:
+    """Whether a value is an OpenAPI or Swagger document of any version."""
     return isinstance(value, Mapping) and ("openapi" in value or "swagger" in value) and (
         isinstance(value.get("paths"), Mapping) or isinstance(value.get("info"), Mapping)
     )  # fmt: skip
 
 
-def map_value(value: Json, source: Source) -> Iterator[MappedValue]:
+def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each operation, by its path and method."""
     if not isinstance(value, Mapping):
         return
     if "openapi" not in value and text_at(value, "swagger").startswith("2"):
-        value = swagger.to_openapi(value)
+        value = to_openapi(value)
     version = text_at(value, "openapi")
     if not version.startswith(("3.0", "3.1", "3.2")):
         stated = version or value.get("swagger") or value.get("openapi")
@@ -84,8 +140,8 @@ class _Api:
         self.server = next((url for url in servers if url), "")
         if source.url and "{" not in self.server:
             self.server = urljoin(source.url, self.server or "/")
-        home = naming.namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
-        stated = naming.join_labels((home, naming.label_of_title(self.title, home))) if home else ""
+        home = namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
+        stated = join_labels((home, label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
         self.sentences = SharedSentences.of(_descriptions(document))
 
@@ -102,7 +158,7 @@ class _Api:
         if not isinstance(methods, Mapping):
             yield rejection(where, "must be an object of operations")
             return
-        for method in _METHODS:
+        for method in METHODS:
             if method not in methods:
                 continue
             if isinstance(methods[method], Mapping):
@@ -112,7 +168,7 @@ class _Api:
 
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
         where = f"paths.{path}.{method}"
-        draft = ItemDraft.create(where, "tool", self.namespace, operation, format="openapi-operation")
+        draft = ItemDraft.create(where, "tool", self.namespace, operation, format=_OPERATION)
         if not draft.move_text("name", "operationId"):
             draft.set("name", f"{method.upper()} {path}")
         self._describe(draft, item)
@@ -235,7 +291,7 @@ class _Api:
         content = value_at(body, "content")
         if not isinstance(content, Mapping) or not content:
             return None
-        types = sorted(content, key=lambda type: (not type.startswith("application/json"), "json" not in type))
+        types = sorted(content, key=_json_first)
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)
         return self._schema(content[types[0]], body), body.get("required") is True
@@ -245,7 +301,7 @@ def _descriptions(document: Mapping[str, Any]) -> Iterator[str]:
     """Of all operations."""
     paths = document.get("paths")
     for item in paths.values() if isinstance(paths, Mapping) else ():
-        for method in _METHODS:
+        for method in METHODS:
             if text := text_at(item, method, "description"):
                 yield text
 
@@ -261,3 +317,72 @@ def _server(server: Mapping[str, Any]) -> str:
         if len(url) > 4_096:
             return ""
     return url
+
+
+def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> HttpCall | None:
+    method, url = plain_text_at(descriptor, "method").upper(), redact_url(registration.endpoint)
+    if method.lower() not in METHODS or url is None:
+        return None
+    parameters = _parameters(descriptor.get("parameters"))
+    if parameters is None:
+        return None
+    in_path = {parameter.name for parameter in parameters if parameter.in_ == "path"}
+    body_property = _body_property(registration, {parameter.property or parameter.name for parameter in parameters})
+    media_type = _preferred_media_type(descriptor.get("requestMediaTypes")) if body_property else ""
+    return HttpCall(
+        method=method,
+        url=url,
+        parameters=parameters,
+        body=media_type,
+        body_property=body_property if media_type and body_property != "body" else "",
+        auth=auth_of(descriptor.get("security"), descriptor.get("securitySchemes")),
+        inputs=tuple(name for name in placeholders(url) if name not in in_path),
+    )
+
+
+def _parameters(written: object) -> tuple[Parameter, ...] | None:
+    """The parameters with a place, in order; None if one of them, or their number, is beyond what can be sent."""
+    found = []
+    for entry in objects(written):
+        name, place = entry.get("name"), entry.get("in")
+        if not isinstance(name, str) or not isinstance(place, str) or place not in _PLACES:
+            continue
+        if not is_plain(name):
+            return None
+        explode, property = entry.get("explode"), plain_text_at(entry, "property")
+        found.append(
+            Parameter(
+                name=name,
+                in_=place,
+                property=property if property != name else "",
+                style=plain_text_at(entry, "style"),
+                explode=explode if isinstance(explode, bool) else None,
+                content=plain_text_at(entry, "content"),
+            )
+        )
+    return tuple(found) if len(found) <= _MAX_PARAMETERS else None
+
+
+def _body_property(registration: Registration, taken: Set[str]) -> str:
+    """The property of the input that is the body, as `registrations` names it; empty if there is none."""
+    properties = (registration.input_schema or {}).get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    return next((name for name in ("body", "requestBody") if name in known and name not in taken), "")
+
+
+def _preferred_media_type(types: object) -> str:
+    """The media type in which a body is sent: JSON if it is among them, else the first; empty if there is none."""
+    known = [type for type in types if isinstance(type, str)] if isinstance(types, Sequence) else []
+    best = min(known, key=_json_first, default="")
+    return best if _MEDIA_TYPE.fullmatch(best) else ""
+
+
+def _json_first(media_type: str) -> tuple[bool, bool]:
+    return not media_type.startswith("application/json"), "json" not in media_type
+
+
+PROTOCOL = Protocol(
+    formats=(Format("openapi", "an OpenAPI 3 or Swagger 2 document", 30, is_document, registrations),),
+    searched={_OPERATION: frozenset()},
+    invocation=invocation,
+)

@@ -1,0 +1,147 @@
+"""Agent Skills: a `SKILL.md`, front matter in YAML and instructions in Markdown, in a folder of its own: one skill."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from mats.domain.capability.capability import Kind, quote_id
+from mats.domain.capability.registration import Registration
+from mats.domain.protocols.descriptors import FILES, INSTRUCTIONS
+from mats.domain.protocols.naming import namespace_of_url
+from mats.domain.protocols.protocol import (
+    MAX_ENDPOINT,
+    Format,
+    ItemDraft,
+    Json,
+    MappedValue,
+    Protocol,
+    Source,
+    rejection,
+    text_at,
+    value_at,
+)
+from mats.domain.text.compact import Compact
+from mats.domain.text.redaction import is_plain, redact_url
+
+FILE = "SKILL.md"
+MAX_INSTRUCTIONS_BYTES = 64_000
+"""Longer instructions are truncated when they are served: they would fill a model's context."""
+_MAX_FILES = 200
+_LONGEST_BODY = 100_000
+_SKILL = "agent-skill"
+_FRONT, _WRONG = "frontMatter", "unreadable"
+_FENCE = re.compile(r"\A\ufeff?\s*---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+_LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
+
+
+class SkillReading(Compact):
+    """A skill: the request for its instructions, the files beside them, and where its owner keeps it."""
+
+    protocol: Literal["skill"] = "skill"
+    instructions: str = ""
+    files: tuple[str, ...] = ()
+    url: str = ""
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """Front matter and body of a SKILL.md; None for a text without front matter."""
+    found = _FENCE.match(text)
+    return (found[1], found[2]) if found else None
+
+
+def to_value(front: Json, body: str, *, wrong: str = "") -> Json:
+    """A SKILL.md as one value, for `registrations`."""
+    return {_FRONT: front, INSTRUCTIONS: body.strip(), **({_WRONG: wrong} if wrong else {})}
+
+
+def parse_by_line(front: str) -> dict[str, str]:
+    """Parse front matter that YAML does not accept: `key: text` and its indented lines.
+
+    A colon in a description that is not quoted is common.
+    """
+    texts: dict[str, str] = {}
+    key = ""
+    for line in front.splitlines():
+        if found := _LINE.match(line):
+            key = found[1]
+            texts[key] = found[2].strip().strip("\"'")
+        elif key and line[:1] in (" ", "\t"):
+            joined = f"{texts[key].removeprefix('|').removeprefix('>').strip()} {line.strip()}"
+            texts[key] = joined.strip()
+    return texts
+
+
+def is_skill(value: Json) -> bool:
+    """Whether `to_value` made this value."""
+    return isinstance(value, Mapping) and {_FRONT, INSTRUCTIONS} <= value.keys()
+
+
+def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
+    front = value_at(value, _FRONT)
+    if not isinstance(front, Mapping):
+        yield rejection("front matter", "must be `key: value` lines between two lines of `---`")
+        return
+    keys = ("homepage", "repository", "url", "source")
+    owners = [text_at(level, key) for level in (front, front.get("metadata")) for key in keys]
+    namespace = source.namespace or namespace_of_url(*owners, source.url)
+    draft = ItemDraft.create("", "skill", namespace, front, format=_SKILL)
+    if wrong := text_at(value, _WRONG):
+        draft.add_note("front matter", f"{wrong}; it was parsed line by line")
+    name = draft.move_text("name")
+    if not name and source.folder:
+        draft.set_text("name", source.folder)
+        draft.add_note("name", "is missing; the folder's name is used")
+    elif name and source.folder and name != source.folder:
+        draft.add_note("name", f"differs from the folder's name ({source.folder[:60]!r}), against the specification")
+    draft.move_text("description")
+    if not draft.move_text("version"):
+        draft.set_text("version", text_at(front, "metadata", "version"))
+    author = value_at(front, "metadata", "author") or front.get("author")
+    draft.set_text("provider", author.strip() if isinstance(author, str) else "")
+    for key in ("tags", "keywords"):
+        given = front.get(key)
+        if given and "tags" not in draft.item:
+            draft.set_words("tags", given.split(",") if isinstance(given, str) else given)
+    draft.set("endpoint", source.url if len(source.url) <= MAX_ENDPOINT else "")
+    body = text_at(value, INSTRUCTIONS)
+    if len(body) > _LONGEST_BODY:
+        draft.add_note("descriptor", f"the instructions are truncated to {_LONGEST_BODY:,} of {len(body):,} characters")
+    if body:
+        draft.rest[INSTRUCTIONS] = body[:_LONGEST_BODY]
+    draft.rest.pop(FILES, None)
+    if source.files:
+        draft.rest[FILES] = list(source.files)
+    yield draft.finish()
+
+
+def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> SkillReading | None:
+    if registration.kind is not Kind.SKILL:
+        return None
+    has_instructions = isinstance(text := descriptor.get(INSTRUCTIONS), str) and bool(text.strip())
+    written = descriptor.get(FILES)
+    files = [each for each in written if isinstance(each, str)] if isinstance(written, list) else []
+    url = redact_url(registration.endpoint) or ""
+    if not has_instructions and not url:
+        return None
+    return SkillReading(
+        instructions=f"GET /capabilities/{quote_id(registration.id)}/instructions" if has_instructions else "",
+        files=tuple(file for file in files if is_plain(file) and len(file) <= 500)[:_MAX_FILES],
+        url=url,
+    )
+
+
+def instructions_of(registration: Registration) -> str:
+    """A skill's instructions, cut off after MAX_INSTRUCTIONS_BYTES with a line that says so."""
+    text = (registration.descriptor or {}).get(INSTRUCTIONS)
+    if registration.kind is not Kind.SKILL or not isinstance(text, str):
+        return ""
+    whole = text.strip()
+    kept = whole.encode()[:MAX_INSTRUCTIONS_BYTES].decode(errors="ignore")
+    return whole if kept == whole else f"{kept}\n\n[truncated: {len(kept):,} of {len(whole):,} characters]"
+
+
+PROTOCOL = Protocol(
+    formats=(Format(_SKILL, f"a {FILE}", 20, is_skill, registrations),),
+    searched={_SKILL: frozenset({"compatibility"})},
+    invocation=invocation,
+)

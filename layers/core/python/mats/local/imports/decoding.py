@@ -1,0 +1,240 @@
+"""Decode untrusted bytes of JSON, YAML or SKILL.md to a JSON value, within bounds.
+
+PyYAML parses YAML: the YAML project maintains it, libyaml parses for it in C, and most environments have it already.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mats.domain.errors import Fault, Invalid
+from mats.domain.protocols import skill
+from mats.domain.protocols.protocol import Json
+
+MAX_BYTES = 20_000_000
+"""Size of a document; the largest published OpenAPI documents have 12 MB as JSON."""
+MAX_YAML_BYTES = 8_000_000
+"""Parsing YAML takes some twenty times as long."""
+_MAX_VALUES = 1_500_000
+_MAX_DEPTH = 60
+"""Levels of nesting. An item may have 32, and a document has a few above its items."""
+_MAX_YAML_WEIGHT = 20_000_000
+"""Limit of a YAML document's approximate length as JSON, with its aliases expanded."""
+_COLLECTION_WEIGHT = 4
+"""Characters of an object or a list besides its entries."""
+_TOO_MANY = f"holds more than {_MAX_VALUES:,} values"
+_TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep"
+
+_CONSTANTS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})")
+_FLOAT = re.compile(r"[-+]?([0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,30}(?=[eE]))([eE][-+]?[0-9]{1,3})?")
+_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in "str int float bool null map seq timestamp".split()) | {"!"}
+_TEXT_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp", "!")
+
+
+class Undecodable(Invalid):
+    """A document that is malformed or beyond the bounds."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__([Fault("", message)])
+        self.message = message
+
+
+class YamlInvalid(Undecodable):
+    """A text that is not YAML, as opposed to one beyond the bounds."""
+
+
+def decode(content: bytes, *, name: str = "") -> Json:
+    """The value of a document. The notation follows from its name, else from its text.
+
+    Raises:
+        Undecodable: it is malformed or beyond the bounds.
+    """
+    if len(content) > MAX_BYTES:
+        raise Undecodable(f"is larger than {MAX_BYTES:,} bytes: split it, or use JSON Lines")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Undecodable(f"is not UTF-8 text (byte {error.start + 1})") from error
+    lower = name.lower().removesuffix(".gz")
+    if lower.endswith(".md"):
+        return _parse_skill(text)
+    if lower.endswith((".yaml", ".yml")):
+        return parse_yaml(text)
+    start = text.lstrip()[:4]
+    if start.startswith("---") and skill.split(text):
+        return _parse_skill(text)
+    if lower.endswith(".json") or start[:1] in ("{", "[", ""):
+        return _parse_json(text)
+    return parse_yaml(text)
+
+
+def _parse_json(text: str) -> Json:
+    """The value of a JSON text, in which keys are distinct."""
+    if sum(text.count(mark) for mark in ",[{") > _MAX_VALUES:
+        raise Undecodable(_TOO_MANY)
+    try:
+        value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise Undecodable(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except ValueError as error:
+        raise Undecodable(f"cannot be read: {error}") from error
+    except RecursionError as error:
+        raise Undecodable(_TOO_DEEP) from error
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
+    while level:
+        depth += 1
+        if depth > _MAX_DEPTH:
+            raise Undecodable(_TOO_DEEP)
+        children = [node.values() if isinstance(node, dict) else node for node in level]
+        level = [entry for entries in children for entry in entries if isinstance(entry, dict | list)]
+    return value
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _key_twice(next(key for key, count in counts.items() if count > 1))
+    return value
+
+
+def _key_twice(key: str) -> Undecodable:
+    return Undecodable(f"holds the key {key[:60]!r} twice in one object")
+
+
+def _no_number(text: str) -> None:
+    raise Undecodable(f"holds {text}, which is not a JSON number")
+
+
+def _parse_skill(text: str) -> Json:
+    split = skill.split(text)
+    if split is None:
+        raise Undecodable("has no front matter: a SKILL.md begins with `key: value` lines between two lines of `---`")
+    front, body = split
+    try:
+        parsed = parse_yaml(front)
+    except YamlInvalid as error:
+        return skill.to_value(skill.parse_by_line(front), body, wrong=error.message)
+    return skill.to_value(parsed if parsed is not None else {}, body)
+
+
+def parse_yaml(text: str) -> Json:
+    """The value of a YAML text with one document: keys are text and distinct, dates are text, tags make no objects."""
+    if len(text) > MAX_YAML_BYTES:
+        raise Undecodable(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")
+    if sum(text.count(mark) for mark in ",[{\n") > 2 * _MAX_VALUES:
+        raise Undecodable(_TOO_MANY)
+    import yaml  # noqa: PLC0415 - loads PyYAML only if needed
+    from yaml.reader import ReaderError  # noqa: PLC0415 - as above
+
+    try:
+        return _build_value(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except ReaderError as error:
+        raise Undecodable(f"holds a character that YAML forbids ({error.reason})") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise YamlInvalid(f"is not YAML: {error.problem}{where}") from error
+    except yaml.YAMLError as error:
+        raise YamlInvalid(f"is not YAML: {str(error)[:200]}") from error
+
+
+class _Node(NamedTuple):
+    value: Json
+    weight: int
+    text: str | None = None
+    """A scalar as written."""
+
+
+@dataclass(slots=True)
+class _Collection:
+    """A list or an object whose end has not been reached."""
+
+    anchor: str
+    value: list[Json] | dict[str, Json]
+    weight: int = _COLLECTION_WEIGHT
+    key: str | None = None
+    """Of an object: the key whose value comes next."""
+    merged: list[Json] = field(default_factory=list)
+    """The values of `<<`."""
+
+    def add(self, node: _Node) -> None:
+        self.weight += node.weight
+        if self.weight > _MAX_YAML_WEIGHT:
+            raise Undecodable(f"has more than {_MAX_YAML_WEIGHT:,} characters with its aliases expanded")
+        if isinstance(self.value, list):
+            self.value.append(node.value)
+        elif self.key is None:
+            if node.text is None:
+                raise Undecodable("has a list or an object as a key")
+            self.key = node.text
+        else:
+            key, self.key = self.key, None
+            if key == "<<" and node.text is None:
+                self.merged += node.value if isinstance(node.value, list) else [node.value]
+            elif key in self.value:
+                raise _key_twice(key)
+            else:
+                is_number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+                # `version` is text as written: 1.10 is not 1.1.
+                self.value[key] = node.text if key == "version" and is_number else node.value
+
+    def finish(self) -> _Node:
+        """The value, with the merged entries whose keys it lacks."""
+        for other in self.merged:
+            if isinstance(other, dict) and isinstance(self.value, dict):
+                self.value |= {key: value for key, value in other.items() if key not in self.value}
+        return _Node(self.value, self.weight)
+
+
+def _build_value(events: Iterable[Any]) -> Json:
+    """The value of a stream of YAML events. Aliases share their value, and are weighed as if they were expanded."""
+    documents: list[Json] = []
+    open_ones, complete, count = [_Collection("", documents)], dict[str, _Node](), 0
+    for event in events:
+        kind, anchor, tag = type(event).__name__, getattr(event, "anchor", None) or "", getattr(event, "tag", None)
+        if tag is not None and tag not in _TAGS:
+            raise Undecodable(f"holds the tag {tag[:60]!r}: only plain values are allowed")
+        if kind == "DocumentStartEvent" and documents:
+            raise Undecodable("holds several YAML documents: write each to its own file")
+        if kind in ("SequenceStartEvent", "MappingStartEvent"):
+            if len(open_ones) > _MAX_DEPTH:
+                raise Undecodable(_TOO_DEEP)
+            open_ones.append(_Collection(anchor, [] if kind == "SequenceStartEvent" else {}))
+            continue
+        if kind == "AliasEvent":
+            if anchor not in complete:
+                raise Undecodable(f"refers to *{anchor[:60]} before it is complete")
+            open_ones[-1].add(complete[anchor])
+            continue
+        if kind == "ScalarEvent":
+            is_text = event.style or tag in _TEXT_TAGS
+            node = _Node(event.value if is_text else _core_value(event.value), len(event.value) + 1, event.value)
+        elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+            anchor, node = open_ones[-1].anchor, open_ones.pop().finish()
+        else:
+            continue
+        count += 1 if node.text is not None else 2
+        if count > 2 * _MAX_VALUES:
+            raise Undecodable(_TOO_MANY)
+        if anchor:
+            complete[anchor] = node
+        open_ones[-1].add(node)
+    return documents[0] if documents else None
+
+
+def _core_value(text: str) -> Json:
+    """The value of a plain scalar in YAML 1.2's core schema; text if it is none of its constants and numbers."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
