@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from mats.adapters.sqlite.migrations import SCHEMA_VERSION
 
-from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.database import SCHEMA_VERSION, Database
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
 
