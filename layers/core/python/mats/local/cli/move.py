@@ -9,9 +9,7 @@ from typing import IO, Annotated
 
 import typer
 
-from mats.adapters.sqlite.backup import Contents, back_up
-from mats.adapters.sqlite.home import replacing
-from mats.bootstrap.local import LocalSystem, local_system, restore_home
+from mats.bootstrap.local import Contents, LocalSystem, back_up, local_system, replacing, restore_home
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli.output import AsJson, note, print_result
