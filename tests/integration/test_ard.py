@@ -1,4 +1,4 @@
-"""Agentic Resource Discovery over HTTP, against the real service and models of the published OpenAPI."""
+"""Agentic Resource Discovery over HTTP, against the real service and the published schema."""
 
 import http.client
 import json
@@ -8,26 +8,21 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tests import ard_models as ard
+from tests.ard_schema import CODES, valid
 from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool
 
-EVIL = ('a/b c?d#e%f"<g>', "返金/返品", "..", "%2e%2e", "_x20_ _x", "'; --", "urn:air:a:b")
+EVIL = ('a/b c?d#e%f"<g>', "返金/返品", "..", "%2e%2e", "urn:air:a:b")
 
 
 @pytest.fixture(scope="module")
-def mats(tmp_path_factory) -> Mats:
-    return Mats(tmp_path_factory.mktemp("ard") / "home")
-
-
-@pytest.fixture(scope="module")
-def service(mats: Mats) -> Iterator[Service]:
+def service(tmp_path_factory) -> Iterator[Service]:
+    mats = Mats(tmp_path_factory.mktemp("ard") / "home")
     items = [
         tool(
             "get_forecast", description="Weather forecast of a city", tags=["mcp", "weather"],
             endpoint="https://weather.example.com/mcp", examples=["will it rain in Paris", "forecast for Seattle"],
         ),
-        tool("wind", description="Weather: wind now", namespace="toolbench"),
         tool("guide", description="Weather guide", kind="agent", tags=["a2a"], endpoint="https://example.com/guide"),
         tool("payroll", description="Weather of the payroll", visible_to=["finance"]),
         *(tool(name, description=f"Weather of {name}", namespace="com.evil") for name in EVIL),
@@ -46,28 +41,17 @@ def sent(
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         connection.request(method, target, data, {"Content-Type": "application/json", **headers})
         answer = connection.getresponse()
-        return answer.status, {name.lower(): said for name, said in answer.getheaders()}, answer.read().decode()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
     finally:
         connection.close()
 
 
-def listed(service: Service, query: str = "") -> list[dict[str, Any]]:
-    """All items of a list, page by page."""
-    items, token = [], ""
-    while True:
-        status, _, body = sent(service, "GET", f"/agents?{query}&pageToken={token}")
-        assert status == 200, body
-        ard.ListResponse.model_validate_json(body)
-        items += json.loads(body)["items"]
-        token = json.loads(body).get("pageToken", "")
-        if not token:
-            return items
-
-
 def test_probes_of_the_conformance_tool_pass(service):
-    status, _, body = sent(service, "GET", "/agents")
-    assert status == 200
-    known = json.loads(body)["items"][0]["identifier"]
+    status, headers, body = sent(service, "GET", "/.well-known/ard.json")
+    (registry,) = valid("Manifest", body)["entries"]
+    assert registry["url"].rstrip("/") == service.url
+    items = valid("ListResponse", sent(service, "GET", "/agents")[2])["items"]
+    assert {item["displayName"] for item in items} == {"get_forecast", "guide", *EVIL}
     probe = {
         "query": {"text": "weather forecast tools", "filter": {"type": ["application/mcp-server-card+json"]}},
         "federation": "none",
@@ -75,116 +59,37 @@ def test_probes_of_the_conformance_tool_pass(service):
     }
     status, headers, body = sent(service, "POST", "/search", probe)
     assert (status, headers["content-type"]) == (200, "application/json")
-    (result,) = ard.SearchResponse.model_validate_json(body).results
-    assert result.displayName == "get_forecast"
-    for urn in (known, result.identifier):
-        status, _, body = sent(service, "GET", f"/agents/{quote(urn, safe='')}")
-        assert status == 200
-        assert ard.Entry.model_validate_json(body).identifier == urn
+    (result,) = valid("SearchResponse", body)["results"]
+    assert result["displayName"] == "get_forecast"
     for urn, expected in (("urn:air:ard-conformance.invalid:probe:not-found", 404), ("not-a-valid-ard-urn", 400)):
         status, _, body = sent(service, "GET", f"/agents/{quote(urn, safe='')}")
-        assert (status, ard.Error.model_validate_json(body).errorCode) == (expected, ard.CODES[expected])
-    explore = {"query": {"text": "weather"}, "resultType": {"facets": [{"field": "type"}]}}
-    assert sent(service, "POST", "/explore", explore)[0] == 501
-
-
-def test_every_entry_is_reachable_from_the_manifest(service):
-    status, headers, body = sent(service, "GET", "/.well-known/ard.json")
-    assert (status, headers["content-type"]) == (200, "application/json")
-    (registry,) = ard.Manifest.model_validate_json(body).entries
-    assert str(registry.url).rstrip("/") == service.url
-    assert len(listed(service)) == 3 + len(EVIL)
-
-
-@pytest.mark.parametrize("size", [1, 4, 100])
-def test_pages_are_stable_and_complete(service, size):
-    names = [item["displayName"] for item in listed(service, f"pageSize={size}")]
-    assert names == [item["displayName"] for item in listed(service)]
-    assert set(names) == {"get_forecast", "wind", "guide", *EVIL}
+        assert (status, valid("Error", body)["errorCode"]) == (expected, CODES[expected])
+    assert sent(service, "POST", "/explore", {"query": {"text": "weather"}})[0] == 501
 
 
 def test_any_name_is_found_by_identifier_and_address(service):
-    for item in listed(service, "filter=publisherId%3D%27evil.com%27"):
-        status, _, body = sent(service, "GET", f"/agents/{quote(item['identifier'], safe='')}")
-        assert (status, json.loads(body)) == (200, item)
+    _, _, page = sent(service, "GET", "/agents?filter=publisherId%3D%27evil.com%27")
+    assert len(json.loads(page)["items"]) == len(EVIL)
+    for item in json.loads(page)["items"]:
+        status, headers, body = sent(service, "GET", f"/agents/{quote(item['identifier'], safe='')}")
+        assert (status, valid("Entry", body)) == (200, item)
+        again = sent(service, "GET", f"/agents/{item['identifier']}", None, **{"If-None-Match": headers["etag"]})
+        assert (again[0], again[2]) == (304, "")
         status, _, body = sent(service, "GET", item["url"].removeprefix(service.url))
         assert (status, json.loads(body)["name"]) == (200, item["displayName"])
 
 
-def test_hidden_capabilities_appear_nowhere(service):
-    assert "payroll" not in json.dumps(listed(service))
-    _, _, found = sent(service, "POST", "/search", {"query": {"text": "payroll weather"}, "pageSize": 100})
-    assert "payroll" not in found
-    hidden = sent(service, "GET", "/agents/urn:air:acme.com:tool:payroll")
-    unknown = sent(service, "GET", "/agents/urn:air:acme.com:tool:payrol1")
-    assert hidden[0] == unknown[0] == 404
-    assert hidden[2].replace("payroll", "payrol1") == unknown[2]
-
-
-def test_audiences_see_their_capabilities(mats, service, monkeypatch):
-    monkeypatch.setenv("MATS_AUDIENCES", "finance")
-    with serving(mats) as running:
-        assert "payroll" in {item["displayName"] for item in listed(running, "pageSize=3")}
-        assert sent(running, "GET", "/agents/urn:air:acme.com:tool:payroll")[0] == 200
-
-
-def test_second_request_with_etag_gets_not_modified(service):
-    _, headers, _ = sent(service, "GET", "/agents/urn:air:acme.com:agent:guide")
-    again = {"If-None-Match": headers["etag"]}
-    status, headers, body = sent(service, "GET", "/agents/urn:air:acme.com:agent:guide", None, **again)
-    assert (status, body) == (304, "")
-    assert headers["cache-control"].startswith("private")
-
-
-@pytest.mark.parametrize(
-    ("path", "right"),
-    [
-        ("/search", "POST"), ("/explore", "POST"), ("/agents", "GET"), ("/agents/urn:air:a.b:tool:c", "GET"),
-        ("/.well-known/ard.json", "GET"),
-    ],
-)  # fmt: skip
-def test_wrong_method_is_an_ard_error(service, path, right):
-    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - {right}:
-        status, headers, body = sent(service, method, path, {})
-        assert (status, headers["allow"]) == (405, right)
-        assert ard.Error.model_validate_json(body).errorCode == "METHOD_NOT_ALLOWED"
-    assert sent(service, "HEAD", path)[0] == 405
-
-
-@pytest.mark.parametrize(
-    ("method", "target", "body", "status"),
-    [
-        ("POST", "/search", b"", 400),
-        ("POST", "/search", b"{", 400),
-        ("POST", "/search", b"\xff\x00", 400),
-        ("POST", "/search", b"[" * 50_000, 400),
-        ("POST", "/search", b'{"query": {"text": "' + b"x" * 500_000 + b'"}}', 413),
-        ("POST", "/search", {"query": {"text": ["x"]}}, 400),
-        ("POST", "/search", {"query": {"text": "x", "filter": {"a": "b"}}}, 400),
-        ("POST", "/search", {"query": {"text": "x"}, "pageToken": "AAAA"}, 400),
-        ("GET", "/agents?pageToken=AAAA", None, 400),
-        ("GET", "/agents?pageSize=1000", None, 400),
-        ("GET", "/agents?pageSize=1&pageSize=1", None, 400),
-        ("GET", "/agents?filter=%00", None, 400),
-        ("GET", "/agents?filter=%ff%fe", None, 400),
-        ("GET", "/agents/%ff", None, 400),
-        ("GET", "/agents/%", None, 400),
-        ("GET", "/agents/", None, 400),
-        ("GET", "/agents/../agents", None, 400),
-        ("GET", "/agents/urn%3Aair%3Aa.b%3Atool%3A" + "x" * 20_000, None, 400),
-        ("GET", "/agents/urn:air:a.b:tool:c/", None, 400),
-    ],
-)
-def test_invalid_requests_are_ard_errors(service, method, target, body, status):
-    got, headers, said = sent(service, method, target, body)
-    assert got == status, said
-    assert headers["content-type"] == "application/json"
-    assert ard.Error.model_validate_json(said).errorCode == ard.CODES.get(status, "REQUEST_TOO_LARGE")
-
-
-def test_other_paths_and_pages_are_unaffected(service):
-    status, headers, _ = sent(service, "GET", "/capabilities/com.acme/nothing")
-    assert (status, headers["content-type"]) == (404, "application/problem+json")
-    assert sent(service, "GET", "/docs")[0] == 200
-    paths = json.loads(sent(service, "GET", "/openapi.json")[2])["paths"]
-    assert paths.keys() >= {"/search", "/agents", "/agents/{identifier}", "/explore", "/.well-known/ard.json"}
+@pytest.mark.parametrize(("method", "target", "body", "status", "code"), [
+    ("PUT", "/search", {}, 405, "METHOD_NOT_ALLOWED"),
+    ("HEAD", "/agents", None, 405, ""),
+    ("POST", "/search", b"{", 400, "INVALID_ARGUMENT"),
+    ("POST", "/search", b'{"query": {"text": "' + b"x" * 500_000 + b'"}}', 413, "REQUEST_TOO_LARGE"),
+    ("GET", "/agents?filter=%ff%fe", None, 400, "INVALID_ARGUMENT"),
+    ("GET", "/agents/%ff", None, 400, "INVALID_ARGUMENT"),
+    ("GET", "/agents/../agents", None, 400, "INVALID_ARGUMENT"),
+    ("GET", "/agents/urn:air:acme.com:tool:payroll", None, 404, "NOT_FOUND"),
+])  # fmt: skip
+def test_invalid_requests_are_ard_errors(service, method, target, body, status, code):
+    answered, headers, text = sent(service, method, target, body)
+    assert (answered, headers["content-type"]) == (status, "application/json")
+    assert not code or valid("Error", text)["errorCode"] == code
