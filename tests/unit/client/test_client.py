@@ -21,7 +21,6 @@ from mats.client import (
     Bearer,
     Busy,
     Client,
-    MatsError,
     NotAllowed,
     NotFound,
     NotUnderstood,
@@ -145,10 +144,12 @@ def cut_off(handler: _Handler) -> None:
 def test_request_follows_the_contract():
     with serving((200, ANSWER)) as server, Client(server.url) as mats:
         answer = mats.discover(
-            "refund", kinds=["tool"], namespaces={"com.acme"}, tags=("a",), limit=3, min_relevance="weak"
+            "refund", kinds="tool", namespaces={"com.acme"}, tags=("a",), limit=3, min_relevance="weak"
         )
+        mats.discover(["refund", "mail"], parts=True)
     assert answer == Answer.of(FULL)
-    (request,) = server.requests
+    request, steps = server.requests
+    assert json.loads(steps["body"]).items() >= {"queries": ["refund", "mail"], "parts": True}.items()
     assert request["path"] == "/discover"
     assert json.loads(request["body"]) == {
         "query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 3,
@@ -157,29 +158,18 @@ def test_request_follows_the_contract():
     assert "Authorization" not in request["headers"]
 
 
-@pytest.mark.parametrize(
-    ("id", "path"),
-    [
-        ("com.acme/refund", "/capabilities/com.acme/refund"),
-        ("com.acme/docs/read file?#%", "/capabilities/com.acme/docs/read%20file%3F%23%25"),
-        ("com.acme/調べる", "/capabilities/com.acme/%E8%AA%BF%E3%81%B9%E3%82%8B"),
-        ("com.acme/\ud800", "/capabilities/com.acme/%3F"),
-        ("com.acme/a/../b", "/capabilities/com.acme%2Fa%2F..%2Fb"),
-        ("com.acme/../../healthz", "/capabilities/com.acme%2F..%2F..%2Fhealthz"),
-        ("com.acme/a//b", "/capabilities/com.acme%2Fa%2F%2Fb"),
-    ],
-)
+@pytest.mark.parametrize(("id", "path"), [
+    ("com.acme/refund", "/capabilities/com.acme/refund"),
+    ("com.acme/docs/read file?#%", "/capabilities/com.acme/docs/read%20file%3F%23%25"),
+    ("com.acme/調べる", "/capabilities/com.acme/%E8%AA%BF%E3%81%B9%E3%82%8B"),
+    ("com.acme/\ud800", "/capabilities/com.acme/%3F"), ("com.acme/a/../b", "/capabilities/com.acme%2Fa%2F..%2Fb"),
+    ("com.acme/../../healthz", "/capabilities/com.acme%2F..%2F..%2Fhealthz"),
+    ("com.acme/a//b", "/capabilities/com.acme%2Fa%2F%2Fb"),
+])  # fmt: skip
 def test_id_reaches_the_server_unchanged(id, path):
     with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
         mats.capability(id)
     assert server.requests[0]["path"] == path
-
-
-def test_single_string_is_one_value():
-    with serving((200, ANSWER)) as server, Client(server.url) as mats:
-        mats.discover("refund", kinds="tool", namespaces="com.acme", tags="pay")
-    sent = json.loads(server.requests[0]["body"])
-    assert (sent["kinds"], sent["namespaces"], sent["tags"]) == (["tool"], ["com.acme"], ["pay"])
 
 
 def test_unknown_attributes_are_ignored():
@@ -202,13 +192,10 @@ def test_threads_share_the_client():
 # --- errors
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        (400, WrongRequest), (401, NotAllowed), (403, NotAllowed), (404, NotFound), (413, WrongRequest),
-        (422, WrongRequest), (500, Refused), (302, Refused), (418, Refused),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("status", "error"), [
+    (400, WrongRequest), (401, NotAllowed), (403, NotAllowed), (404, NotFound), (413, WrongRequest),
+    (422, WrongRequest), (500, Refused), (302, Refused), (418, Refused),
+])  # fmt: skip
 def test_error_carries_its_problem(status, error):
     body = problem(status, errors=[{"field": "query", "message": "is required"}], instance="/1")
     with serving((status, body)) as server, Client(server.url, retries=retries()) as mats:
@@ -217,15 +204,8 @@ def test_error_carries_its_problem(status, error):
         assert type(caught.value) is error
         assert caught.value.status == status
         assert caught.value.problem.errors[0].field == "query"
-        assert "query: is required" in str(caught.value)
+        assert str(caught.value) == f"{status} No: because; query: is required"
     assert len(server.requests) == 1
-
-
-def test_detail_is_not_repeated_in_the_message():
-    body = problem(422, detail="query: is required", errors=[{"field": "query", "message": "is required"}])
-    with serving((422, body)) as server, Client(server.url) as mats, pytest.raises(WrongRequest) as refused:
-        mats.discover("x")
-    assert str(refused.value) == "422 No: query: is required"
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -237,20 +217,12 @@ def test_busy_api_is_retried_with_backoff(status):
     assert len(server.requests) == 3
 
 
-def test_retries_end_and_respect_retry_after():
+@pytest.mark.parametrize(("after", "waited"), [(2, [2.0, 2.0, 2.0]), (60, [])])
+def test_retries_end_and_respect_retry_after(after, waited):
     waits: list[float] = []
-    with serving((503, problem(503), {"Retry-After": "2"})) as server, pytest.raises(Busy) as caught:
+    with serving((503, problem(503), {"Retry-After": str(after)})) as server, pytest.raises(Busy) as caught:
         Client(server.url, retries=retries(waits, attempts=4)).health()
-    assert waits == [2.0, 2.0, 2.0]
-    assert caught.value.retry_after_s == 2
-    assert len(server.requests) == 4
-
-
-def test_long_retry_after_is_not_waited_for():
-    waits: list[float] = []
-    with serving((429, problem(429), {"Retry-After": "60"})) as server, pytest.raises(Busy) as caught:
-        Client(server.url, retries=retries(waits, longest_s=10)).health()
-    assert (waits, caught.value.retry_after_s, len(server.requests)) == ([], 60, 1)
+    assert (waits, caught.value.retry_after_s, len(server.requests)) == (waited, after, len(waited) + 1)
 
 
 def test_backoff_has_jitter_and_a_maximum():
@@ -278,19 +250,7 @@ def test_timeouts_and_dropped_connections_are_retried_then_raised(fault: Callabl
         assert has_requests(server, 3)
 
 
-def test_refused_connection_is_unreachable():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
-    with pytest.raises(Unreachable, match="127"):
-        Client(url, retries=retries()).health()
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"<html>hello\x1b[31m</html>", b"{}", b"[]", b"null", b'{"results": 5}', b"\xff\xfe", b"[" * 100_000],
-    ids=["nothing", "a page", "empty", "a list", "null", "another", "bytes", "deep"],
-)
+@pytest.mark.parametrize("content", [b"", b"<html>hello\x1b[31m</html>", b"{}", b"\xff\xfe", b"[" * 9_999])
 def test_invalid_response_is_not_retried(content):
     with serving((200, content)) as server, pytest.raises(NotUnderstood) as caught:
         Client(server.url, retries=retries()).discover("x")
@@ -330,13 +290,10 @@ def test_redirects_are_not_followed():
 # --- authentication
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://mats.example.com", "ftp://127.0.0.1", "mats.example.com", "", "https://", "https://u:p@mats.example.com",
-        "https://mats.example.com?x=1", "http://127.0.0.1.example.com",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "http://mats.example.com", "ftp://127.0.0.1", "mats.example.com", "", "https://", "https://u:p@mats.example.com",
+    "https://mats.example.com?x=1", "http://127.0.0.1.example.com",
+])  # fmt: skip
 def test_address_must_be_https_or_local(url):
     with pytest.raises(ValueError, match="address"):
         Client(url, auth=Bearer("secret"))
@@ -408,33 +365,3 @@ def test_missing_credentials_are_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with pytest.raises(ValueError, match="credentials"):
         Client("https://mats.example.com", auth=SigV4("eu-north-1")).health()
-
-
-def test_default_credentials_are_those_of_aws_tools(monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-    with serving((200, HEALTH)) as server:
-        Client(server.url, auth=SigV4("eu-north-1")).health()
-    assert "Credential=AKIDEXAMPLE/" in server.requests[0]["headers"]["Authorization"]
-
-
-def test_errors_form_one_tree():
-    assert {error.__base__ for error in (WrongRequest, NotAllowed, NotFound, Busy)} == {Refused}
-    assert {error.__base__ for error in (Refused, Unreachable, NotUnderstood)} == {MatsError}
-
-
-@pytest.mark.parametrize(
-    ("asked", "sent"),
-    [
-        (("refund",), {"query": "refund"}),
-        ((["refund", "mail"],), {"queries": ["refund", "mail"]}),
-    ],
-)
-def test_a_request_is_a_text_or_its_steps(asked, sent):
-    with serving((200, ANSWER)) as server, Client(server.url) as mats:
-        mats.discover(*asked)
-        mats.discover(*asked, parts=True)
-        plain, cut = (json.loads(request["body"]) for request in server.requests)
-    assert {name: plain[name] for name in plain if name.startswith("quer")} == sent
-    assert "parts" not in plain
-    assert cut["parts"] is True

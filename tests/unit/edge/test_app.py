@@ -7,7 +7,7 @@ from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile.profile import Refusal
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import CalibrationSource
-from mats.edge.api_gateway import parse_request, proxy_response
+from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.http import Caller
 from mats.edge.observers import LOG, MeasureObserver, Observers
@@ -47,14 +47,6 @@ def test_audiences_come_only_from_the_authorizer():
     assert ask("GET", path, audiences=["finance"])[0] == 200
     hidden = ask("POST", "/discover", {"query": "money"}, headers=forged)[1]["results"]
     assert SECRET.id not in [r["id"] for r in hidden]
-
-
-def test_health_is_a_valid_proxy_response():
-    index = indexed(*THREE)
-    event = proxy_request("GET", "/healthz", {}, b"", ())
-    proxied = proxy_response(respond_to(event, Application(discover_over(index), LookUp(index))))
-    assert proxied.keys() == {"statusCode", "headers", "body", "isBase64Encoded"}
-    assert proxied["statusCode"] == 200
 
 
 def signed(role: str = "Buyer") -> dict:

@@ -128,18 +128,14 @@ def test_the_score_is_relevance_alone_and_the_order_follows_it():
 
 
 @pytest.mark.parametrize(("wanted", "context", "expected"), [
-    ({"type": [SERVER_CARD]}, None, {"get_forecast"}),
-    ({"type": [AGENT_CARD, SKILL]}, None, {"guide", "slides"}),
+    ({"type": [SERVER_CARD]}, None, {"get_forecast"}), ({"type": [AGENT_CARD, SKILL]}, None, {"guide", "slides"}),
     ({"type": "application/vnd.mats.tool+json"}, None, {"wind/now: é"}),
     ({"type": ["application/vnd.mats.model+json", SERVER_CARD]}, None, {"nova-v1:0", "get_forecast"}),
-    ({"type": ["text/html"]}, None, set()),
-    ({"tags": ["a2a", "mcp"]}, None, {"get_forecast", "guide"}),
+    ({"type": ["text/html"]}, None, set()), ({"tags": ["a2a", "mcp"]}, None, {"get_forecast", "guide"}),
     ({"tags": "weather", "type": [SERVER_CARD]}, None, {"get_forecast"}),
     ({"publisher": ["acme.com", "toolbench.localhost"], "tags": ["weather"]}, None, {"wind/now: é"}),
-    ({"publisher": "pay.acme.com"}, None, set()),
-    ({"publisher": "com"}, None, set()),
-    ({}, None, {profile.name for profile in PUBLIC}),
-    ({f"{TERM}tags": ["a2a"]}, None, {"guide"}),
+    ({"publisher": "pay.acme.com"}, None, set()), ({"publisher": "com"}, None, set()),
+    ({}, None, {profile.name for profile in PUBLIC}), ({f"{TERM}tags": ["a2a"]}, None, {"guide"}),
     ({"ard:tags": ["a2a"]}, {"ard": TERM}, {"guide"}),
     ({"labels": ["a2a"]}, [None, {"labels": f"{TERM}tags"}], {"guide"}),
     ({"tags": ["a2a"]}, "https://agenticresourcediscovery.org/context/v1", {"guide"}),
@@ -149,15 +145,10 @@ def test_filters_match_any_value_of_every_key(wanted, context, expected):
 
 
 @pytest.mark.parametrize(("wanted", "context"), [
-    ({"metadata.kind": ["tool"]}, None),
-    ({"okf:taxonomy": ["x"]}, {"okf": "https://openknowledgeformat.org/ns#"}),
-    ({"tags": ["x"]}, {"tags": "https://acme.com/vocab#tags"}),
-    ({"tags": ["x"], f"{TERM}tags": ["y"]}, None),
-    ({"tags": ["x"]}, "https://elsewhere.example/context"),
-    ({"tags": ["x"]}, {"nested": {"@id": "x"}}),
-    ({"tags": []}, None),
-    ({"tags": [1]}, None),
-    ({"tags": [""]}, None),
+    ({"metadata.kind": ["tool"]}, None), ({"okf:taxonomy": ["x"]}, {"okf": "https://openknowledgeformat.org/ns#"}),
+    ({"tags": ["x"]}, {"tags": "https://acme.com/vocab#tags"}), ({"tags": ["x"], f"{TERM}tags": ["y"]}, None),
+    ({"tags": ["x"]}, "https://elsewhere.example/context"), ({"tags": ["x"]}, {"nested": {"@id": "x"}}),
+    ({"tags": []}, None), ({"tags": [1]}, None), ({"tags": [""]}, None),
 ])  # fmt: skip
 def test_unknown_filters_are_rejected(wanted, context):
     refused(search(filter=wanted, context=context), 400)
@@ -237,14 +228,11 @@ def test_pages_of_a_list_cover_what_the_caller_may_see_in_order_of_id(size, audi
 
 
 @pytest.mark.parametrize(("expression", "expected"), [
-    (f"type = '{SERVER_CARD}'", {"get_forecast"}),
-    (f'type="{AGENT_CARD},{SKILL}"', {"guide", "slides"}),
+    (f"type = '{SERVER_CARD}'", {"get_forecast"}), (f'type="{AGENT_CARD},{SKILL}"', {"guide", "slides"}),
     (f"type = {SKILL} AND publisherId = 'acme.com,toolbench.localhost'", {"slides"}),
     ("publisherId='acme.com, toolbench.localhost'", {"guide", "slides", "wind/now: é"}),
-    ("displayName = 'É' and publisherId = toolbench.localhost", {"wind/now: é"}),
-    ("displayName = 'secret'", set()),
-    ("publisherId = 'nobody.example'", set()),
-    ("updatedAfter > '2026-01-01'", {"slides"}),
+    ("displayName = 'É' and publisherId = toolbench.localhost", {"wind/now: é"}), ("displayName = 'secret'", set()),
+    ("publisherId = 'nobody.example'", set()), ("updatedAfter > '2026-01-01'", {"slides"}),
     ("updatedAfter = 2026-06-01T12:00:00Z", set()),
 ])  # fmt: skip
 def test_lists_are_filtered_by_their_expression(expression, expected):

@@ -22,11 +22,9 @@ from mats.edge.authorizer import (
     MAX_TOKEN,
     FetchFailed,
     IssuerKeys,
-    TokenInvalid,
     Unauthorized,
     authorize,
     fetch_keys,
-    parse_audiences,
 )
 from mats.settings import Settings
 
@@ -132,19 +130,11 @@ def test_policy_covers_every_method_of_the_stage(authorizer):
     policy = authorizer.authorize(f"Bearer {authorizer.token(audiences=['finance', 'ops'])}")
     assert policy["principalId"] == "ada"
     assert policy["context"] == {"audiences": "finance,ops"}
+    request = parse_request({"requestContext": {"authorizer": policy["context"]}})
+    assert request.caller.audiences == {"finance", "ops"}
     assert policy["policyDocument"]["Statement"] == [
         {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": f"{STAGE}/*"}
     ]
-
-
-def test_rs256_and_es256_are_accepted(authorizer):
-    assert authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
-    assert authorizer.accepts(authorizer.token(EC, "ec", "ES256"))
-
-
-def test_audiences_of_the_policy_reach_the_caller(authorizer):
-    context = authorizer.authorize(f"Bearer {authorizer.token(audiences='finance ops')}")["context"]
-    assert parse_request({"requestContext": {"authorizer": context}}).caller.audiences == {"finance", "ops"}
 
 
 @pytest.mark.parametrize(
@@ -160,52 +150,70 @@ def test_ambiguous_audiences_are_rejected(authorizer, claim):
     assert not authorizer.accepts(authorizer.token(audiences=claim))
 
 
-@pytest.mark.parametrize(
-    ("claim", "claims", "names"),
-    [
-        ("cognito:groups", {"cognito:groups": ["ops"], "audiences": ["finance"]}, "ops"),
-        ("https://acme.example/audiences", {"https://acme.example/audiences": "ops"}, "ops"),
-        ("realm_access.roles", {"realm_access": {"roles": ["ops", "finance"]}}, "ops,finance"),
-        ("realm_access.roles", {"realm_access": ["ops"]}, ""),
-        ("realm_access.roles", {}, ""),
-    ],
-)
+@pytest.mark.parametrize(("claim", "claims", "names"), [
+    ("cognito:groups", {"cognito:groups": ["ops"], "audiences": ["finance"]}, "ops"),
+    ("https://acme.example/audiences", {"https://acme.example/audiences": "ops"}, "ops"),
+    ("realm_access.roles", {"realm_access": {"roles": ["ops", "finance"]}}, "ops,finance"),
+    ("realm_access.roles", {"realm_access": ["ops"]}, ""), ("realm_access.roles", {}, ""),
+])  # fmt: skip
 def test_claim_of_audiences_is_configurable(authorizer, claim, claims, names):
     authorizer.settings = Settings(jwt_issuer=authorizer.issuer.address, jwt_audience=AUDIENCE, jwt_claim=claim)
     assert authorizer.authorize(f"Bearer {authorizer.token(**claims)}")["context"]["audiences"] == names
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [
-        {"iss": "https://other.example"},
-        {"aud": "another"},
-        {"aud": ["another"]},
-        {"exp": 1},
-        {"nbf": 4_102_444_800},  # the year 2100
-        {"exp": None},
-        {"iss": None},
-        {"aud": None},
-        {"sub": None},
-        {"sub": ""},
-        {"sub": "a\nb"},
-        {"sub": "a" * 256},
-        {"exp": "soon"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("claims", [
+    {"iss": "https://other.example"}, {"aud": "another"}, {"exp": 1}, {"nbf": 4_102_444_800}, {"exp": None},
+    {"iss": None}, {"aud": None}, {"sub": None}, {"sub": ""}, {"sub": "a\nb"}, {"sub": "a" * 256}, {"exp": "soon"},
+], ids=str)  # fmt: skip
 def test_token_for_another_issuer_audience_or_time_is_rejected(authorizer, claims):
     assert not authorizer.accepts(authorizer.token(**claims))
 
 
-def test_token_may_have_several_audiences(authorizer):
-    assert authorizer.accepts(authorizer.token(aud=["another", AUDIENCE]))
+def with_audiences(token: str) -> str:
+    head, body, signature = token.split(".")
+    more = json.loads(base64.urlsafe_b64decode(body + "==")) | {"audiences": ["finance"]}
+    return f"{head}.{encoded(json.dumps(more).encode())}.{signature}"
 
 
-def test_unsigned_token_is_rejected(authorizer):
-    assert not authorizer.accepts(authorizer.token(None, "ec", "none"))
-    head, body, _ = authorizer.token().split(".")
-    assert not authorizer.accepts(f"{head}.{body}.")
+@pytest.mark.parametrize(("token", "accepted"), [
+    (lambda known: known.token(EC, "ec", "ES256"), True),
+    (lambda known: known.token(RSA, "rsa", "RS256"), True),
+    (lambda known: known.token(aud=["another", AUDIENCE]), True),
+    (lambda known: known.token(None, "ec", "none"), False),
+    (lambda known: known.token().rpartition(".")[0] + ".", False),
+    (lambda known: known.token(RSA, "ec", "RS256"), False),
+    (lambda known: known.token(RSA, "rsa", "RS512"), False),
+    (lambda known: known.token(OTHER, "ec"), False),
+    (lambda known: with_audiences(known.token()), False),
+    (lambda known: encoded(b'{"alg":' + b"[" * 5000) + ".e30.e30", False),
+])  # fmt: skip
+def test_only_signatures_of_the_issuer_are_accepted(authorizer, token, accepted):
+    assert authorizer.accepts(token(authorizer)) is accepted
+
+
+@pytest.mark.parametrize("header", [
+    "", "Bearer", "Bearer ", "Basic YTpi", "Bearer a b.c.d", None, 7, "ey.ey.ey", f"Bearer {'x' * MAX_TOKEN}",
+], ids=lambda header: str(header)[:12])  # fmt: skip
+def test_malformed_authorization_is_rejected_without_a_fetch(authorizer, header):
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        authorizer.authorize(header)
+    assert authorizer.issuer.asked == 0
+
+
+def test_foreign_method_and_missing_settings_are_rejected(authorizer):
+    with pytest.raises(Unauthorized):
+        authorizer.authorize(f"Bearer {authorizer.token()}", call="arn:aws:s3:::bucket")
+    authorizer.settings, authorizer.keys = Settings(), IssuerKeys("")
+    assert not authorizer.accepts(authorizer.token())
+
+
+def test_keys_that_may_not_sign_are_ignored(authorizer):
+    secret = b"s" * 32
+    shared = {"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}
+    authorizer.issuer.keys = [shared, jwk(RSA, "rsa", use="enc"), jwk(WEAK, "weak"), jwk(EC, "ec"), "x", {"kid": "x"}]
+    assert set(fetch_keys(authorizer.issuer.address)) == {"ec"}
+    assert not authorizer.accepts(authorizer.token(secret, "shared", "HS256"))
+    assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
 
 
 def test_public_key_is_never_used_as_shared_secret(authorizer):
@@ -216,65 +224,6 @@ def test_public_key_is_never_used_as_shared_secret(authorizer):
         secret = RSA.public_key().public_bytes(Encoding.PEM, form)
         signature = hmac.new(secret, f"{head}.{body}".encode(), hashlib.sha256).digest()
         assert not authorizer.accepts(f"{head}.{body}.{encoded(signature)}")
-
-
-def test_symmetric_keys_are_ignored(authorizer):
-    secret = b"s" * 32
-    authorizer.issuer.keys = [{"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}, jwk(EC, "ec")]
-    assert not authorizer.accepts(authorizer.token(secret, "shared", "HS256"))
-    assert authorizer.accepts(authorizer.token())
-
-
-def test_key_verifies_its_own_algorithm_only(authorizer):
-    assert not authorizer.accepts(authorizer.token(RSA, "ec", "RS256"))
-    assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS512"))
-    assert not authorizer.accepts(authorizer.token(OTHER, "ec"))
-
-
-def test_encryption_keys_are_ignored(authorizer):
-    authorizer.issuer.keys = [jwk(RSA, "rsa", use="enc"), jwk(EC, "ec"), "nonsense", {"kid": "x"}]
-    assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
-    assert authorizer.accepts(authorizer.token())
-
-
-def test_short_rsa_keys_are_ignored(authorizer):
-    authorizer.issuer.keys = [jwk(WEAK, "weak"), jwk(RSA, "rsa")]
-    assert set(fetch_keys(authorizer.issuer.address)) == {"rsa"}
-
-
-def test_tampered_token_is_rejected(authorizer):
-    head, body, signature = authorizer.token().split(".")
-    more = json.loads(base64.urlsafe_b64decode(body + "==")) | {"audiences": ["finance"]}
-    assert not authorizer.accepts(f"{head}.{encoded(json.dumps(more).encode())}.{signature}")
-
-
-@pytest.mark.parametrize(
-    "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b", "Bearer a b.c.d", None, 7, "ey.ey.ey"]
-)
-def test_malformed_authorization_is_rejected_without_a_fetch(authorizer, header):
-    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        authorizer.authorize(header)
-    assert authorizer.issuer.asked == 0
-
-
-def test_token_without_bearer_scheme_is_rejected(authorizer):
-    with pytest.raises(Unauthorized):
-        authorizer.authorize(authorizer.token())
-
-
-def test_huge_token_is_rejected_without_a_fetch(authorizer):
-    assert not authorizer.accepts(authorizer.token(padding="x" * MAX_TOKEN))
-    assert authorizer.issuer.asked == 0
-
-
-def test_deeply_nested_token_header_is_rejected(authorizer):
-    deep = encoded(b'{"alg":' + b"[" * 5000)
-    assert not authorizer.accepts(f"{deep}.e30.e30")
-
-
-def test_foreign_method_arn_is_rejected(authorizer):
-    with pytest.raises(Unauthorized):
-        authorizer.authorize(f"Bearer {authorizer.token()}", call="arn:aws:s3:::bucket")
 
 
 def test_unknown_key_ids_cause_one_fetch_per_pause(authorizer):
@@ -351,12 +300,6 @@ def test_key_set_without_usable_keys_is_a_failed_fetch(authorizer, keys):
         fetch_keys(authorizer.issuer.address)
 
 
-def test_without_settings_every_token_is_rejected(authorizer):
-    authorizer.settings = Settings()
-    authorizer.keys = IssuerKeys("")
-    assert not authorizer.accepts(authorizer.token())
-
-
 def test_log_has_the_reason_and_never_the_token(authorizer, caplog):
     token = authorizer.token(exp=1)
     assert not authorizer.accepts(token)
@@ -404,12 +347,6 @@ def test_any_event_gets_a_policy_or_unauthorized(header, call):
     assert unauthorized_or_policy(header, call) is None
 
 
-@given(head=JSON, body=JSON, signature=st.binary(max_size=80))
-def test_any_token_without_valid_signature_is_rejected(head, body, signature):
-    token = ".".join(encoded(part) for part in (json.dumps(head).encode(), json.dumps(body).encode(), signature))
-    assert unauthorized_or_policy(f"Bearer {token}") is None
-
-
 @given(
     algorithm=st.sampled_from(["RS256", "ES256", "none", "HS256", "PS256", "EdDSA", ""]) | JSON,
     name=st.sampled_from(["ec", "rsa"]) | JSON,
@@ -434,15 +371,6 @@ def test_any_signed_claims_get_a_stage_policy_or_unauthorized(claims):
         assert policy["policyDocument"]["Statement"][0]["Resource"] == f"{STAGE}/*"
         assert isinstance(policy["principalId"], str)
         assert isinstance(policy["context"]["audiences"], str)
-
-
-@given(JSON)
-def test_parsed_audiences_have_no_commas(claim):
-    try:
-        names = parse_audiences(claim)
-    except TokenInvalid:
-        return
-    assert ",".join(names).split(",") == (names or [""])
 
 
 def encoded(data: bytes) -> str:

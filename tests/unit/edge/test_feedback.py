@@ -95,21 +95,15 @@ def test_a_result_beyond_the_limit_was_not_shown(world):
     assert both["results"][1]["id"] in error["message"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"outcomes": [{"id": "a/b", "event": "succeeded"}] * 51}, "outcomes"),
-        ({"outcomes": [{"id": "a/b", "event": "great"}]}, "outcomes.0.event"),
-        ({"outcomes": [{"id": "", "event": "wrong"}]}, "outcomes.0.id"),
-        ({"outcomes": [{"id": "a" * 301, "event": "wrong"}]}, "outcomes.0.id"),
-        ({"outcomes": [{"id": "a/b", "event": "wrong", "why": "?"}]}, "outcomes.0.why"),
-        ({"missing": "m" * 2_001}, "missing"),
-        ({"query_id": ""}, "query_id"),
-        ({"query_id": "q" * 101}, "query_id"),
-        ({"id": "a/b"}, "id"),
-        ({"outcomes": {"a/b": "succeeded"}}, "outcomes"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "field"), [
+    ({"outcomes": [{"id": "a/b", "event": "succeeded"}] * 51}, "outcomes"),
+    ({"outcomes": [{"id": "a/b", "event": "great"}]}, "outcomes.0.event"),
+    ({"outcomes": [{"id": "", "event": "wrong"}]}, "outcomes.0.id"),
+    ({"outcomes": [{"id": "a" * 301, "event": "wrong"}]}, "outcomes.0.id"),
+    ({"outcomes": [{"id": "a/b", "event": "wrong", "why": "?"}]}, "outcomes.0.why"),
+    ({"missing": "m" * 2_001}, "missing"), ({"query_id": ""}, "query_id"), ({"query_id": "q" * 101}, "query_id"),
+    ({"id": "a/b"}, "id"), ({"outcomes": {"a/b": "succeeded"}}, "outcomes"),
+])  # fmt: skip
 def test_what_breaks_the_contract_is_named(world, changes, field):
     status, problem = world.ask("/feedback", {"query_id": "q", "outcomes": [], "missing": "m", **changes})
     assert status == 422

@@ -304,31 +304,20 @@ def test_verdict_none_has_no_tools_whatever_relevance_is_asked_for():
 # --- names
 
 
-@pytest.mark.parametrize(
-    ("id", "name"),
-    [
-        ("com.acme.pay/refund_payment", "com_acme_pay__refund_payment"),
-        ("com.acme/refund__all", "com_acme__refund__all"),
-        ("com.acme/_private", "com_acme___private"),
-        ("com.github.api/gists/create", "com_github_api__gists___create"),
-        ("a-b.c/D-e", "a-b_c__D-e"),
-    ],
-)
+@pytest.mark.parametrize(("id", "name"), [
+    ("com.acme.pay/refund_payment", "com_acme_pay__refund_payment"),
+    ("com.acme/refund__all", "com_acme__refund__all"), ("com.acme/_private", "com_acme___private"),
+    ("com.github.api/gists/create", "com_github_api__gists___create"), ("a-b.c/D-e", "a-b_c__D-e"),
+])  # fmt: skip
 def test_tool_name_round_trips_if_it_fits(id, name):
     assert tool_name(Id(id)) == name
     assert id_of(name) == id
 
 
-@pytest.mark.parametrize(
-    ("id", "begins"),
-    [
-        ("com.acme/docs/read file", "docs_read_file-"),
-        ("com.acme/調べる", "capability-"),
-        ("com.acme/a__b c", "a_b_c-"),
-        (f"com.acme/{'x' * 200}", "xxxxxxxxxx"),
-        ("com%2Facme/x", "x-"),
-    ],
-)
+@pytest.mark.parametrize(("id", "begins"), [
+    ("com.acme/docs/read file", "docs_read_file-"), ("com.acme/調べる", "capability-"), ("com.acme/a__b c", "a_b_c-"),
+    (f"com.acme/{'x' * 200}", "xxxxxxxxxx"), ("com%2Facme/x", "x-"),
+])  # fmt: skip
 def test_tool_name_that_does_not_fit_is_shortened(id, begins):
     name = tool_name(Id(id))
     assert name.startswith(begins)
@@ -378,36 +367,26 @@ def test_tokens_are_estimated_by_bytes():
 # --- how they are asked for
 
 
-@pytest.mark.parametrize(
-    ("body", "parameters"),
-    [
-        ({"format": "mcp_tools", "token_budget": 9}, {}),
-        ({}, {"format": ["mcp_tools"], "token_budget": ["9"]}),
-        ({"format": "mcp_tools"}, {"format": ["mcp_tools"], "token_budget": ["9"]}),
-    ],
-)
+@pytest.mark.parametrize(("body", "parameters"), [
+    ({"format": "mcp_tools", "token_budget": 9}, {}), ({}, {"format": ["mcp_tools"], "token_budget": ["9"]}),
+    ({"format": "mcp_tools"}, {"format": ["mcp_tools"], "token_budget": ["9"]}),
+])  # fmt: skip
 def test_format_is_accepted_in_body_or_query_string(body, parameters):
     wish = DiscoverRequest.of({"query": "x", **body}, DiscoverParameters.of(parameters))
     assert (wish.format, wish.token_budget) == (Format.MCP_TOOLS, 9)
 
 
-@pytest.mark.parametrize(
-    ("body", "parameters", "field"),
-    [
-        ({"format": "mcp"}, {}, "format"),
-        ({"token_budget": 9}, {}, "token_budget"),
-        ({"format": "mcp_tools", "token_budget": 0}, {}, "token_budget"),
-        ({"format": "mcp_tools", "token_budget": "9"}, {}, "token_budget"),
-        ({}, {"format": [""]}, "format"),
-        ({}, {"format": ["mcp_tools", "openai_tools"]}, "format"),
-        ({}, {"format": ["mcp_tools"], "token_budget": ["nine"]}, "token_budget"),
-        ({}, {"format": ["mcp_tools"], "token_budget": ["²"]}, "token_budget"),
-        ({}, {"format": ["mcp_tools"], "token_budget": ["9" * 5_000]}, "token_budget"),
-        ({}, {"limit": ["3"]}, "limit"),
-        ({"format": "mcp_tools"}, {"format": ["openai_tools"]}, "format"),
-        ({"format": None}, {"format": ["openai_tools"]}, "format"),
-    ],
-)
+@pytest.mark.parametrize(("body", "parameters", "field"), [
+    ({"format": "mcp"}, {}, "format"), ({"token_budget": 9}, {}, "token_budget"),
+    ({"format": "mcp_tools", "token_budget": 0}, {}, "token_budget"),
+    ({"format": "mcp_tools", "token_budget": "9"}, {}, "token_budget"), ({}, {"format": [""]}, "format"),
+    ({}, {"format": ["mcp_tools", "openai_tools"]}, "format"),
+    ({}, {"format": ["mcp_tools"], "token_budget": ["nine"]}, "token_budget"),
+    ({}, {"format": ["mcp_tools"], "token_budget": ["²"]}, "token_budget"),
+    ({}, {"format": ["mcp_tools"], "token_budget": ["9" * 5_000]}, "token_budget"), ({}, {"limit": ["3"]}, "limit"),
+    ({"format": "mcp_tools"}, {"format": ["openai_tools"]}, "format"),
+    ({"format": None}, {"format": ["openai_tools"]}, "format"),
+])  # fmt: skip
 def test_invalid_parameter_is_rejected_by_name(body, parameters, field):
     with pytest.raises(RequestInvalid) as refused:
         DiscoverRequest.of({"query": "x", **body}, DiscoverParameters.of(parameters))

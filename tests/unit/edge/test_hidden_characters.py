@@ -29,16 +29,10 @@ from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, a_registration, an_earlier_profile
 from tests.unit.usecases.test_discover import discover_over, indexed
 
-HIDDEN = {
-    "zero-width space": "\u200b", "zero-width joiner": "\u200d", "word joiner": "\u2060", "byte order mark": "\ufeff",
-    "soft hyphen": "\u00ad", "right-to-left override": "\u202e", "isolate": "\u2066", "direction mark": "\u200f",
-    "variation selector": "\ufe0f", "byte in a selector": "\U000e0101", "tags": "\U000e0049\U000e0067\U000e006e",
-    "Hangul filler": "\u3164", "half-width filler": "\uffa0", "grapheme joiner": "\u034f", "private use": "\ue000",
-    "supplementary private use": "\U000f0001", "annotation": "\ufff9", "invisible plus": "\u2064",
-}  # fmt: skip
-CONTROLS = [
-    "\x00", "\x07", "\x08", "\x0b", "\x0c", "\r", "\x1b", "\x1c", "\x7f", "\x85", "\x9b", "\u2028", "\u2029",
-]  # fmt: skip
+HIDDEN = (  # zero width, soft hyphen, direction, selectors, tags, fillers, private use, annotation, invisible plus
+    "\u200b\u200d\u2060\ufeff\u00ad\u202e\u2066\u200f\ufe0f\U000e0101\U000e0049\u3164\uffa0\u034f\ue000\U000f0001\ufff9\u2064"
+)
+CONTROLS = "\x00\x07\x08\x0b\x0c\r\x1b\x1c\x7f\x85\x9b\u2028\u2029"
 
 
 def text(hidden: str) -> str:
@@ -151,43 +145,38 @@ PEOPLE_READ: dict[str, Callable[[Profile], str]] = {
 
 
 @pytest.mark.parametrize("made", [accepted, earlier])
-@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
 @pytest.mark.parametrize("output", MODELS_READ.values(), ids=MODELS_READ.keys())
-def test_no_hidden_character_reaches_a_model(output, hidden, made):
-    shown = output(made(hidden))
+def test_no_hidden_character_reaches_a_model(output, made):
+    shown = output(made(HIDDEN))
     assert "refund" in shown
     assert "U+" not in "".join(every_text(_without_ids(json.loads(shown))))
     assert not [c for c in "".join(every_text(json.loads(shown))) if is_hidden(c)]
 
 
-@pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("output", MODELS_READ.values(), ids=MODELS_READ.keys())
-def test_no_control_character_reaches_a_model(output, control):
-    texts = "".join(every_text(json.loads(output(accepted(control)))))
+def test_no_control_character_reaches_a_model(output):
+    texts = "".join(every_text(json.loads(output(accepted(CONTROLS)))))
     assert not [c for c in texts if unicodedata.category(c) in ("Cc", "Zl", "Zp") and c not in "\t\n\r"]
 
 
 @pytest.mark.parametrize("made", [accepted, earlier])
-@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
 @pytest.mark.parametrize("output", PEOPLE_READ.values(), ids=PEOPLE_READ.keys())
-def test_hidden_characters_are_spelled_out_to_people(output, hidden, made):
-    shown = output(made(hidden))
+def test_hidden_characters_are_spelled_out_to_people(output, made):
+    shown = output(made(HIDDEN))
     assert not any(map(is_hidden, shown))
     assert not any(map(is_hidden, json.dumps(shown)))
 
 
-@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
 @pytest.mark.parametrize("output", ["discover", "capability", "ARD search", "ARD entry", "terminal"])
-def test_nothing_hidden_is_dropped_in_silence(output, hidden):
-    assert f"⟨U+{ord(hidden[0]):04X}⟩" in PEOPLE_READ[output](accepted(hidden))
+def test_nothing_hidden_is_dropped_in_silence(output):
+    assert [c for c in HIDDEN if f"⟨U+{ord(c):04X}⟩" not in PEOPLE_READ[output](accepted(c))] == []
 
 
-@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
-def test_no_hidden_character_reaches_the_writer(hidden):
+def test_no_hidden_character_reaches_the_writer():
     sent = _Recorder()
     writer = LlmWriter(ask=ask_through(sent), name="m", text=prompt("enrich"))
     with pytest.raises(ReplyUnusable):
-        writer.describe(a_registration(**attributes(hidden)))
+        writer.describe(a_registration(**attributes(HIDDEN)))
     assert "refund" in str(sent.requests)
     assert not [c for c in "".join(every_text(sent.requests)) if is_hidden(c)]
 
@@ -209,12 +198,11 @@ def logged(tmp_path: Any) -> Iterator[Callable[[], str]]:
         handler.close()
 
 
-@pytest.mark.parametrize("character", [*CONTROLS, "\n", *HIDDEN.values()])
-def test_no_text_forges_or_hides_in_a_log_line(character, tmp_path):
-    forged = f"refund{character}2026-01-01 00:00:00,000 INFO mats forged"
+def test_no_text_forges_or_hides_in_a_log_line(tmp_path):
+    forged = "".join(f"{c}2026-01-01 00:00:00,000 INFO mats forged" for c in f"{CONTROLS}\n{HIDDEN}")
     with logged(tmp_path) as content:
         body = json.dumps({"query": forged}).encode()
-        assert respond_to(proxy_request("POST", "/discover", {}, body, ()), over(accepted(character))).status == 200
+        assert respond_to(proxy_request("POST", "/discover", {}, body, ()), over(accepted(HIDDEN))).status == 200
         logging.getLogger("mats").warning("a key of the issuer is invalid: %s", forged)
         try:
             raise ValueError(forged)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -28,14 +29,10 @@ def body_of(event: Mapping[str, Any]) -> Any:
 # parameters and headers
 
 
-@pytest.mark.parametrize(
-    ("event", "parameters"),
-    [
-        ({}, {}),
-        ({"multiValueQueryStringParameters": None}, {}),
-        ({"multiValueQueryStringParameters": {"a": ["1", ""], "b": ["2"]}}, {"a": ["1", ""], "b": ["2"]}),
-    ],
-)
+@pytest.mark.parametrize(("event", "parameters"), [
+    ({"multiValueQueryStringParameters": None}, {}),
+    ({"multiValueQueryStringParameters": {"a": ["1", ""], "b": ["2"]}}, {"a": ["1", ""], "b": ["2"]}),
+])  # fmt: skip
 def test_parameters_keep_all_values(event, parameters):
     assert parse_request(event).query == parameters
 
@@ -50,96 +47,36 @@ def test_header_names_are_case_insensitive(spelt):
 # bodies
 
 
-def test_body_is_parsed_as_json():
-    assert body_of({"body": '{"query": "返金"}'}) == {"query": "返金"}
-    assert body_of({"body": "[1]", "isBase64Encoded": False}) == [1]
+@pytest.mark.parametrize(("event", "value"), [
+    ({"body": '{"query": "返金"}'}, {"query": "返金"}), ({"body": "[1]", "isBase64Encoded": False}, [1]),
+    (_sent('{"query": "返金"}'.encode()), {"query": "返金"}), (_sent(b'\xef\xbb\xbf{"query": 1}'), {"query": 1}),
+    ({"body": '\ufeff{"query": 1}'}, {"query": 1}), ({"body": f'"{"x" * (http.MAX_BODY_BYTES - 2)}"'}, ANY),
+   
+], ids=repr)  # fmt: skip
+def test_body_is_parsed_as_json(event, value):
+    assert body_of(event) == value
 
 
-def test_base64_body_is_decoded():
-    assert body_of(_sent('{"query": "返金"}'.encode())) == {"query": "返金"}
+UNREADABLE, TOO_LARGE, MOST = http.BodyUnreadable, http.BodyTooLarge, http.MAX_BODY_BYTES
 
 
-def test_byte_order_mark_is_skipped():
-    assert body_of({"body": '\ufeff{"query": "refund"}'}) == {"query": "refund"}
-    assert body_of(_sent(b'\xef\xbb\xbf{"query": "refund"}')) == {"query": "refund"}
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"body": None},
-        {"body": ""},
-        {"body": "query=refund"},
-        {"body": '{"query": "refund"'},
-        {"body": "{'query': 'refund'}"},
-        {"body": "{} {}"},
-        {"body": "\x00"},
-    ],
-)
-def test_invalid_json_is_reported_with_its_position(event):
-    with pytest.raises(http.BodyUnreadable, match=r"not JSON: .* at character \d+"):
+@pytest.mark.parametrize(("event", "error", "message"), [
+    *(({"body": body}, UNREADABLE, r"not JSON: .* at character \d+") for body in (
+        None, "", "query=refund", '{"query": "refund"', "{'query': 1}", "{} {}", "\x00",
+    )),
+    (_sent(b'{"query": "\xff"}'), UNREADABLE, "UTF-8"), ({"body": '{"query": "\ud800"}'}, UNREADABLE, "UTF-8"),
+    ({"body": "%%%", "isBase64Encoded": True}, UNREADABLE, "UTF-8"),
+    ({"body": "e30", "isBase64Encoded": True}, UNREADABLE, "UTF-8"),
+    ({"body": "é", "isBase64Encoded": True}, UNREADABLE, ""),
+    (_sent('{"query": 1}'.encode("utf-16")), UNREADABLE, ""),
+    ({"body": f'{{"limit": {"9" * 5_000}}}'}, UNREADABLE, "number"),
+    *(({"body": body}, UNREADABLE, "nested") for body in ("[" * 30_000 + "]" * 30_000, '{"query":' * 6_000)),
+    ({"body": "x" * (MOST + 1)}, TOO_LARGE, "at most 65,536"), ({"body": "é" * (MOST // 2 + 1)}, TOO_LARGE, "at most"),
+    (_sent(b"\xff" * (MOST + 1)), TOO_LARGE, "at most"),
+], ids=lambda value: str(value)[:30])  # fmt: skip
+def test_body_that_cannot_be_parsed_is_refused(event, error, message):
+    with pytest.raises(error, match=message):
         body_of(event)
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        _sent(b'{"query": "\xff"}'),
-        _sent('{"query": "é"}'.encode("latin-1")),
-        {"body": '{"query": "\ud800"}'},
-        {"body": "%%%", "isBase64Encoded": True},
-        {"body": "e30", "isBase64Encoded": True},
-    ],
-    ids=["byte", "latin-1", "surrogate", "no base64", "no padding"],
-)
-def test_body_that_is_no_utf8_is_unreadable(event):
-    with pytest.raises(http.BodyUnreadable, match="UTF-8"):
-        body_of(event)
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_other_unicode_encodings_are_unreadable(encoding):
-    with pytest.raises(http.BodyUnreadable):
-        body_of(_sent('{"query": "refund"}'.encode(encoding)))
-
-
-def test_invalid_base64_is_unreadable():
-    with pytest.raises(http.BodyUnreadable):
-        body_of({"body": "é", "isBase64Encoded": True})
-
-
-def test_overlong_number_is_unreadable():
-    with pytest.raises(http.BodyUnreadable):
-        body_of({"body": f'{{"query": "q", "limit": {"9" * 5_000}}}'})
-
-
-def test_body_of_exactly_the_limit_is_parsed():
-    empty = len('{"query": ""}')
-    body = f'{{"query": "{"x" * (http.MAX_BODY_BYTES - empty)}"}}'
-    assert body_of({"body": body}).keys() == {"query"}
-    assert body_of(_sent(body.encode())).keys() == {"query"}
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {"body": "x" * (http.MAX_BODY_BYTES + 1)},
-        {"body": "é" * (http.MAX_BODY_BYTES // 2 + 1)},
-        _sent(b"x" * (http.MAX_BODY_BYTES + 1)),
-        _sent(b"\xff" * (http.MAX_BODY_BYTES + 1)),
-    ],
-    ids=["text", "bytes are counted", "encoded", "no text"],
-)
-def test_body_above_the_limit_is_rejected_unparsed(event):
-    with pytest.raises(http.BodyTooLarge, match="at most 65,536"):
-        body_of(event)
-
-
-def test_deeply_nested_body_is_unreadable():
-    for body in ("[" * 30_000, "[" * 30_000 + "]" * 30_000, '{"query":' * 6_000):
-        with pytest.raises(http.BodyUnreadable):
-            body_of({"body": body})
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 9_000])
@@ -149,31 +86,19 @@ def test_nested_body_is_no_query(depth):
             Query.parse(body_of({"body": body}))
 
 
-def test_very_deep_body_is_rejected_by_its_size():
-    with pytest.raises(http.BodyTooLarge):
-        body_of({"body": "[" * 100_000 + "]" * 100_000})
-
-
 # paths
 
 
-@pytest.mark.parametrize(
-    ("event", "path"),
-    [
-        ({"path": "/discover"}, "/discover"),
-        ({"path": "/capabilities/com.acme%2Frefund"}, "/capabilities/com.acme/refund"),
-        ({"path": "/capabilities/com.acme/docs/read"}, "/capabilities/com.acme/docs/read"),
-        ({"path": "/capabilities/a/%E8%BF%94%E9%87%91%20x"}, "/capabilities/a/返金 x"),
-        ({"path": "/capabilities/a/100%25"}, "/capabilities/a/100%"),
-        ({"path": "/capabilities/a/100%"}, "/capabilities/a/100%"),
-        ({"path": "/capabilities/a/x+y"}, "/capabilities/a/x+y"),
-        ({"path": "/%252F"}, "/%2F"),
-        ({"path": "/%FF"}, "/\ufffd"),
-        ({"path": ""}, "/"),
-        ({"path": None}, "/"),
-        ({}, "/"),
-    ],
-)
+@pytest.mark.parametrize(("event", "path"), [
+    ({"path": "/discover"}, "/discover"),
+    ({"path": "/capabilities/com.acme%2Frefund"}, "/capabilities/com.acme/refund"),
+    ({"path": "/capabilities/com.acme/docs/read"}, "/capabilities/com.acme/docs/read"),
+    ({"path": "/capabilities/a/%E8%BF%94%E9%87%91%20x"}, "/capabilities/a/返金 x"),
+    ({"path": "/capabilities/a/100%25"}, "/capabilities/a/100%"),
+    ({"path": "/capabilities/a/100%"}, "/capabilities/a/100%"),
+    ({"path": "/capabilities/a/x+y"}, "/capabilities/a/x+y"), ({"path": "/%252F"}, "/%2F"),
+    ({"path": "/%FF"}, "/\ufffd"), ({"path": ""}, "/"), ({"path": None}, "/"), ({}, "/"),
+])  # fmt: skip
 def test_path_is_percent_decoded_once(event, path):
     assert parse_request(event).decoded_path == path
 
@@ -181,58 +106,26 @@ def test_path_is_percent_decoded_once(event, path):
 # audiences
 
 
-@pytest.mark.parametrize(
-    ("vouched", "audiences"),
-    [
-        ("ops", {"ops"}),
-        ("ops,dev", {"ops", "dev"}),
-        (" ops , dev ,,", {"ops", "dev"}),
-        ("ops,ops", {"ops"}),
-        ("", set()),
-        (",", set()),
-        (None, set()),
-    ],
-)
+@pytest.mark.parametrize(("vouched", "audiences"), [
+    ("ops", {"ops"}), ("ops,dev", {"ops", "dev"}), (" ops , dev ,,", {"ops", "dev"}), ("ops,ops", {"ops"}),
+    ("", set()), (",", set()), (None, set()),
+])  # fmt: skip
 def test_audiences_come_from_the_authorizer(vouched, audiences):
     assert parse_request({"requestContext": {"authorizer": {"audiences": vouched}}}).caller.audiences == audiences
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"requestContext": None},
-        {"requestContext": {}},
-        {"requestContext": {"authorizer": None}},
-        {"requestContext": {"authorizer": {}}},
-    ],
-)
-def test_caller_without_authorizer_has_no_audiences(event):
-    assert parse_request(event).caller.audiences == frozenset()
-
-
-CLAIM = "ops"
-
-
-@pytest.mark.parametrize(
-    "claimed",
-    [
-        {"headers": {"audiences": CLAIM, "X-Mats-Audiences": CLAIM, "Authorization": CLAIM}},
-        {"multiValueHeaders": {"audiences": [CLAIM]}},
-        {"queryStringParameters": {"audiences": CLAIM}},
-        {"multiValueQueryStringParameters": {"audiences": [CLAIM]}},
-        {"pathParameters": {"audiences": CLAIM}, "path": f"/discover;audiences={CLAIM}"},
-        {"body": json.dumps({"query": "q", "requestContext": {"authorizer": {"audiences": CLAIM}}})},
-        {"body": json.dumps({"query": "q", "audiences": CLAIM, "visible_to": [CLAIM]})},
-        {"audiences": CLAIM, "authorizer": {"audiences": CLAIM}},
-    ],
-    ids=lambda claimed: next(iter(claimed)),
-)
+@pytest.mark.parametrize("claimed", [
+    {}, {"requestContext": None}, {"requestContext": {"authorizer": None}},
+    {"headers": {"audiences": "ops", "X-Mats-Audiences": "ops", "Authorization": "ops"}},
+    {"multiValueQueryStringParameters": {"audiences": ["ops"]}},
+    {"pathParameters": {"audiences": "ops"}, "path": "/discover;audiences=ops"},
+    {"body": json.dumps({"query": "q", "requestContext": {"authorizer": {"audiences": "ops"}}})},
+    {"audiences": "ops", "authorizer": {"audiences": "ops"}},
+], ids=str)  # fmt: skip
 def test_clients_cannot_set_their_audiences(claimed):
-    assert parse_request({**claimed, "requestContext": {}}).caller.audiences == frozenset()
-    assert parse_request({**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}).caller.audiences == {
-        "dev"
-    }
+    assert parse_request(claimed).caller.audiences == frozenset()
+    authorized = {**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}
+    assert parse_request(authorized).caller.audiences == {"dev"}
 
 
 # answers and problems
@@ -310,11 +203,6 @@ def test_problem_lists_faults_by_field():
     }
 
 
-def test_fault_of_the_whole_body_is_in_the_detail_only():
-    body = json.loads(http.error_response(http.BodyUnreadable([Fault("", "no JSON")])).body)
-    assert (body["detail"], body["errors"]) == ("no JSON", [])
-
-
 @pytest.mark.parametrize("body", [{"query": "\ud800"}, {"query": "q", "\ud800": 1}, {"query": "q", "tags": ["\udfff"]}])
 def test_problem_about_lone_surrogates_is_valid_utf8(body):
     with pytest.raises(errors.RequestInvalid) as refused:
@@ -324,12 +212,6 @@ def test_problem_about_lone_surrogates_is_valid_utf8(body):
     assert response.body.encode()
 
 
-def test_problem_may_have_headers():
-    response = http.problem(405, "use POST", headers={"Allow": "POST"})
-    assert response.headers == {"Content-Type": "application/problem+json", "Allow": "POST"}
-    assert json.loads(response.body)["title"] == "Method Not Allowed"
-
-
 def test_proxy_response_is_what_api_gateway_expects():
     assert proxy_response(http.Response(404, "{}", {"Content-Type": "application/problem+json"})) == {
         "statusCode": 404,
@@ -337,8 +219,3 @@ def test_proxy_response_is_what_api_gateway_expects():
         "body": "{}",
         "isBase64Encoded": False,
     }
-
-
-def test_lone_surrogate_in_a_field_name_is_replaced():
-    refused = RequestInvalid([Fault("query.\ud800", "is not known")])
-    assert Problem.model_validate_json(http.error_response(refused).body).errors[0].field == "query.?"

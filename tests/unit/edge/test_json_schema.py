@@ -28,23 +28,15 @@ def test_valid_schema_is_unchanged():
     assert drop_invalid_keywords(HONEST) == HONEST
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ({"type": "str"}, {}),
-        ({"type": ["string", "any"]}, {}),
-        ({"type": ["string", "string"]}, {"type": ["string"]}),
-        ({"type": "integer", "minimum": 0, "exclusiveMinimum": True}, {"type": "integer", "minimum": 0}),
-        ({"type": "string", "required": True}, {"type": "string"}),
-        ({"items": [{"type": "string"}]}, {}),
-        ({"properties": {"a": {"type": "float", "title": "A"}, "b": "text"}}, {"properties": {"a": {"title": "A"}}}),
-        ({"anyOf": []}, {}),
-        ({"anyOf": [{"type": "string"}, "null"]}, {}),
-        ({"not": {"type": "str"}, "if": {"minimum": "1"}}, {}),
-        ({"oneOf": [{"type": "str"}, {"type": "null"}]}, {}),
-        ({"$id": "https://a.example", "title": None}, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "read"), [
+    ({"type": "str"}, {}), ({"type": ["string", "any"]}, {}), ({"type": ["string", "string"]}, {"type": ["string"]}),
+    ({"type": "integer", "minimum": 0, "exclusiveMinimum": True}, {"type": "integer", "minimum": 0}),
+    ({"type": "string", "required": True}, {"type": "string"}), ({"items": [{"type": "string"}]}, {}),
+    ({"properties": {"a": {"type": "float", "title": "A"}, "b": "text"}}, {"properties": {"a": {"title": "A"}}}),
+    ({"anyOf": []}, {}), ({"anyOf": [{"type": "string"}, "null"]}, {}),
+    ({"not": {"type": "str"}, "if": {"minimum": "1"}}, {}), ({"oneOf": [{"type": "str"}, {"type": "null"}]}, {}),
+    ({"$id": "https://a.example", "title": None}, {}),
+])  # fmt: skip
 def test_invalid_keywords_are_dropped(written, read):
     Draft202012Validator.check_schema(read)
     assert drop_invalid_keywords(written) == read

@@ -108,16 +108,12 @@ def test_listed_tools_are_read_only():
     assert answer["resultType"] == "complete"
 
 
-@pytest.mark.parametrize(
-    ("query", "offered"),
-    [
-        ("tools=search_tools,get_capability", ["search_tools", "get_capability"]),
-        ("tools=get_capability&tools=search_tools", ["search_tools", "get_capability"]),
-        ("tools=search_tools", ["search_tools"]),
-        ("tools=%20search_capabilities%20,", ["search_capabilities"]),
-        ("other=1", ["search_capabilities", "get_capability"]),
-    ],
-)
+@pytest.mark.parametrize(("query", "offered"), [
+    ("tools=search_tools,get_capability", ["search_tools", "get_capability"]),
+    ("tools=get_capability&tools=search_tools", ["search_tools", "get_capability"]),
+    ("tools=search_tools", ["search_tools"]), ("tools=%20search_capabilities%20,", ["search_capabilities"]),
+    ("other=1", ["search_capabilities", "get_capability"]),
+])  # fmt: skip
 def test_client_may_name_the_tools_it_wants(query, offered):
     for reply in (stateless("tools/list", url_query=query), post(request("tools/list"), url_query=query)):
         assert [tool["name"] for tool in result(reply)["tools"]] == offered
@@ -217,21 +213,11 @@ def test_tools_respect_audiences():
     assert hidden.replace(SECRET.id, "com.acme/x") == unknown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({}, "query"),
-        ({"query": ""}, "query"),
-        ({"query": "  "}, "query"),
-        ({"query": "x" * 2_001}, "query"),
-        ({"query": 5}, "query"),
-        ({"query": "x", "kinds": ["robot"]}, "kinds"),
-        ({"query": "x", "limit": 0}, "limit"),
-        ({"query": "x", "limit": 16}, "limit"),
-        ({"query": "x", "tags": ["a"]}, "tags"),
-        ({"query": "\ud800"}, "query"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "named"), [
+    ({}, "query"), ({"query": ""}, "query"), ({"query": "  "}, "query"), ({"query": "x" * 2_001}, "query"),
+    ({"query": 5}, "query"), ({"query": "x", "kinds": ["robot"]}, "kinds"), ({"query": "x", "limit": 0}, "limit"),
+    ({"query": "x", "limit": 16}, "limit"), ({"query": "x", "tags": ["a"]}, "tags"), ({"query": "\ud800"}, "query"),
+])  # fmt: skip
 def test_correctable_faults_are_tool_errors(arguments, named):
     answer = called("search_capabilities", arguments)
     assert answer["isError"] is True
@@ -308,18 +294,10 @@ def test_hostile_registration_stays_data():
 # versions and headers
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"MCP-Protocol-Version": None},
-        {"MCP-Protocol-Version": "2025-11-25"},
-        {"Mcp-Method": None},
-        {"Mcp-Method": "tools/list"},
-        {"Mcp-Name": None},
-        {"Mcp-Name": "search_tools"},
-        {"Mcp-Name": "=?base64?%%?="},
-    ],
-)
+@pytest.mark.parametrize("headers", [
+    {"MCP-Protocol-Version": None}, {"MCP-Protocol-Version": "2025-11-25"}, {"Mcp-Method": None},
+    {"Mcp-Method": "tools/list"}, {"Mcp-Name": None}, {"Mcp-Name": "search_tools"}, {"Mcp-Name": "=?base64?%%?="},
+])  # fmt: skip
 def test_headers_that_differ_from_the_message_are_rejected(headers):
     call = {"name": "get_capability", "arguments": {"id": "x"}}
     assert error(stateless("tools/call", call, headers=headers)) == (400, -32020)
@@ -370,14 +348,10 @@ def test_tools_have_one_page():
 # the versions before
 
 
-@pytest.mark.parametrize(
-    ("asked", "agreed"),
-    [
-        *zip(protocol.WITH_HANDSHAKE, protocol.WITH_HANDSHAKE, strict=True),
-        ("2026-07-28", "2025-11-25"),
-        ("x", "2025-11-25"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "agreed"), [
+    *zip(protocol.WITH_HANDSHAKE, protocol.WITH_HANDSHAKE, strict=True), ("2026-07-28", "2025-11-25"),
+    ("x", "2025-11-25"),
+])  # fmt: skip
 def test_initialize_negotiates_a_version(asked, agreed):
     params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     answer = result(post(request("initialize", params)))
@@ -403,15 +377,11 @@ def test_older_clients_are_served(version):
     assert error(post(request("resources/list"), headers)) == (200, -32601)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "search_tools"}},
-        {"jsonrpc": "2.0", "id": 1, "result": {}},
-        {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}},
-    ],
-)
+@pytest.mark.parametrize("message", [
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "search_tools"}},
+    {"jsonrpc": "2.0", "id": 1, "result": {}}, {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}},
+])  # fmt: skip
 def test_notifications_and_replies_are_accepted(message):
     response = post(message)
     assert (response.status, response.body, dict(response.headers)) == (202, "", {})
@@ -447,29 +417,19 @@ def test_initialize_in_a_batch_is_rejected(message):
 # bodies, methods, origins
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        (b"", 400, -32700),
-        (b"{", 400, -32700),
-        (b"\xff\xfe", 400, -32700),
-        (b"[" * 50_000, 400, -32700),
-        (b"9" * 10_000, 400, -32700),
-        (b'"text"', 400, -32600),
-        (b"null", 400, -32600),
-        (b"{}", 400, -32600),
-        (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', 400, -32600),
-        (b'{"jsonrpc": "2.0", "id": 1}', 400, -32600),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', 400, -32600),
-        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', 400, -32600),
-        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', 400, -32600),
-        (b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}', 400, -32600),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', 200, -32602),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}', 200, -32602),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', 200, -32601),
-        (b'"' + b"x" * (MAX_BODY_BYTES + 1) + b'"', 413, -32600),
-    ],
-)
+@pytest.mark.parametrize(("body", "status", "code"), [
+    (b"", 400, -32700), (b"{", 400, -32700), (b"\xff\xfe", 400, -32700), (b"[" * 50_000, 400, -32700),
+    (b"9" * 10_000, 400, -32700), (b'"text"', 400, -32600), (b"null", 400, -32600), (b"{}", 400, -32600),
+    (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', 400, -32600), (b'{"jsonrpc": "2.0", "id": 1}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', 200, -32602),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}', 200, -32602),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', 200, -32601),
+    (b'"' + b"x" * (MAX_BODY_BYTES + 1) + b'"', 413, -32600),
+])  # fmt: skip
 def test_hostile_body_is_a_protocol_error(body, status, code):
     assert error(post(body)) == (status, code)
 
@@ -505,38 +465,22 @@ def test_get_and_delete_are_not_allowed():
     assert response.headers.keys() == {"Content-Type"}
 
 
-@pytest.mark.parametrize(
-    ("accept", "status"),
-    [
-        ("application/json, text/event-stream", 200),
-        ("*/*", 200),
-        ("application/*;q=0.5", 200),
-        ("text/event-stream", 406),
-        ("text/html", 406),
-    ],
-)
+@pytest.mark.parametrize(("accept", "status"), [
+    ("application/json, text/event-stream", 200), ("*/*", 200), ("application/*;q=0.5", 200),
+    ("text/event-stream", 406), ("text/html", 406),
+])  # fmt: skip
 def test_client_that_accepts_no_json_gets_406(accept, status):
     assert post(request("ping"), {"accept": accept}).status == status
 
 
-@pytest.mark.parametrize(
-    ("origin", "domain", "status"),
-    [
-        (None, None, 200),
-        ("http://localhost:6274", None, 200),
-        ("http://127.0.0.1:8080", None, 200),
-        ("http://[::1]:8080", None, 200),
-        ("https://evil.example", None, 403),
-        ("http://localhost.evil.example", None, 403),
-        ("null", None, 403),
-        ("", None, 403),
-        ("http://[", None, 403),
-        ("https://discovery.example.com", "discovery.example.com", 200),
-        ("http://localhost:6274", "discovery.example.com", 403),
-        ("https://evil.example", "discovery.example.com", 403),
-        (None, "discovery.example.com", 200),
-    ],
-)
+@pytest.mark.parametrize(("origin", "domain", "status"), [
+    (None, None, 200), ("http://localhost:6274", None, 200), ("http://127.0.0.1:8080", None, 200),
+    ("http://[::1]:8080", None, 200), ("https://evil.example", None, 403),
+    ("http://localhost.evil.example", None, 403), ("null", None, 403), ("", None, 403), ("http://[", None, 403),
+    ("https://discovery.example.com", "discovery.example.com", 200),
+    ("http://localhost:6274", "discovery.example.com", 403), ("https://evil.example", "discovery.example.com", 403),
+    (None, "discovery.example.com", 200),
+])  # fmt: skip
 def test_foreign_origins_are_rejected(origin, domain, status):
     headers = {"Host": "evil.example"} | ({} if origin is None else {"Origin": origin})
     more = {} if domain is None else {"domainName": domain}

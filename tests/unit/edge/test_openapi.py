@@ -1,11 +1,13 @@
 """The document at /openapi.json, and answers that conform to it."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
@@ -18,59 +20,17 @@ from mats.domain.shortlist.rank import Candidate, Part, Result, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi
 from mats.edge.answers import Answer, Capability, Health, RankedCapability
-from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
+from mats.edge.requests import CapabilityParameters, DiscoverParameters, DiscoverRequest, Format, ListParameters
+from mats.edge.routes import ROUTES
 from mats.edge.tools.formats import ReadyMade
 from tests.builders import a_profile
 
 DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))
-
-# a reader of JSON Schema, no larger than what the document uses
-
-_IS: dict[str, Any] = {
-    "string": lambda v: isinstance(v, str),
-    "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
-    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
-    "boolean": lambda v: isinstance(v, bool),
-    "null": lambda v: v is None,
-    "array": lambda v: isinstance(v, list),
-    "object": lambda v: isinstance(v, dict),
-}
-_CHECKS: dict[str, Any] = {
-    "enum": lambda said, v, s: v in said,
-    "const": lambda said, v, s: v == said,
-    "minimum": lambda said, v, s: v >= said,
-    "maximum": lambda said, v, s: v <= said,
-    "minLength": lambda said, v, s: len(v) >= said,
-    "maxLength": lambda said, v, s: len(v) <= said,
-    "minItems": lambda said, v, s: len(v) >= said,
-    "maxItems": lambda said, v, s: len(v) <= said,
-    "anyOf": lambda said, v, s: any(_conforms(v, option) for option in said),
-    "oneOf": lambda said, v, s: sum(_conforms(v, option) for option in said) == 1,
-    "items": lambda said, v, s: all(_conforms(item, said) for item in v),
-    "required": lambda said, v, s: v.keys() >= set(said),
-    "properties": lambda said, v, s: all(_conforms(v[name], schema) for name, schema in said.items() if name in v),
-    "propertyNames": lambda said, v, s: all(_conforms(name, said) for name in v),
-    "additionalProperties": lambda said, v, s: _rest_conforms(said, v.keys() - s.get("properties", {}).keys(), v),
-    "$ref": lambda said, v, s: _conforms(v, _resolved(said)),
-}
-_SAYS = {"type", "title", "description", "default", "examples"}
-
-
-def _rest_conforms(said: Any, rest: set[str], value: dict[str, Any]) -> bool:
-    return not rest if said is False else said is True or all(_conforms(value[name], said) for name in rest)
+SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
 def _conforms(value: Any, schema: dict[str, Any]) -> bool:
-    if "type" in schema and not _IS[schema["type"]](value):
-        return False  # what else is said is said of values of that type
-    return all(_CHECKS[word](said, value, schema) for word, said in schema.items() if word not in _SAYS)
-
-
-def _resolved(ref: str) -> dict[str, Any]:
-    node: Any = DOCUMENT
-    for part in ref.removeprefix("#/").split("/"):
-        node = node[part]
-    return node
+    return Draft202012Validator({**schema, "components": DOCUMENT["components"]}).is_valid(value)
 
 
 def _refs(node: Any) -> Iterator[str]:
@@ -144,21 +104,9 @@ PARTS = (
 # the document
 
 
-def test_the_document_is_openapi_in_plain_json():
+def test_schemas_are_those_referred_to():
     assert DOCUMENT["openapi"].startswith("3.1")
-    assert DOCUMENT["info"]["version"]
-    assert DOCUMENT["paths"].keys() >= {"/discover", "/capabilities/{id}", "/mcp", "/healthz"}
-
-
-def test_every_reference_resolves():
-    refs = set(_refs(DOCUMENT))
-    assert refs
-    assert all(_resolved(ref) for ref in refs)
-
-
-def test_every_schema_is_referenced():
-    reachable = {ref.rpartition("/")[2] for ref in _refs(DOCUMENT)}
-    assert reachable == DOCUMENT["components"]["schemas"].keys()
+    assert {f"#/components/schemas/{name}" for name in SCHEMAS} == set(_refs(DOCUMENT))
 
 
 def test_operations_have_unique_ids_and_described_responses():
@@ -179,42 +127,29 @@ def test_every_failure_is_documented_as_a_problem(path, method):
 
 def test_documented_request_is_the_parsed_one():
     schema = DOCUMENT["paths"]["/discover"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    request = _resolved(schema["$ref"])
+    request = SCHEMAS[schema["$ref"].rpartition("/")[2]]
     assert [choice["required"] for choice in request["oneOf"]] == [["query"], ["queries"]]
     assert request["additionalProperties"] is False
     assert request["properties"].keys() == DiscoverRequest.model_fields.keys()
 
 
-@pytest.mark.parametrize(
-    ("body", "taken"),
-    [
-        ({"query": "refund"}, True),
-        ({"query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 25}, True),
-        ({"query": "refund", "limit": None, "explain": True}, True),
-        ({"query": "refund", "format": "mcp_tools", "token_budget": 1}, True),
-        ({"query": "refund", "format": None, "token_budget": None}, True),
-        ({"query": "refund", "format": "gemini"}, False),
-        ({"query": "refund", "format": "mcp_tools", "token_budget": 0}, False),
-        ({"query": "refund", "format": "mcp_tools", "token_budget": "9"}, False),
-        ({"query": ""}, False),
-        ({"query": "x" * 2_001}, False),
-        ({"query": "refund", "limit": 0}, False),
-        ({"query": "refund", "kinds": ["robot"]}, False),
-        ({"query": "refund", "tags": [""]}, False),
-        ({"query": "refund", "k": 3}, False),
-        ({}, False),
-        ({"query": None}, False),
-        ({"query": "refund, then mail", "parts": True}, True),
-        ({"query": "refund", "parts": "yes"}, False),
-        ({"queries": ["refund", "mail"]}, True),
-        ({"queries": ["refund", "mail"], "query": None, "parts": True}, True),
-        ({"queries": ["refund"]}, False),
-        ({"queries": ["refund"] * 8}, False),
-        ({"queries": ["refund", ""]}, False),
-        ({"queries": ["refund", "x" * 2_001]}, False),
-        ({"queries": ["refund", "mail"], "query": "refund"}, False),
-    ],
-)
+@pytest.mark.parametrize(("body", "taken"), [
+    ({"query": "refund"}, True),
+    ({"query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 25}, True),
+    ({"query": "refund", "limit": None, "explain": True}, True),
+    ({"query": "refund", "format": "mcp_tools", "token_budget": 1}, True),
+    ({"query": "refund", "format": None, "token_budget": None}, True),
+    ({"query": "refund", "format": "gemini"}, False),
+    ({"query": "refund", "format": "mcp_tools", "token_budget": 0}, False),
+    ({"query": "refund", "format": "mcp_tools", "token_budget": "9"}, False), ({"query": ""}, False),
+    ({"query": "x" * 2_001}, False), ({"query": "refund", "limit": 0}, False),
+    ({"query": "refund", "kinds": ["robot"]}, False), ({"query": "refund", "tags": [""]}, False),
+    ({"query": "refund", "k": 3}, False), ({}, False), ({"query": None}, False),
+    ({"query": "refund, then mail", "parts": True}, True), ({"query": "refund", "parts": "yes"}, False),
+    ({"queries": ["refund", "mail"]}, True), ({"queries": ["refund", "mail"], "query": None, "parts": True}, True),
+    ({"queries": ["refund"]}, False), ({"queries": ["refund"] * 8}, False), ({"queries": ["refund", ""]}, False),
+    ({"queries": ["refund", "x" * 2_001]}, False), ({"queries": ["refund", "mail"], "query": "refund"}, False),
+])  # fmt: skip
 def test_requests_are_accepted_exactly_as_documented(body, taken):
     assert _conforms(body, {"$ref": "#/components/schemas/DiscoverRequest"}) is taken
     if taken:
@@ -232,6 +167,7 @@ def test_answers_match_the_document(shortlist):
     response = http.json_response(Answer.of(shortlist))
     assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
     assert Answer.model_validate_json(response.body) == Answer.of(shortlist)
+    assert bool(Answer.of(shortlist).versions.models) == (shortlist is not BARE)
 
 
 @pytest.mark.parametrize("format", Format)
@@ -296,26 +232,15 @@ def test_an_answer_says_what_the_contract_shows():
     }
 
 
-def test_models_that_were_not_used_are_not_named():
-    assert Answer.of(BARE).versions.models == {}
-
-
 def test_answer_has_at_most_limit_results():
     shortlist = _shortlist(_result(a_profile()), _result(a_profile(name="wire")), shown=1)
     assert [result.name for result in Answer.of(shortlist).results] == ["refund_payment"]
 
 
-@pytest.mark.parametrize(
-    "profile",
-    [
-        a_profile(),
-        a_profile(enrichment=ENRICHMENT, trust=0, tags=["a"], type_tags=["b"], notes=("dropped a link",)),
-        a_profile(endpoint="https://a.example/mcp"),
-        a_profile(kind="skill", descriptor={"instructions": "Do."}),
-        a_profile(examples=["do"], negative_examples=["leave"], visible_to=["ops"], provider="Acme"),
-    ],
-    ids=["bare", "enriched", "mcp", "skill", "raw"],
-)
+@pytest.mark.parametrize("profile", [
+    a_profile(), a_profile(enrichment=ENRICHMENT, trust=0, tags=["a"], type_tags=["b"], notes=("dropped a link",)),
+    a_profile(kind="skill", descriptor={"instructions": "Do."}, examples=["do"], visible_to=["ops"], provider="Acme"),
+], ids=["bare", "enriched", "skill"])  # fmt: skip
 def test_capabilities_match_the_document(profile):
     shown = json.loads(http.json_response(Capability.of(profile)).body)
     assert _conforms(shown, _promised("/capabilities/{id}", "get", 200))
@@ -336,16 +261,12 @@ def test_profile_without_content_is_never_shown():
         RankedCapability.of(_result(nothing))
 
 
-@pytest.mark.parametrize(
-    ("path", "method", "error"),
-    [
-        ("/discover", "post", RequestInvalid([Fault("query", "is required"), Fault("", "whole")])),
-        ("/discover", "post", http.BodyTooLarge([Fault("", "too long")])),
-        ("/discover", "post", http.BodyUnreadable([Fault("", "no JSON")])),
-        ("/discover", "post", DependencyFailed("later")),
-        ("/capabilities/{id}", "get", DependencyFailed("later")),
-    ],
-)
+@pytest.mark.parametrize(("path", "method", "error"), [
+    ("/discover", "post", RequestInvalid([Fault("query", "is required"), Fault("", "whole")])),
+    ("/discover", "post", http.BodyTooLarge([Fault("", "too long")])),
+    ("/discover", "post", http.BodyUnreadable([Fault("", "no JSON")])),
+    ("/discover", "post", DependencyFailed("later")), ("/capabilities/{id}", "get", DependencyFailed("later")),
+])  # fmt: skip
 def test_problems_match_the_document(path, method, error):
     response = http.error_response(error)
     assert _conforms(json.loads(response.body), _promised(path, method, response.status))
@@ -354,3 +275,47 @@ def test_problems_match_the_document(path, method, error):
 def test_health_matches_the_document():
     health = Health(status="ok", index="sqlite", encoder=None, reranker=None)
     assert _conforms(json.loads(http.json_response(health).body), _promised("/healthz", "get", 200))
+
+
+# the routes
+
+
+def test_a_path_has_one_method():
+    """Dispatch looks for a path alone, and OpenAPI has an entry for each."""
+    assert [path for path, count in Counter(route.documented_path for route in ROUTES).items() if count > 1] == []
+    methods = {(route.path, route.method) for route in ROUTES}
+    assert len(methods) == len({path for path, _ in methods})
+
+
+def test_a_route_with_an_ending_comes_before_the_route_of_its_path():
+    """Dispatch takes the first that matches."""
+    places = {route.documented_path: place for place, route in enumerate(ROUTES)}
+    for route in ROUTES:
+        if route.ending:
+            assert places[route.documented_path] < places[route.path.replace("+}", "}")]
+
+
+def test_query_parameters_are_documented_as_their_model_has_them():
+    operation = DOCUMENT["paths"]["/capabilities"]["get"]
+    schemas = {each["name"]: each["schema"] for each in operation["parameters"]}
+    assert schemas["limit"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}
+    assert schemas["kind"] == {"type": "array", "items": {"$ref": "#/components/schemas/Kind"}}
+    assert not [each for each in operation["parameters"] if each["required"]]
+    assert "orderBy" not in str(DOCUMENT["paths"]["/agents"]), "known, and refused"
+
+
+@pytest.mark.parametrize(("model", "query", "faulty"), [
+    (ListParameters, {"limit": ["2"], "kind": ["tool", "agent"]}, []),
+    (ListParameters, {"limit": ["1", "2"]}, ["limit"]),
+    (ListParameters, {"limit": [" 5"]}, ["limit"]), (ListParameters, {"kinds": ["tool"]}, ["kinds"]),
+    (CapabilityParameters, {"snippets": ["true"], "x": ["1", "2"]}, []),
+    (CapabilityParameters, {"snippets": ["yes"]}, ["snippets"]),
+    (DiscoverParameters, {"x": [""], "a": [""]}, ["a", "x"]),
+])  # fmt: skip
+def test_a_query_string_is_parsed_as_its_model_says(model, query, faulty):
+    try:
+        assert model.of(query).model_fields_set <= query.keys()
+        found = []
+    except RequestInvalid as error:
+        found = [fault.attribute for fault in error.faults]
+    assert found == faulty

@@ -129,15 +129,11 @@ def test_an_operation_of_an_http_api():
     assert found.mcp == ""
 
 
-@pytest.mark.parametrize(
-    ("media_type", "sent", "argument"),
-    [
-        ("application/merge-patch+json", "--data-raw", "json"),
-        ("application/x-www-form-urlencoded", "--data-urlencode", "data"),
-        ("multipart/form-data", "--form-string", "files"),
-        ("text/plain", "--data-raw", "content"),
-    ],
-)
+@pytest.mark.parametrize(("media_type", "sent", "argument"), [
+    ("application/merge-patch+json", "--data-raw", "json"),
+    ("application/x-www-form-urlencoded", "--data-urlencode", "data"),
+    ("multipart/form-data", "--form-string", "files"), ("text/plain", "--data-raw", "content"),
+])  # fmt: skip
 def test_the_body_is_written_by_its_media_type(media_type, sent, argument):
     found = Snippets.of(an_operation(media_type))
     assert words(found.curl)[-2] == sent
@@ -145,16 +141,13 @@ def test_the_body_is_written_by_its_media_type(media_type, sent, argument):
     assert argument in called(found.python, "httpx.request")
 
 
-@pytest.mark.parametrize(
-    ("schemes", "in_curl", "in_python"),
-    [
-        ({"type": "apiKey", "in": "header", "name": "X-Key"}, '-H "X-Key: $API_KEY"', "'X-Key': os.environ['API_KEY']"),
-        ({"type": "apiKey", "in": "query", "name": "key"}, '&key=\'"$API_KEY"', "'key': os.environ['API_KEY']"),
-        ({"type": "apiKey", "in": "cookie", "name": "sid"}, '-b "sid=$API_KEY"', "'sid': os.environ['API_KEY']"),
-        ({"type": "http", "scheme": "basic"}, '-u "$API_USER:$API_PASSWORD"', "auth=(os.environ['API_USER'], "),
-        ({"type": "oauth2"}, '-H "Authorization: Bearer $API_TOKEN"', "os.environ['API_TOKEN']"),
-    ],
-)
+@pytest.mark.parametrize(("schemes", "in_curl", "in_python"), [
+    ({"type": "apiKey", "in": "header", "name": "X-Key"}, '-H "X-Key: $API_KEY"', "'X-Key': os.environ['API_KEY']"),
+    ({"type": "apiKey", "in": "query", "name": "key"}, '&key=\'"$API_KEY"', "'key': os.environ['API_KEY']"),
+    ({"type": "apiKey", "in": "cookie", "name": "sid"}, '-b "sid=$API_KEY"', "'sid': os.environ['API_KEY']"),
+    ({"type": "http", "scheme": "basic"}, '-u "$API_USER:$API_PASSWORD"', "auth=(os.environ['API_USER'], "),
+    ({"type": "oauth2"}, '-H "Authorization: Bearer $API_TOKEN"', "os.environ['API_TOKEN']"),
+])  # fmt: skip
 def test_credentials_are_variables_with_names_of_ours(schemes, in_curl, in_python):
     found = Snippets.of(an_operation(security=[{"s": []}], securitySchemes={"s": schemes}))
     assert in_curl in found.curl
@@ -224,22 +217,15 @@ def test_without_an_invocation_only_what_is_missing(kind):
 # --- examples of input
 
 
-@pytest.mark.parametrize(
-    ("schema", "example"),
-    [
-        ({"type": "integer"}, 0),
-        ({"type": ["null", "boolean"]}, False),
-        ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a"]),
-        ({"default": 3}, 3),
-        ({"const": "x" * 300, "type": "string"}, ""),
-        ({"$ref": "#/$defs/a"}, {"deep": ""}),
-        ({"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}, {"deep": ""}),
-        ({"allOf": [{"$ref": "#/$defs/a"}, {"properties": {"b": {"type": "number"}}}]}, {"b": 0, "deep": ""}),
-        ({"properties": {"a": {}, "b": {}}, "required": ["b", "c"]}, {"b": ""}),
-        (True, ""),
-        ({"type": 3, "properties": [], "required": {}, "items": 1}, {}),
-    ],
-)
+@pytest.mark.parametrize(("schema", "example"), [
+    ({"type": "integer"}, 0), ({"type": ["null", "boolean"]}, False),
+    ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a"]), ({"default": 3}, 3),
+    ({"const": "x" * 300, "type": "string"}, ""), ({"$ref": "#/$defs/a"}, {"deep": ""}),
+    ({"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}, {"deep": ""}),
+    ({"allOf": [{"$ref": "#/$defs/a"}, {"properties": {"b": {"type": "number"}}}]}, {"b": 0, "deep": ""}),
+    ({"properties": {"a": {}, "b": {}}, "required": ["b", "c"]}, {"b": ""}), (True, ""),
+    ({"type": 3, "properties": [], "required": {}, "items": 1}, {}),
+])  # fmt: skip
 def test_example_of_a_schema(schema, example):
     assert (
         example_of(schema, {"$defs": {"a": {"type": "object", "properties": {"deep": {"type": "string"}}}}}) == example
