@@ -38,7 +38,7 @@ from mats.edge.observers import LogObserver, answer_metrics, batch_metrics  # no
 from mats.ports import Answered  # noqa: E402
 from mats.settings import Settings  # noqa: E402
 from tests.builders import a_profile  # noqa: E402
-from tests.unit.usecases.test_discover import discover_over, indexed  # noqa: E402
+from tests.world import discover_over, indexed  # noqa: E402
 
 HOPS = ("Registry", "Trust", "Rule", "Enrichment", "Outcomes", "ReportRule", "Learning")
 TABLES = ("Registry", "Trust", "Outcomes")

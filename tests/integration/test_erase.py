@@ -13,8 +13,8 @@ from mats.local.cli.remove import erase_of
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder
 from tests.integration.conftest import Mats
-from tests.unit.usecases.test_enrich import World
 from tests.unit.usecases.test_erase import an_erase
+from tests.world import World
 
 ID = "com.acme/ledger"
 

@@ -23,7 +23,7 @@ from mats.settings import Settings
 from tests.aws.bedrock import Answer, BedrockServer, Exchange, converse_reply, tool_reply
 from tests.builders import a_profile, a_registration
 from tests.fakes import ScriptedReranker
-from tests.unit.usecases.test_discover import discover_over, indexed
+from tests.world import discover_over, indexed
 
 pytestmark = pytest.mark.hostile
 

@@ -17,7 +17,7 @@ from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder, ScriptedReranker
-from tests.unit.usecases.test_discover import THREE, discover_over, indexed
+from tests.world import THREE, discover_over, indexed
 
 SECRET = a_profile(name="secret", description="give money back", visible_to=("finance",))
 

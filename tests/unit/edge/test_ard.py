@@ -31,7 +31,7 @@ from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
 from tests.fakes import MemoryIndex, ScriptedReranker
-from tests.unit.usecases.test_discover import discover_over
+from tests.world import discover_over
 
 BASE = "https://registry.acme.com/live/"
 TERM = "https://agenticresourcediscovery.org/ns#"

@@ -13,7 +13,7 @@ from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder, ScriptedWriter
-from tests.unit.usecases.test_enrich import World
+from tests.world import World
 
 
 def message(name: str, *, id: str | None = None) -> QueuedChange:

@@ -10,43 +10,24 @@ from mats.domain.learning.outcome import Event
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService, respond_alone
-from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.edge.routes import respond
-from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
-from mats.usecases.receipts import LeaveReceipt
 from tests.aws_events import proxy_request
-from tests.fakes import FakeClock
-from tests.learning import MemoryOutcomes, MemoryReceipts
-from tests.unit.usecases.test_discover import THREE, discover_over, indexed
-
-ANN, BOB = (f"arn:aws:sts::111122223333:assumed-role/{name}/session" for name in ("ann", "bob"))
+from tests.world import ANN, BOB, THREE, World, discover_over, indexed
 
 
-class World:
-    """An application whose answers leave receipts."""
+class FeedbackWorld(World):
+    """Three capabilities, and feedback through the whole service or its own function."""
 
     def __init__(self) -> None:
-        self.receipts, self.outcomes, self.measured = MemoryReceipts(), MemoryOutcomes(), []
-        record = RecordFeedback(receipts=self.receipts, outcomes=self.outcomes, clock=FakeClock(), days=30)
-        self.service = FeedbackService(record, self.observer())
-        index = indexed(*THREE)
-        self.application = Application(
-            discover_over(index),
-            LookUp(index),
-            receipts=LeaveReceipt(later=self.receipts),
-            feedback=self.service,
-        )
-
-    def observer(self, *, spell_out: bool = True) -> Observers:
-        emit = MeasureObserver(lambda measures, dimensions=None: self.measured.append(measures))
-        return Observers([LogObserver(spell_out), emit])
+        super().__init__(*THREE)
 
     def ask(self, path: str, body: object, *, arn: str = ANN, alone: bool = False) -> tuple[int, dict]:
+        if not alone:
+            return super().ask(path, body, arn=arn)
         event = proxy_request("POST", path, {}, json.dumps(body).encode(), ())
         event["requestContext"] |= {"identity": {"userArn": arn}, "requestId": "request 1"}
-        request = parse_request(event)
-        response = respond_alone(self.service, request) if alone else respond(self.application, request)
+        response = respond_alone(self.service, parse_request(event))
         return response.status, json.loads(response.body)
 
     def search(self, **query) -> dict:
@@ -54,8 +35,8 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> FeedbackWorld:
+    return FeedbackWorld()
 
 
 def outcome(answer: dict, event: str = "succeeded", place: int = 0) -> dict:

@@ -27,7 +27,7 @@ from mats.local.cli.output import plain
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, a_registration, an_earlier_profile
-from tests.unit.usecases.test_discover import discover_over, indexed
+from tests.world import discover_over, indexed
 
 HIDDEN = (  # zero width, soft hyphen, direction, selectors, tags, fillers, private use, annotation, invisible plus
     "\u200b\u200d\u2060\ufeff\u00ad\u202e\u2066\u200f\ufe0f\U000e0101\U000e0049\u3164\uffa0\u034f\ue000\U000f0001\ufff9\u2064"

@@ -12,7 +12,7 @@ from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
 from tests.unit.edge.test_mcp import called
-from tests.unit.usecases.test_discover import discover_over, indexed
+from tests.world import discover_over, indexed
 
 
 def a_skill(name: str, text: str, **about: Any):

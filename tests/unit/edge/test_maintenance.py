@@ -20,7 +20,7 @@ from mats.usecases.reindex import Reindex
 from mats.usecases.resend import Resend
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex
-from tests.unit.usecases.test_enrich import World
+from tests.world import World
 
 PLENTY_MS, LITTLE_MS = RESERVE_MS + 1, RESERVE_MS - 1
 REGISTRATIONS = [a_registration(name=f"tool-{n}", description=f"sends money by way {n}") for n in range(7)]

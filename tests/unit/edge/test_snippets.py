@@ -16,7 +16,7 @@ from mats.edge.snippets.capability import WAYS_TO_CALL, Snippets
 from mats.edge.snippets.http_request import example_of
 from mats.usecases.look_up import LookUp
 from tests.builders import a_profile
-from tests.unit.usecases.test_discover import discover_over, indexed
+from tests.world import discover_over, indexed
 
 ASKED = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CLAIM = {

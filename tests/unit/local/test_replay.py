@@ -7,7 +7,7 @@ import pytest
 from mats.domain.errors import NotPossible
 from mats.domain.ranking.query import Query
 from mats.local.cli.replay import Move, RankedCandidate, decision, logged_query, moves
-from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, discover_over, indexed
+from tests.world import GEOCODE, MAIL, REFUND, discover_over, indexed
 
 RECORD = {
     "event": "discovered",

@@ -12,7 +12,7 @@ from mats.ports import Written
 from mats.usecases.backfill import Backfill, BackfillStep
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
-from tests.unit.usecases.test_enrich import FIVE, World
+from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
 

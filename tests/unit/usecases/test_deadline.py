@@ -22,7 +22,7 @@ from mats.ports import Change, Written
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration
 from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
-from tests.unit.usecases.test_enrich import FIVE, World
+from tests.world import FIVE, World
 
 FUNCTION_S, BATCH = ENRICHMENT_TIMEOUT_S, ENRICHED_AT_ONCE
 

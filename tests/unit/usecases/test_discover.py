@@ -16,42 +16,13 @@ from mats.ports import RerankResult, Stored
 from mats.usecases.discover import Discover
 from mats.usecases.retrieve import QueryVectors
 from mats.usecases.stages import Budgets, CircuitBreaker
-from tests.builders import a_discover, a_profile
+from tests.builders import a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
-
-ENCODER = FakeEncoder()
-
-
-def indexed(*profiles) -> MemoryIndex:
-    index = MemoryIndex()
-    index.put(
-        [
-            Stored(
-                profile.model_copy(update={"rev": 1}),
-                ENCODER.encode_query(f"{profile.name} {profile.source.description}"),
-            )
-            for profile in profiles
-        ]
-    )
-    return index
-
-
-def discover_over(index: MemoryIndex, **changes) -> Discover:
-    return a_discover(index, **{"encoder": ENCODER, **changes})
-
-
-REFUND = a_profile(name="refund", description="give money back to a customer")
-GEOCODE = a_profile(name="geocode", description="turn an address into coordinates")
-MAIL = a_profile(name="mail", description="send a message to a customer")
-THREE = (REFUND, GEOCODE, MAIL)
+from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
 
 
 def ids(shortlist) -> list[str]:
     return [result.candidate.profile.name for result in shortlist.results]
-
-
-def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
-    return ScriptedReranker(lambda query, candidates: RerankResult(scores=scores[: len(candidates)], intent=intent))
 
 
 def test_the_best_candidate_comes_first_and_missing_parts_are_named():

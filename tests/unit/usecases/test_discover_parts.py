@@ -13,7 +13,7 @@ from mats.domain.shortlist.trace import Trace
 from mats.ports import Hit, RerankResult
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder, MemoryIndex, ScriptedReranker
-from tests.unit.usecases.test_discover import GEOCODE, MAIL, REFUND, THREE, discover_over, indexed
+from tests.world import GEOCODE, MAIL, REFUND, THREE, discover_over, indexed
 
 REQUEST = "give money back to a customer, and then turn an address into coordinates"
 STEPS = ("give money back to a customer", "turn an address into coordinates")

@@ -9,60 +9,15 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Status
-from mats.domain.ranking.query import Filter
 from mats.ports import Change, Written
 from mats.usecases import drafts
-from mats.usecases.drafts import Drafted, Pass, ProfileMaker
-from mats.usecases.enrich import Enrich
+from mats.usecases.drafts import Drafted, Pass
 from tests.builders import a_registration
 from tests.fakes import (
-    AtOnce,
-    FakeClock,
     FakeEncoder,
-    MemoryIndex,
-    MemoryProfiles,
-    MemoryRegistry,
-    MemoryTrust,
     ScriptedWriter,
 )
-
-FIVE = Enrichment(
-    summary="Gives money back.",
-    action="Refund a payment",
-    keywords=("refund",),
-    positive_examples=("refund an order",),
-    negative_examples=("cancel a subscription",),
-)
-
-
-class World:
-    """An Enrich over fakes, with access to them."""
-
-    def __init__(self, *, encoder: FakeEncoder | None = None, writer: ScriptedWriter | None = None) -> None:
-        self.registry, self.trust, self.clock = MemoryRegistry(), MemoryTrust(), FakeClock()
-        self.profiles, self.index = MemoryProfiles(), MemoryIndex()
-        self.enrich = Enrich(
-            registry=self.registry,
-            trust=self.trust,
-            profiles=self.profiles,
-            index=self.index,
-            maker=ProfileMaker(encoder=encoder, writer=writer),
-            writer_threads=AtOnce(),
-        )
-
-    def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, ChangeResult]:
-        cause = Cause(event_id=event, time=self.clock.now())
-        return dict(self.enrich([Change(id, cause) for id in ids]))
-
-    def register(self, registration, *, event: str = "e1") -> ChangeResult:
-        self.registry.put([registration])
-        return self.deliver(registration.id, event=event)[registration.id]
-
-    def profile(self, id: Id):
-        return self.profiles.kept[id].profile
-
-    def found(self, *terms: str) -> list[Id]:
-        return [hit.id for hit in self.index.lexical(terms, Filter(), depth=10)]
+from tests.world import FIVE, World
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from mats.ports import Change
 from mats.usecases.erase import Erase, Traces
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder
-from tests.unit.usecases.test_enrich import World
+from tests.world import World
 
 SECRET = a_registration(name="secret", description="Tells of a secret ledger")
 CAUSE = Cause(event_id="e", time="2026-01-01T00:00:00+00:00")

@@ -13,8 +13,7 @@ from mats.usecases.discover import Discover
 from mats.usecases.models import CurrentChoice, SwitchedModel
 from tests.builders import a_registration
 from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch, ScriptedReranker, ScriptedWriter
-from tests.unit.usecases.test_discover import THREE, discover_over, indexed
-from tests.unit.usecases.test_enrich import FIVE, World
+from tests.world import FIVE, THREE, World, discover_over, indexed
 
 MONEY = Query(query="give money back")
 

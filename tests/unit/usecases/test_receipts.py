@@ -13,7 +13,7 @@ from mats.ports import RerankResult
 from mats.usecases.receipts import LeaveReceipt
 from tests.fakes import AtOnce, FakeClock, ScriptedReranker
 from tests.learning import MemoryReceipts
-from tests.unit.usecases.test_discover import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
+from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
 
 QUERY = Query(query="money for a customer", limit=2)
 

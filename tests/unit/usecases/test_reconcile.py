@@ -7,7 +7,7 @@ from mats.domain.ranking.query import Filter
 from mats.usecases.reconcile import Reconcile
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder
-from tests.unit.usecases.test_enrich import World
+from tests.world import World
 
 PAY = a_registration(name="pay", description="Sends money")
 

@@ -12,7 +12,7 @@ from mats.usecases.models import Probe
 from mats.usecases.reconcile import Reconcile
 from tests.builders import a_profile, a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
-from tests.unit.usecases.test_enrich import FIVE, World
+from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
 MANY = [a_registration(name=f"pay-{n}", description="Sends money") for n in range(5)]

@@ -10,7 +10,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import MAX_PROFILE_BYTES, ChangeResult, Profile, Status
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder
-from tests.unit.usecases.test_enrich import World
+from tests.world import World
 
 PAY = a_registration(name="pay", description="Sends money")
 BAD = {**PAY.item(), "tags": 5}

@@ -12,7 +12,7 @@ from mats.ports import Change, Written
 from mats.usecases.resend import Resend
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder, ScriptedWriter
-from tests.unit.usecases.test_enrich import FIVE, World
+from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
 CAUSE = Cause(event_id="e2", time="2026-01-01T00:00:00+00:00")
