@@ -83,7 +83,7 @@ bench: setup ## Measure what the README claims, on the judged data sets in DATA 
 	@$(BIN)/python -m experiments.benchmarks --data $(DATA) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
-bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold"; BENCH="growth --sizes 10000 100000" takes half an hour, and goes on where it stopped)
+bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold")
 	@$(BIN)/python -m experiments.benchmarks.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA

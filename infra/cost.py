@@ -21,7 +21,7 @@ from mats.settings import TITAN, Settings
 
 PAGES = (ROOT / "docs" / "scale.md", ROOT / "docs" / "aws.md")
 GROWTH = ROOT / "experiments" / "results" / "aws-growth.json"
-"""Growth of the index, as `make bench-aws BENCH=growth` measured it."""
+"""Growth of the index, as measured for docs/decisions/0061."""
 _RERANK = ROOT / "experiments" / "results" / "bench-rerank.json"
 _PRICES = Path(__file__).with_name("prices.json")
 _MODEL_PRICES = ROOT / "layers" / "core" / "python" / "mats" / "prices.json"
@@ -374,7 +374,7 @@ def index_of(capabilities: int, *, dimension: int = 1_024, encoding: str = "floa
     """
     chosen = [row for row in growth_rows() if (row["dimension"], row["encoding"]) == (dimension, encoding)]
     if not chosen:
-        raise CannotEstimate(f"{GROWTH.name} has no index of {dimension:,} components: make bench-aws BENCH=growth")
+        raise CannotEstimate(f"{GROWTH.name} has no index of {dimension:,} components: docs/decisions/0061")
     rows = sorted(chosen, key=lambda row: int(row["documents"]))
     near = next((row for row in rows if row["documents"] >= capabilities), rows[-1])
     share, state = capabilities / near["documents"], near["as_filled"]

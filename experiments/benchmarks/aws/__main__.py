@@ -7,24 +7,23 @@ import argparse
 import json
 import os
 import sys
+import zlib
+from array import array
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.benchmarks.aws import cold_start, cut_vectors, growth
-from experiments.benchmarks.aws import memory as aws_memory
-from experiments.benchmarks.aws.growth_indices import ENCODINGS
+from experiments.benchmarks.aws import cold_start
 from experiments.benchmarks.aws.opensearch import REGION, index_on, node
-from experiments.benchmarks.own_share import PAGE, WARM_UP, fill
 from experiments.benchmarks.processes import interrupt_on_sigterm, module_process
-from experiments.benchmarks.vectors import vector_of
 from experiments.data.slices import dense_slice
 from experiments.data.synthetic import registrations
 from mats.bootstrap.cloud import cloud_system
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import profile_of
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.text.words import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
@@ -34,12 +33,13 @@ from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import SearchIndex, Vector
+from mats.ports import SearchIndex, Stored, Vector
 from mats.settings import Settings
 
 DIMENSION = 1024
 TITAN = "amazon.titan-embed-text-v2:0"
-_SLICE = 2_000
+_SLICE, _SMALL = 2_000, 1_000
+_WARM_UP = 60
 
 
 def parity(data: Path, settings: Settings) -> dict[str, Any]:
@@ -86,8 +86,10 @@ def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQu
     return float(np.median(ratios))
 
 
-def _vectors_of(start: int, texts: Sequence[str]) -> Sequence[Vector]:
-    return [vector_of(text, DIMENSION) for text in texts]
+def _vector_of(text: str) -> Vector:
+    """A vector of length 1, which no other text has, as if an encoder had made it."""
+    vector = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(DIMENSION, dtype=np.float32)
+    return array("f", (vector / np.linalg.norm(vector)).astype(np.float32))
 
 
 def cold(data: Path, settings: Settings) -> dict[str, Any]:
@@ -102,55 +104,31 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         if cloud.models.encoder is None:
             raise SystemExit("no encoder: unset MATS_ENCODER=none")
         with index_on(url, cloud.models.encoder) as index:
-            fill(index, registrations(PAGE), cloud.models.encoder.name, _vectors_of)
-            for number in range(WARM_UP):
+            update = {"rev": 1, "encoder": cloud.models.encoder.name}
+            profiles = [profile_of(each, origin="").model_copy(update=update) for each in registrations(_SMALL)]
+            index.put([Stored(profile, _vector_of(embedded_text(profile))) for profile in profiles])
+            index.domain.refresh(index.read)
+            for number in range(_WARM_UP):
                 cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
             return cold_start.cold(replace(deployed, region=""))
 
 
-BENCHMARKS = {
-    "parity": parity,
-    "cold": cold,
-    "memory": aws_memory.memory,
-    "cut-vectors": cut_vectors.cut_vectors,
-}
+BENCHMARKS = {"parity": parity, "cold": cold}
 
 
 def main() -> None:
     """Run the benchmarks that the command line names; all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help=f"any of {', '.join(BENCHMARKS)}, which are the default, or growth, which takes hours",
-    )
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", metavar="N", default=growth.SIZES, help="of growth: capabilities"
-    )
-    parser.add_argument(
-        "--components", type=int, nargs="+", metavar="N", default=growth.COMPONENTS, help="of growth: of a vector"
-    )
-    parser.add_argument("--encodings", nargs="+", choices=ENCODINGS, default=tuple(ENCODINGS), help="of growth")
-    parser.add_argument("--again", action="store_true", help="of growth: measure anew what has been measured")
-    parser.add_argument(
-        "--folder", type=Path, help="of growth: its indices stay here for other runs; default: removed when measured"
-    )
-    parser.add_argument("--fill-only", action="store_true", help="of growth: make its indices, measure nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all by default")
     chosen = parser.parse_args()
-    grown = growth.Chosen(chosen.sizes, chosen.components, chosen.encodings, chosen.again, chosen.folder)
-    benchmarks = BENCHMARKS | {"growth": partial(growth.growth, chosen=grown)}
-    if unknown := set(chosen.names) - benchmarks.keys():
+    if unknown := set(chosen.names) - BENCHMARKS.keys():
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
     interrupt_on_sigterm()
     settings = Settings.from_env(os.environ)
-    if chosen.fill_only:
-        growth.fill_indices(chosen.data, settings, grown)
-        return
     for name in chosen.names or BENCHMARKS:
-        results = benchmarks[name](chosen.data, settings)
+        results = BENCHMARKS[name](chosen.data, settings)
         path = write_results(f"aws-{name}", results)
         sys.stdout.write(f"{path.name}: {json.dumps(results)}\n")
 

@@ -194,4 +194,4 @@ def test_the_text_has_the_context_of_a_deployment(measured):
     assert "estimated from what was measured: 18.0 GB on disk" in text
     assert "0.02 GB on disk and under 0.01 GB of memory" in domain_text(Traffic(capabilities=1_000), PRICES)
     measured.unlink()
-    assert "make bench-aws BENCH=growth" in domain_text(Traffic(), PRICES)
+    assert "docs/decisions/0061" in domain_text(Traffic(), PRICES)
