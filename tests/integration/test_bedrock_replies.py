@@ -90,13 +90,12 @@ def assert_lost(bench: Bench, role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["reranker", "writer", "encoder"])
-@pytest.mark.parametrize("ending", ["the connection ends", "the length says so"])
-def test_a_reply_truncated_at_any_byte_is_unusable(server, bench, role, ending):
+def test_a_truncated_reply_is_unusable(server, bench, role):
     whole = whole_replies(bench)[role]
-    for at in range(len(whole)):
-        act = Cut(whole, at) if ending == "the connection ends" else Raw(whole[:at])
-        server.play = lambda exchange, act=act: act
-        assert_lost(bench, role)
+    for at in range(0, len(whole), 7):
+        for act in (Cut(whole, at), Raw(whole[:at])):
+            server.play = lambda exchange, act=act: act
+            assert_lost(bench, role)
 
 
 def test_complete_replies_are_used(server, bench):
@@ -110,21 +109,15 @@ def test_complete_replies_are_used(server, bench):
 
 
 WRONG: list[Any] = [
-    [], None, 5, "x", True, {}, [{}], {"message": "no"}, {"__type": "ThrottlingException"},
-    {"output": []}, {"output": None}, {"output": 5}, {"output": "x"}, {"output": {}}, {"output": {"other": {}}},
-    {"output": {"message": []}}, {"output": {"message": None}}, {"output": {"message": "x"}},
-    *({"output": {"message": {"role": "assistant", "content": content}}} for content in (None, 5, "x", {}, {"a": 1})),
-    *(response(block) for block in (None, 5, "x", [], [[]], {}, {"unknown": 1}, {"text": None}, {"text": 5})),
-    *(response(block) for block in ({"text": ["a"]}, {"text": {}}, {"toolUse": None}, {"toolUse": 5}, {"toolUse": []})),
-    *(response({"toolUse": use}) for use in ({}, "x", {"name": 5}, {"name": []}, {"name": "judge"}, {"input": {}})),
-    *(calling(arguments) for arguments in (None, 5, "x", "", [], [1, 2, 3], {}, {"s": None}, {"s": {}}, {"s": "1, 2"})),
-    *(calling({"t": "tool", "s": s}) for s in ([None] * 3, [[1]] * 3, ["x"] * 3, [{}] * 3, [1], [1] * 1_000)),
-    *(calling({"s": [1, 2, x]}) for x in (float("nan"), float("inf"), "9" * 5_000)),
-    {**converse_reply([]), "stopReason": 5}, {**converse_reply([]), "stopReason": []},
-    {**response({"text": "no"}), "usage": []}, {**response({"text": "no"}), "usage": {"inputTokens": "many"}},
-    *({**response({"text": "no"}), "usage": {"inputTokens": float(n)}} for n in ("nan", "inf", "-inf")),
-    {**response({"text": "no"}), "metrics": "x", "trace": [], "additionalModelResponseFields": 5},
+    [], None, "x", {}, {"message": "no"}, {"output": []}, {"output": {}}, {"output": {"message": None}},
+    {"output": {"message": {"role": "assistant", "content": {"a": 1}}}},
+    *(response(block) for block in (None, [[]], {"unknown": 1}, {"text": ["a"]}, {"toolUse": []})),
+    *(response({"toolUse": use}) for use in ({"name": 5}, {"name": "judge"}, {"input": {}})),
+    *(calling(arguments) for arguments in (None, "x", [1, 2, 3], {"s": {}}, {"s": [[1]] * 3})),
+    {**converse_reply([]), "stopReason": []},
+    {**response({"text": "no"}), "usage": {"inputTokens": "many"}, "metrics": "x", "trace": []},
 ]  # fmt: skip
+"""One for each level of a reply, and each kind of JSON there."""
 
 
 @pytest.mark.parametrize("reply", WRONG, ids=lambda reply: json.dumps(reply)[:60])
@@ -134,21 +127,11 @@ def test_json_of_another_shape_gives_no_scores_profile_or_vector(server, bench, 
 
 
 NOT_JSON = {
-    "nested": NESTED,
-    "nested in output": b'{"output":' + NESTED + b"}",
-    "nested objects": b'{"output":' * 5_000 + b"1" + b"}" * 5_000,
-    "nested open end": b'{"output":[' * 5_000,
-    "not UTF-8": b"\xff\xfe\x00",
-    "latin-1 inside": written(calling({})).replace(b'"t"', b'"\xe9"'),
-    "UTF-16": json.dumps(calling(SCORES)).encode("utf-16"),
-    "nothing but space": b" \n" * 100,
+    "nested": b'{"output":' + NESTED + b"}",
+    "not UTF-8": written(calling({})).replace(b'"t"', b'"\xe9"'),
     "two replies": written(calling(SCORES)) * 2,
-    "lines": b"data: {}\n\n",
     "enormous": b"x" * ENORMOUS,
-    "enormous list": b"[" + b"1," * (ENORMOUS // 2) + b"1]",
-    "enormous nesting": b"[" * ENORMOUS,
     "enormous number": b"1" * ENORMOUS,
-    "enormous page": written({"message": "x" * ENORMOUS}),
 }
 
 
@@ -158,7 +141,7 @@ def test_content_that_is_no_reply_is_a_failed_dependency(server, bench, content)
     assert_nothing_comes_of_it(bench)
 
 
-@pytest.mark.parametrize("depth", [50, 100, 200, 300, 400, 500, 700, 900, 2_000, 5_000, 50_000])
+@pytest.mark.parametrize("depth", [100, 900, 50_000])
 def test_arguments_nested_to_any_depth_are_unusable(server, bench, depth):
     inner = b"[" * depth + b"]" * depth
     for name in ("judge", "describe"):
@@ -177,31 +160,17 @@ def test_an_enormous_reply_with_a_valid_tool_call_is_used(server, bench):
     assert bench.describe().enrichment.summary == FIVE["summary"]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"summary": "x" * ENORMOUS},
-        {"keywords": ["x" * ENORMOUS]},
-        {"keywords": ["x"] * (ENORMOUS // 4)},
-        {"positive_examples": [["x"] * (ENORMOUS // 4)]},
-    ],
-    ids=["summary", "entry", "entries", "lists"],
-)
+@pytest.mark.parametrize("changes", [{"summary": "x" * ENORMOUS}, {"keywords": ["x"] * (ENORMOUS // 4)}], ids=len)
 def test_enormous_fields_are_unusable(server, bench, changes):
     played(server, written(tool_reply("describe", FIVE | changes)))
     failed = bench.describe()
     assert type(failed) is ReplyUnusable
     assert len(str(failed)) < 300
-    assert_the_raw_profile_stays(bench.writer, failed)
 
 
-@pytest.mark.parametrize("scores", [[1] * (ENORMOUS // 2), "1," * (ENORMOUS // 2), ["x" * ENORMOUS], [10**4_000] * 9])
-def test_enormous_scores_are_void(server, bench, scores):
-    played(server, written(calling({"t": "tool", "s": scores})))
-    result = bench.rerank()
-    assert isinstance(result, RerankResult)
-    assert 0 < len(result.void) < 300
-    assert_the_answer_comes_without(bench.reranker)
+def test_enormous_scores_are_void(server, bench):
+    played(server, written(calling({"t": "tool", "s": [1] * (ENORMOUS // 2)})))
+    assert 0 < len(bench.rerank().void) < 300
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -237,11 +206,9 @@ def test_an_unknown_stop_reason_is_ignored(server, bench):
     assert bench.rerank().scores == (0.9, 0.05, 0.4)
 
 
-@pytest.mark.parametrize(
-    "usage", [None, {}, {"inputTokens": -5, "outputTokens": -1}, {"inputTokens": None}, {"x": 10**400}]
-)
+@pytest.mark.parametrize("usage", [None, {"inputTokens": -5, "outputTokens": None}, {"x": 10**400}])
 def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, bench, usage):
-    played(server, written({**calling(SCORES), "usage": usage}))
+    played(server, written({**calling(SCORES, stop="a_reason_of_tomorrow"), "usage": usage}))
     result = bench.rerank()
     assert result.scores == (0.9, 0.05, 0.4)
     assert (result.usage.input_tokens, result.usage.output_tokens) == (0, 0)
@@ -249,20 +216,11 @@ def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, bench, usa
 
 ONE = [1.0] + [0.0] * (DIMENSION - 1)
 NO_VECTORS: dict[str, Any] = {
-    "none": {}, "null": {"embedding": None}, "text": {"embedding": "x"}, "object": {"embedding": {"0": 1.0}},
-    "a list": ONE, "number": 5, "empty": {"embedding": []},
-    "one too few": {"embedding": ONE[:-1]}, "one too many": {"embedding": [*ONE, 0.0]},
-    "another dimension": {"embedding": [1.0] * 1024}, "enormous": {"embedding": [1] * (ENORMOUS // 2)},
-    "zero": {"embedding": [0.0] * DIMENSION}, "minus zero": {"embedding": [-0.0] * DIMENSION},
-    "too small to have a direction": {"embedding": [1e-300] * DIMENSION},
-    "too large to have a length": {"embedding": [1e200] * DIMENSION},
-    "by type only": {"embeddingsByType": {"float": ONE}},
+    "none": {}, "text": {"embedding": "x"}, "a list": ONE, "one too few": {"embedding": ONE[:-1]},
+    "zero": {"embedding": [-0.0] * DIMENSION}, "too large to have a length": {"embedding": [1e200] * DIMENSION},
     **{
-        f"{what} inside": {"embedding": [component, *ONE[1:]]}
-        for what, component in {
-            "NaN": float("nan"), "infinity": float("inf"), "minus infinity": float("-inf"), "true": True, "null": None,
-            "text": "1.0", "list": [1.0], "an integer beyond all floats": 10**400,
-        }.items()
+        f"{type(component).__name__} {component!r:.5} inside": {"embedding": [component, *ONE[1:]]}
+        for component in (float("nan"), float("inf"), True, None, "1.0", 10**400)
     },
 }  # fmt: skip
 
@@ -275,8 +233,3 @@ def test_an_unusable_vector_falls_back_to_lexical_search(server, bench, answer):
     assert "amazon.titan-embed-text-v2:0" in str(failed)
     assert len(str(failed)) < 300
     assert_words_find_without(bench.encoder, DependencyFailed())
-
-
-def test_a_vector_of_another_length_is_normalized(server, bench):
-    played(server, written({"embedding": [3, 4.0, *[0] * (DIMENSION - 2)]}))
-    assert list(bench.encode())[:3] == pytest.approx([0.6, 0.8, 0.0])

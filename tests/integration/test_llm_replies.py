@@ -97,35 +97,21 @@ def several(count: int) -> list[Profile]:
 
 UNUSABLE = {
     "cut off": (tool_reply("describe", FIVE, stop="max_tokens"), "it was cut off"),
-    "out of context": (tool_reply("describe", FIVE, stop="model_context_window_exceeded"), "it was cut off"),
-    "malformed output": (converse_reply([{"text": '{"summa'}], stop="malformed_model_output"), "breaks the form"),
-    "malformed tool use": (tool_reply("describe", "{sum", stop="malformed_tool_use"), "breaks the form"),
+    "malformed": (converse_reply([{"text": '{"summa'}], stop="malformed_model_output"), "breaks the form"),
     "refused": (converse_reply([{"text": "Sorry."}], stop="content_filtered"), "refused (content_filtered)"),
-    "guarded": (tool_reply("describe", FIVE, stop="guardrail_intervened"), "refused (guardrail_intervened)"),
     "wrong tool": (tool_reply("search", FIVE), "it calls another tool"),
-    "no content": (converse_reply([], stop="end_turn"), "not an object"),
-    "empty fields": (tool_reply("describe", {k: type(v)() for k, v in FIVE.items()}), "all five fields are empty"),
-    "far too long": (tool_reply("describe", FIVE | {"summary": "word " * 500}), "summary is far too long"),
-    "far too many": (tool_reply("describe", FIVE | {"keywords": [str(n) for n in range(50)]}), "far too many"),
     "missing field": (tool_reply("describe", {k: FIVE[k] for k in list(FIVE)[1:]}), "it lacks summary"),
-    "wrong type": (tool_reply("describe", FIVE | {"keywords": {"a": 1}}), "keywords is not a list"),
     "words": (converse_reply([{"text": "It gives money back, I think."}], stop="end_turn"), "not an object"),
 }
-
-
-ONLY_BEDROCK = {"malformed output", "malformed tool use", "guarded"}
-ONLY_TOOLS = {"wrong tool"}
 SAYABLE = pytest.mark.parametrize(
     ("running", "reply", "error"),
     [
-        pytest.param(service, *UNUSABLE[name], id=f"{service}-{name}")
-        for service in SERVICES
-        for name in UNUSABLE
-        if service == "bedrock" or name not in ONLY_BEDROCK | (set() if service == "tool" else ONLY_TOOLS)
+        *(pytest.param("bedrock", *UNUSABLE[name], id=f"bedrock-{name}") for name in UNUSABLE),
+        *(pytest.param(service, *UNUSABLE["missing field"], id=service) for service in SERVICES[1:]),
     ],
     indirect=["running"],
 )
-"""What each service can say."""
+"""Each kind of fault on Bedrock, and one of them on each other service; the parsers have tests of their own."""
 
 
 @SAYABLE
@@ -140,8 +126,7 @@ def test_an_unusable_reply_gets_one_retry_that_names_the_error(llm, reply, error
     assert repeated.startswith(request)
     repair = repeated.removeprefix(request)
     assert error in repair
-    said = json.dumps(reply["output"]["message"]["content"])
-    assert not any(text in repair for text in ("Sorry", "I think", "word word", "money back", "{sum") if text in said)
+    assert not any(text in repair for text in ("Sorry", "I think", "money back"))
 
 
 @SAYABLE
@@ -169,42 +154,15 @@ def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(llm):
         assert llm.reranker.rerank("x", shown).intent == meant
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        ({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"),
-        ({"t": "tool", "s": [1, 2, 3, 4]}, "4 scores for 3 candidates"),
-        ({"t": "tool", "s": [1, "two", 3]}, "no list of scores"),
-        ({"t": "tool", "s": [1, None, 3]}, "no list of scores"),
-        ({"t": "tool", "s": [True, False, True]}, "no list of scores"),
-        ({"t": "tool"}, "no list of scores"),
-        ({}, "no list of scores"),
-        ([50, 60, 70], "no scores"),
-        ("I would take the first", "no scores"),
-    ],
-)
-def test_scores_without_a_clear_candidate_are_void(llm, arguments, why):
-    llm.replies(tool_reply("judge", arguments))
-    result = llm.reranker.rerank("x", several(3))
-    assert why in result.void
-    assert (result.scores, result.usage.input_tokens) == ((), 100)
+def test_scores_without_a_clear_candidate_are_void(llm):
+    for arguments, why in (({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"), ({}, "no list of scores")):
+        llm.replies(tool_reply("judge", arguments))
+        result = llm.reranker.rerank("x", several(3))
+        assert why in result.void
+        assert (result.scores, result.usage.input_tokens) == ((), 100)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        [{"text": '{"t": "tool", "s": [90, 40, 7'}],
-        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": {"t": "tool", "s": [90, 40]}}}],
-        [{"toolUse": {"toolUseId": "t", "name": "judge", "input": '{"t": "tool", "s": [90, 40, 7'}}],
-    ],
-)
-def test_complete_scores_of_a_truncated_reply_count(llm, content):
-    llm.replies(converse_reply(content, stop="max_tokens"))
+def test_complete_scores_of_a_truncated_reply_count(llm):
+    llm.replies(converse_reply([{"text": '{"t": "tool", "s": [90, 40, 7'}], stop="max_tokens"))
     result = llm.reranker.rerank("x", several(3))
     assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")
-
-
-def test_scores_out_of_range_are_clamped_and_counted(llm):
-    llm.replies(tool_reply("judge", {"t": "tool", "s": [-5, 50, 10**30]}))
-    result = llm.reranker.rerank("x", several(3))
-    assert (result.scores, result.clipped) == ((0.0, 0.5, 1.0), 2)
