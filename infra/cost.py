@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from experiments.report.rendered_pages import replace_block, rewrite
+from infra.alarms import OWN, PIPES, charged_metrics
+from infra.context import Context
 from infra.sizes import SIZES
 from infra.vendor import ROOT
 from mats.domain.prompts.usage import Prices
@@ -27,16 +29,14 @@ _PRICES = Path(__file__).with_name("prices.json")
 _MODEL_PRICES = ROOT / "layers" / "core" / "python" / "mats" / "prices.json"
 HOURS = 730
 SECONDS = HOURS * 3600
-METRICS = 44
-"""Custom metrics: 24 of discovery, 11 of enrichment, 6 of feedback, 3 of the Pipes' state; those of refusals apart."""
-ALARM_METRICS = 52
-"""An alarm on an expression is charged once for each metric in it."""
+METRICS = sum(map(len, OWN.values())) + len(PIPES)
+"""Custom metrics: those that functions write, and the Pipes' state; those of refusals apart."""
+ALARM_METRICS = charged_metrics(usd_per_hour=Context().spend_per_hour)
 NIGHTS = 30
 PIECE_S = 780
 """A piece of maintenance ends two minutes before the function's timeout."""
 TRANSITIONS = 4
 """States that an execution passes through for each piece, at most."""
-TABLES_WITH_STREAM = 3
 INTERFACE_ENDPOINTS = 2
 """Bedrock and EventBridge; DynamoDB's is a gateway, which costs nothing."""
 SQS_POLLS = 2 * 5 * SECONDS // 20
@@ -219,7 +219,7 @@ def _standing(traffic: Traffic, price: PriceList, assumed: Assumptions) -> Itera
     yield price("gp3_gb", size.nodes * size.gb_each, f"{size.nodes} × {size.gb_each} GB")
     versions, gb = assumed.kept_versions, assumed.discovery_gb
     yield price("snapstart_gb_s", versions * gb * SECONDS, f"{versions} versions × {gb:.3g} GB × {SECONDS:,} s")
-    streams = TABLES_WITH_STREAM
+    streams = len(PIPES)
     yield price("dynamodb_stream_read", streams * STREAM_READS, f"{streams} streams × 4 a second × {SECONDS:,} s")
     yield price("sqs_request", SQS_POLLS, f"2 queues × 5 pollers × {SECONDS:,} s / 20 s")
     yield price("workflow_request", SECONDS / 300, f"the Pipes' state, {SECONDS:,} s / 300 s")

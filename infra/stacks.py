@@ -18,7 +18,6 @@ from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.foundation import Foundation
 from infra.constructs.learning import LearningFunction
 from infra.constructs.maintenance import MaintenanceFunction
-from infra.constructs.metrics import OwnMetrics
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
@@ -89,7 +88,7 @@ class SystemStack(Stack):
 
     def _watched_parts(self, on: Foundation) -> Watched:
         return Watched(
-            ours=OwnMetrics(on.context.name),
+            namespace=on.context.name,
             stage=self.discovery.api.deployment_stage,
             discovery=self.discovery.function,
             enrichment=self.enrichment.function,

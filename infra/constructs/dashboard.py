@@ -1,29 +1,43 @@
-"""The CloudWatch dashboard."""
+"""The CloudWatch dashboard, and the query for demand that is saved in Logs Insights, too."""
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_opensearchservice as opensearch
-from aws_cdk import aws_pipes as pipes
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs import metrics
-from infra.constructs.demand_query import demand_widget
-from infra.constructs.metrics import OwnMetrics
+from infra.alarms import FREE_STORAGE, USD, Expression, Metric, share
 from infra.constructs.watched import Watched
 from infra.context import Context
+from mats.domain.learning.outcome import Event
+from mats.domain.profile.profile import ChangeResult
+from mats.domain.ranking.blend import Verdict
+from mats.domain.shortlist.trace import STAGES, DegradablePart
+from mats.edge.observers import change_metric
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*", "provider_verified": *, "score"'
 """The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
+_REST = '"filter": {*}, "audiences": [*], "verdict": "*"'
+ASKED = {"text": f'"query": "*", {_REST}', "hash": f'"query_hash": "*", {_REST}'}
+"""Patterns of a request and its verdict in a record of the decision log, by how queries are logged."""
+NEAREST = '"position": 1, "id": "*"'
+"""The best candidate of a record."""
 _HALF, _THIRD, _FULL = 12, 8, 24
 _GOOD = (
     "**Is discovery good today?** Yes, if no alarm is red, answers are rarely degraded, the share of `match` is what "
     "it was last week, and p99 stays under 3.5 s. What each alarm means: `docs/runbook.md`."
 )
+Metrics = Mapping[str, Metric | Expression]
+"""By their labels; an empty one: as AWS labels it."""
+
+
+def _own(function: str, *names: str, statistic: str = "Sum", prefix: str = "", suffix: str = "") -> Metrics:
+    """Metrics that a function writes, labelled by their names in lower case without prefix and suffix."""
+    return {name.lower(): Metric(f"own.{function}", f"{prefix}{name}{suffix}", statistic) for name in names}
+
+
+def _capital(names: Sequence[str]) -> list[str]:
+    return [name.capitalize() for name in names]
 
 
 class Dashboard(Construct):
@@ -33,190 +47,180 @@ class Dashboard(Construct):
         self, scope: Construct, id: str, *, context: Context, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]
     ) -> None:
         super().__init__(scope, id)
-        ours = watched.ours
+        self._watched = watched
         page = cloudwatch.Dashboard(self, "Page", period_override=cloudwatch.PeriodOverride.AUTO)
         page.add_widgets(cloudwatch.TextWidget(markdown=_GOOD, width=_FULL, height=2))
         page.add_widgets(cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_FULL, height=3))
-        page.add_widgets(_answers(ours, watched.stage), _verdicts(ours), _degraded_share(ours))
-        page.add_widgets(_latency(ours), _stages(ours))
+        page.add_widgets(*self._answers())
+        page.add_widgets(*self._latency())
+        page.add_widgets(*self._models(), self._functions())
+        log = watched.discovery_log
         page.add_widgets(
-            _tokens(ours),
-            _dollars(ours),
-            _functions(
-                {
-                    "discovery": watched.discovery,
-                    "enrichment": watched.enrichment,
-                    "feedback": watched.feedback,
-                    "learning": watched.learning,
-                }
+            _log_table(log, "First places by provider", _FIRST_PLACES_LINES, cloudwatch.LogQueryVisualizationType.BAR),
+            _log_table(log, "Asked and not found", demand_lines(context), cloudwatch.LogQueryVisualizationType.TABLE),
+        )
+        reported = _own("feedback", *_capital(tuple(Event)), prefix="Outcomes")
+        page.add_widgets(self._graph("Outcomes that callers report", reported, stacked=True))
+        page.add_widgets(*self._changes())
+        page.add_widgets(*self._index())
+
+    def _graph(
+        self,
+        title: str,
+        left: Metrics | Sequence[cloudwatch.IMetric],
+        *,
+        right: Metrics | Sequence[cloudwatch.IMetric] | None = None,
+        width: int = _THIRD,
+        stacked: bool | None = None,
+    ) -> cloudwatch.IWidget:
+        sides = [
+            [self._watched.metric(metric, label=label or None) for label, metric in side.items()]
+            if isinstance(side, Mapping)
+            else side
+            for side in (left, right)
+        ]
+        return cloudwatch.GraphWidget(title=title, left=sides[0], right=sides[1], width=width, stacked=stacked)
+
+    def _answers(self) -> Sequence[cloudwatch.IWidget]:
+        answers = Metric("own.discovery", "Answers")
+        calls = {
+            "calls": Metric("stage", "Count"),
+            "answers": answers,
+            "4xx": Metric("stage", "4XXError"),
+            "5xx": Metric("stage", "5XXError"),
+            "failed by a dependency": Metric("own.discovery", "Failed"),
+        }
+        labels = {"Degraded": "any"} | {f"Degraded{part.capitalize()}": part.value for part in DegradablePart}
+        degraded = {
+            label: share(name[0].lower() + name[1:], Metric("own.discovery", name), answers, label=label)
+            for name, label in labels.items()
+        }
+        verdicts = _own("discovery", *_capital(tuple(Verdict)), prefix="Verdict")
+        return (
+            self._graph("Calls", calls),
+            self._graph("Verdicts", verdicts, stacked=True),
+            self._graph("Degraded answers by what they lack, %", degraded),
+        )
+
+    def _latency(self) -> Sequence[cloudwatch.IWidget]:
+        percentiles = {each: Metric("own.discovery", "TotalMs", each) for each in ("p50", "p90", "p99")}
+        stages = {
+            each: _own("discovery", *_capital(STAGES), suffix="Ms", statistic=each).items() for each in ("p50", "p99")
+        }
+        return (
+            self._graph("Latency of an answer, ms", percentiles, width=_HALF),
+            self._graph(
+                "Latency by stage, p50 left and p99 right, ms",
+                dict(stages["p50"]),
+                right={f"{label} p99": metric for label, metric in stages["p99"]},
+                width=_HALF,
             ),
         )
-        page.add_widgets(_exposure(watched.discovery_log), demand_widget(context, watched.discovery_log, width=_HALF))
-        page.add_widgets(_feedback(ours))
-        page.add_widgets(_outcomes(ours), _queues(watched.queue, watched.dead_letter_queues), _pipes(watched.pipes))
-        page.add_widgets(*_index(watched.domain))
 
-
-def _graph(
-    title: str, left: Sequence[cloudwatch.IMetric], *, width: int = _THIRD, **more: object
-) -> cloudwatch.GraphWidget:
-    return cloudwatch.GraphWidget(title=title, left=list(left), width=width, **more)  # type: ignore[arg-type]
-
-
-def _answers(ours: OwnMetrics, stage: apigateway.Stage) -> cloudwatch.GraphWidget:
-    every = metrics.FIVE_MINUTES
-    return _graph(
-        "Calls",
-        [
-            stage.metric_count(period=every, statistic="Sum", label="calls"),
-            ours.discovery("Answers", label="answers"),
-            stage.metric_client_error(period=every, label="4xx"),
-            stage.metric_server_error(period=every, label="5xx"),
-            ours.discovery("Failed", label="failed by a dependency"),
-        ],
-    )
-
-
-def _verdicts(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Verdicts",
-        [ours.discovery(f"Verdict{verdict}", label=verdict.lower()) for verdict in metrics.VERDICTS],
-        stacked=True,
-    )
-
-
-def _degraded_share(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    labels = {"degraded": "any"} | {f"degraded{part}": part.lower() for part in metrics.PARTS}
-    answers = ours.discovery("Answers")
-    shares = [
-        metrics.share(name, ours.discovery(name[0].upper() + name[1:]), answers, label=label)
-        for name, label in labels.items()
-    ]
-    return _graph("Degraded answers by what they lack, %", shares)
-
-
-def _latency(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Latency of an answer, ms",
-        [ours.discovery("TotalMs", p, label=p) for p in ("p50", "p90", "p99")],
-        width=_HALF,
-    )
-
-
-def _stages(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Latency by stage, p50 left and p99 right, ms",
-        [ours.discovery(f"{stage}Ms", "p50", label=stage.lower()) for stage in metrics.STAGES],
-        width=_HALF,
-        right=[ours.discovery(f"{stage}Ms", "p99", label=f"{stage.lower()} p99") for stage in metrics.STAGES],
-    )
-
-
-def _tokens(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Tokens",
-        [
-            service(name, label=f"{service.__name__} {name.removesuffix('Tokens').lower()}")
-            for service in (ours.discovery, ours.enrichment)
-            for name in ("InputTokens", "OutputTokens")
-        ],
-        stacked=True,
-    )
-
-
-def _dollars(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    services = ours.usd()
-    per_day = [
-        cloudwatch.MathExpression(
-            expression=f"{name} * 288",
-            using_metrics={name: cost},
-            label=f"{name}, at this rate a day",
-            period=metrics.FIVE_MINUTES,
+    def _models(self) -> Sequence[cloudwatch.IWidget]:
+        tokens = {
+            f"{function} {kind.lower()}": Metric(f"own.{function}", f"{kind}Tokens")
+            for function in USD
+            for kind in ("Input", "Output")
+        }
+        per_day = {
+            f"{name}, at this rate a day": Expression(f"{name} * 288", {name: metric}, "")
+            for name, metric in USD.items()
+        }
+        dollars = [self._watched.metric(metric) for metric in USD.values()]
+        return (
+            self._graph("Tokens", tokens, stacked=True),
+            self._graph("Dollars of models", dollars, right=per_day),
         )
-        for name, cost in services.items()
-    ]
-    return _graph("Dollars of models", list(services.values()), right=per_day)
+
+    def _functions(self) -> cloudwatch.IWidget:
+        kinds = {"errors": "Errors", "throttled": "Throttles"}
+        return self._graph(
+            "Functions",
+            {
+                f"{function} {label}": Metric(function, name)
+                for function in ("discovery", "enrichment", "feedback", "learning")
+                for label, name in kinds.items()
+            },
+        )
+
+    def _changes(self) -> Sequence[cloudwatch.IWidget]:
+        watched = self._watched
+        dead = Metric("each", "ApproximateNumberOfMessagesVisible", "Maximum")
+        carried, failed = Metric("each", "EventCount"), Metric("each", "ExecutionFailed")
+        return (
+            self._graph("Changes by outcome", _own("enrichment", *map(change_metric, ChangeResult)), stacked=True),
+            self._graph(
+                "Age of the oldest change, s; given up on the right",
+                {"age": Metric("queue", "ApproximateAgeOfOldestMessage", "Maximum")},
+                right=[
+                    watched.metric(dead, each="dead_letter_queues", name=name, label=name)
+                    for name in watched.dead_letter_queues
+                ],
+            ),
+            self._graph(
+                "Changes through the Pipes; failures on the right",
+                [watched.metric(carried, each="pipes", name=name, label=name) for name in watched.pipes],
+                right=[
+                    watched.metric(failed, each="pipes", name=name, label=f"{name} failed") for name in watched.pipes
+                ],
+            ),
+        )
+
+    def _index(self) -> Sequence[cloudwatch.IWidget]:
+        load = {
+            "processors": Metric("domain", "CPUUtilization", "Maximum"),
+            "heap": Metric("domain", "JVMMemoryPressure", "Maximum"),
+            "free storage": FREE_STORAGE,
+        }
+        return (
+            self._graph("Search latency, ms", {"": Metric("domain", "SearchLatency", "p99")}),
+            self._graph("Load of the domain, %", load),
+            self._graph("Documents", {"": Metric("domain", "SearchableDocuments", "Maximum")}),
+        )
 
 
-def _functions(functions: Mapping[str, lambda_.IFunction]) -> cloudwatch.GraphWidget:
-    every = metrics.FIVE_MINUTES
-    return _graph(
-        "Functions",
-        [
-            metric
-            for name, function in functions.items()
-            for metric in (
-                function.metric_errors(period=every, label=f"{name} errors"),
-                function.metric_throttles(period=every, label=f"{name} throttled"),
-            )
-        ],
-    )
+_FIRST_PLACES_LINES = (
+    "fields message",
+    f"parse message '{FIRST_PLACES}' as first, rev, provider, verified",
+    "filter ispresent(provider)",
+    "stats count(*) as first_places by provider, verified",
+    "sort first_places desc",
+    "limit 20",
+)
+"""First places by provider, verified or claimed, to see whether one provider takes them all."""
 
 
-def _exposure(log: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
-    """First places by provider, verified or claimed, to see whether one provider takes them all."""
-    return cloudwatch.LogQueryWidget(
-        title="First places by provider",
-        log_group_names=[log.log_group_name],
-        query_lines=[
-            "fields message",
-            f"parse message '{FIRST_PLACES}' as first, rev, provider, verified",
-            "filter ispresent(provider)",
-            "stats count(*) as first_places by provider, verified",
-            "sort first_places desc",
-            "limit 20",
-        ],
-        view=cloudwatch.LogQueryVisualizationType.BAR,
-        width=_HALF,
-    )
-
-
-def _feedback(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Outcomes that callers report",
-        [ours.feedback(f"Outcomes{event}", label=event.lower()) for event in metrics.EVENTS],
-        stacked=True,
-    )
-
-
-def _outcomes(ours: OwnMetrics) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Changes by outcome",
-        [ours.enrichment(outcome, label=outcome.lower()) for outcome in metrics.OUTCOMES],
-        stacked=True,
-    )
-
-
-def _queues(queue: sqs.IQueue, dead: Mapping[str, sqs.IQueue]) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Age of the oldest change, s; given up on the right",
-        [queue.metric_approximate_age_of_oldest_message(statistic="Maximum", label="age")],
-        right=[
-            each.metric_approximate_number_of_messages_visible(statistic="Maximum", label=name)
-            for name, each in dead.items()
-        ],
-    )
-
-
-def _pipes(watched: Mapping[str, pipes.CfnPipe]) -> cloudwatch.GraphWidget:
-    return _graph(
-        "Changes through the Pipes; failures on the right",
-        [metrics.pipe(pipe, "EventCount", label=name) for name, pipe in watched.items()],
-        right=[metrics.pipe(pipe, "ExecutionFailed", label=f"{name} failed") for name, pipe in watched.items()],
-    )
-
-
-def _index(domain: opensearch.Domain) -> tuple[cloudwatch.GraphWidget, ...]:
-    every = metrics.FIVE_MINUTES
+def demand_lines(context: Context) -> Sequence[str]:
+    """The query for demand: requests without a match, the most frequent first, each with the nearest capability."""
     return (
-        _graph("Search latency, ms", [domain.metric_search_latency(period=every)]),
-        _graph(
-            "Load of the domain, %",
-            [
-                domain.metric_cpu_utilization(period=every, label="processors"),
-                domain.metric_jvm_memory_pressure(period=every, label="heap"),
-                metrics.free_storage_share(domain),
-            ],
-        ),
-        _graph("Documents", [domain.metric_searchable_documents(period=every)]),
+        "fields message",
+        f"parse message '{ASKED[context.settings.log_queries]}' as request, filters, audiences, verdict",
+        'filter verdict in ["none", "weak"]',
+        f"parse message '{NEAREST}' as nearest",
+        "stats count(*) as asked, latest(nearest) as best_candidate by request, verdict",
+        "sort asked desc",
+        "limit 50",
+    )
+
+
+class SavedDemandQuery(Construct):
+    """The query for demand, saved in Logs Insights."""
+
+    def __init__(self, scope: Construct, id: str, *, context: Context, log: logs.ILogGroup) -> None:
+        super().__init__(scope, id)
+        logs.CfnQueryDefinition(
+            self,
+            "Saved",
+            name=f"{context.name}/demand",
+            log_group_names=[log.log_group_name],
+            query_string="\n| ".join(demand_lines(context)),
+        )
+
+
+def _log_table(
+    log: logs.ILogGroup, title: str, lines: Sequence[str], view: cloudwatch.LogQueryVisualizationType
+) -> cloudwatch.IWidget:
+    return cloudwatch.LogQueryWidget(
+        title=title, log_group_names=[log.log_group_name], query_lines=list(lines), view=view, width=_HALF
     )

@@ -1,30 +1,63 @@
-"""Alarms and the dashboard."""
+"""Alarms, the topics that they are sent to, and the dashboard."""
 
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra.constructs.alarms import Alarms
-from infra.constructs.answer_alarms import add_answer_alarms, add_model_alarms
-from infra.constructs.change_alarms import add_change_alarms, add_pipe_alarms
-from infra.constructs.dashboard import Dashboard
-from infra.constructs.demand_query import SavedDemandQuery
-from infra.constructs.domain_alarms import add_domain_alarms
+from infra import alarms
+from infra.alarms import Alarm
+from infra.constructs.dashboard import Dashboard, SavedDemandQuery
+from infra.constructs.mail_topic import mail_topic
 from infra.constructs.pipe_watch import PipeWatch
 from infra.constructs.watched import Watched
 from infra.context import Context
 
 
 class Observability(Construct):
-    """Alarms, each with its section in docs/runbook.md, the dashboard, and the saved query for demand."""
+    """The alarms of `infra.alarms`, the dashboard, and the saved query for demand."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, watched: Watched) -> None:
         super().__init__(scope, id)
-        alarms = Alarms(self, context)
-        PipeWatch(self, "PipeWatch", context=context, watched=watched.pipes)
-        self.brakes = add_answer_alarms(alarms, watched)
+        self._watched = watched
+        self.alarms: list[cloudwatch.Alarm] = []
+        self.brakes: list[cloudwatch.Alarm] = []
         """Alarms that stop the rollout of a new version of discovery."""
-        add_model_alarms(alarms, watched.ours, usd_per_hour=context.spend_per_hour)
-        add_change_alarms(alarms, watched)
-        add_pipe_alarms(alarms, watched)
-        add_domain_alarms(alarms, watched.domain)
+        self._topics: list[sns.ITopic] = []
+        """Topics that hear of every alarm and of its end: one for `alarm_email`, and `alarm_topic_arn`."""
+        if context.alarm_email:
+            self._topics.append(mail_topic(self, "Alarms", context.alarm_email, sender="cloudwatch.amazonaws.com"))
+        if context.alarm_topic_arn:
+            self._topics.append(sns.Topic.from_topic_arn(self, "GivenTopic", context.alarm_topic_arn))
+        PipeWatch(self, "PipeWatch", context=context, watched=watched.pipes)
+        for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour):
+            for name in getattr(watched, alarm.each) if alarm.each else [""]:
+                self._add(alarm, name)
         SavedDemandQuery(self, "Demand", context=context, log=watched.discovery_log)
-        Dashboard(self, "Dashboard", context=context, watched=watched, alarms=alarms.all)
+        Dashboard(self, "Dashboard", context=context, watched=watched, alarms=self.alarms)
+
+    def _add(self, alarm: Alarm, name: str) -> None:
+        above, below = (
+            cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+            cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        )
+        missing = cloudwatch.TreatMissingData
+        threshold = alarm.under if alarm.over is None else alarm.over
+        assert threshold is not None  # noqa: S101 - one of the two is given
+        made = cloudwatch.Alarm(
+            self,
+            f"{alarm.id}{name}",
+            metric=self._watched.metric(alarm.metric, each=alarm.each, name=name),
+            threshold=threshold,
+            comparison_operator=below if alarm.over is None else above,
+            datapoints_to_alarm=alarm.periods[0],
+            evaluation_periods=alarm.periods[1],
+            treat_missing_data=missing.BREACHING if alarm.missing_is_bad else missing.NOT_BREACHING,
+            alarm_description=f'{alarm.means.format(name=name)} What to do: docs/runbook.md, "{alarm.section}".',
+        )
+        for topic in self._topics:
+            made.add_alarm_action(actions.SnsAction(topic))
+            made.add_ok_action(actions.SnsAction(topic))
+        self.alarms.append(made)
+        if alarm.brake:
+            self.brakes.append(made)

@@ -11,7 +11,7 @@ from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra.constructs import metrics
+from infra.alarms import PIPE_RUNNING
 from infra.constructs.log_group import log_group
 from infra.context import Context
 
@@ -58,7 +58,7 @@ class PipeWatch(Construct):
         events.Rule(
             self,
             "Schedule",
-            schedule=events.Schedule.rate(metrics.FIVE_MINUTES),
+            schedule=events.Schedule.rate(Duration.minutes(5)),
             targets=[targets.SfnStateMachine(machine)],
         )
 
@@ -77,7 +77,7 @@ def definition(namespace: str, watched: Mapping[str, pipes.CfnPipe]) -> dict[str
 def _branch(namespace: str, name: str, pipe: pipes.CfnPipe) -> dict[str, Any]:
     running = "{% $states.input.CurrentState = 'RUNNING' ? 1 : 0 %}"
     measured = {
-        "MetricName": metrics.PIPE_RUNNING,
+        "MetricName": PIPE_RUNNING,
         "Dimensions": [{"Name": "pipe", "Value": name}],
         "Value": running,
     }

@@ -1,9 +1,12 @@
-"""The resources that alarms and the dashboard monitor."""
+"""The resources that alarms and the dashboard monitor, and their metrics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from aws_cdk import Duration
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_opensearchservice as opensearch
@@ -11,14 +14,15 @@ from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
-from infra.constructs.metrics import OwnMetrics
+from infra.alarms import PIPE_RUNNING, Expression, Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
     """The monitored resources; mappings are by display name."""
 
-    ours: OwnMetrics
+    namespace: str
+    """Of the metrics that the functions write themselves: `Settings.metrics`."""
     stage: apigateway.Stage
     discovery: lambda_.IFunction
     enrichment: lambda_.IFunction
@@ -33,3 +37,46 @@ class Watched:
     maintenance: sfn.IStateMachine
     discovery_log: logs.ILogGroup
     """Source of the exposure by provider."""
+
+    def metric(
+        self, wanted: Metric | Expression, *, each: str = "", name: str = "", label: str | None = None
+    ) -> cloudwatch.IMetric:
+        """A metric or an expression.
+
+        Args:
+            wanted: What to make.
+            each: The mapping that has the source `each`.
+            name: Its name there.
+            label: In a graph; of an expression it replaces its own.
+        """
+        if isinstance(wanted, Expression):
+            return cloudwatch.MathExpression(
+                expression=wanted.text,
+                using_metrics={key: self.metric(part, each=each, name=name) for key, part in wanted.metrics.items()},
+                label=label or wanted.label,
+                period=Duration.minutes(wanted.minutes),
+            )
+        options: dict[str, Any] = {
+            "statistic": wanted.statistic,
+            "period": Duration.minutes(wanted.minutes),
+            "label": label,
+        }
+        if wanted.name == PIPE_RUNNING:  # written by PipeWatch
+            return cloudwatch.Metric(
+                namespace=self.namespace, metric_name=PIPE_RUNNING, dimensions_map={"pipe": name}, **options
+            )
+        if wanted.source.startswith("own."):
+            service = {"service": wanted.source.removeprefix("own.")}
+            return cloudwatch.Metric(
+                namespace=self.namespace, metric_name=wanted.name, dimensions_map=service, **options
+            )
+        if wanted.source == "account":
+            return cloudwatch.Metric(namespace="AWS/Lambda", metric_name=wanted.name, **options)
+        resource = getattr(self, each)[name] if wanted.source == "each" else getattr(self, wanted.source)
+        if isinstance(resource, pipes.CfnPipe):
+            of_pipe = {"PipeName": resource.ref}
+            return cloudwatch.Metric(
+                namespace="AWS/EventBridge/Pipes", metric_name=wanted.name, dimensions_map=of_pipe, **options
+            )
+        made: cloudwatch.IMetric = resource.metric(wanted.name, **options)
+        return made

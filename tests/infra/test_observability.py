@@ -23,25 +23,22 @@ from aws_cdk import aws_stepfunctions as sfn  # noqa: E402
 from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
 from infra import cost  # noqa: E402
-from infra.constructs import dashboard, demand_query, discovery_api, maintenance, maintenance_machine  # noqa: E402
-from infra.constructs import metrics as own  # noqa: E402
-from infra.constructs.metrics import OwnMetrics  # noqa: E402
+from infra.alarms import HOPS, OWN  # noqa: E402
+from infra.alarms import PIPES as TABLES  # noqa: E402
+from infra.constructs import dashboard, discovery_api, maintenance, maintenance_machine  # noqa: E402
 from infra.constructs.observability import Observability  # noqa: E402
 from infra.constructs.watched import Watched  # noqa: E402
 from infra.context_check import parse  # noqa: E402
 from infra.vendor import ROOT  # noqa: E402
-from mats.domain.profile.profile import ChangeResult  # noqa: E402
 from mats.domain.prompts.usage import Usage  # noqa: E402
 from mats.domain.ranking.query import Query  # noqa: E402
 from mats.edge.maintenance import RESERVE_MS  # noqa: E402
-from mats.edge.observers import LogObserver, answer_metrics, batch_metrics  # noqa: E402
+from mats.edge.observers import LogObserver, answer_metrics, batch_metrics, feedback_metrics  # noqa: E402
 from mats.ports import Answered  # noqa: E402
 from mats.settings import Settings  # noqa: E402
 from tests.builders import a_profile  # noqa: E402
 from tests.world import discover_over, indexed  # noqa: E402
 
-HOPS = ("Registry", "Trust", "Rule", "Enrichment", "Outcomes", "ReportRule", "Learning")
-TABLES = ("Registry", "Trust", "Outcomes")
 STREAM = "arn:aws:dynamodb:eu-west-1:123456789012:table/{}/stream/2026-01-01T00:00:00.000"
 MAINTENANCE = "arn:aws:states:eu-west-1:123456789012:stateMachine:mats-maintenance"
 
@@ -64,7 +61,7 @@ def observed(stack: Any, **context: str) -> Observability:
         "Observability",
         context=parse(context),
         watched=Watched(
-            ours=OwnMetrics("mats"),
+            namespace="mats",
             stage=api.deployment_stage,
             discovery=function,
             enrichment=function,
@@ -280,7 +277,7 @@ def test_demand_reads_request_verdict_and_nearest_out_of_the_record_of_a_decisio
             Answered(shortlist=discover_over(index)(Query(query='a "stamp", please')))
         )
     record = json.loads(caplog.messages[-1])
-    pattern = re.escape(demand_query.ASKED[logged]).replace(r"\*", "(.*?)")
+    pattern = re.escape(dashboard.ASKED[logged]).replace(r"\*", "(.*?)")
     found = re.search(pattern, caplog.messages[-1]).groups()
     assert found[0] == (request_logged or record["query_hash"])
     assert found[-1] == record["verdict"]
@@ -290,7 +287,7 @@ def test_demand_names_the_nearest_capability(caplog):
     index = indexed(a_profile(name="refund", description="give money back"))
     with caplog.at_level(logging.INFO, logger="mats"):
         LogObserver()(Answered(shortlist=discover_over(index)(Query(query="give money back"))))
-    pattern = re.escape(demand_query.NEAREST).replace(r"\*", "(.*?)")
+    pattern = re.escape(dashboard.NEAREST).replace(r"\*", "(.*?)")
     assert re.search(pattern, caplog.messages[-1]).group(1).endswith("/refund")
 
 
@@ -301,7 +298,7 @@ def test_the_query_for_demand_is_saved_and_on_the_dashboard(logged):
     template = assertions.Template.from_stack(stack)
     [saved] = template.find_resources("AWS::Logs::QueryDefinition").values()
     assert saved["Properties"]["Name"] == "mats/demand"
-    assert demand_query.ASKED[logged] in saved["Properties"]["QueryString"]
+    assert dashboard.ASKED[logged] in saved["Properties"]["QueryString"]
     [page] = template.find_resources("AWS::CloudWatch::Dashboard").values()
     assert "Asked and not found" in json.dumps(page)
 
@@ -325,12 +322,16 @@ def _values(report: Any, key: str) -> Iterator[str]:
         yield from _values(each, key)
 
 
-def test_the_dashboard_knows_every_part_that_an_answer_can_lack_and_every_outcome_of_a_change():
-    parts = answer_metrics(discover_over(indexed())(Query(query="anything")))
-    assert {name.removeprefix("Degraded") for name in parts if name.startswith("Degraded")} == {"", *own.PARTS}
-    outcomes = batch_metrics([], Usage())
-    assert {*own.OUTCOMES} <= set(outcomes)
-    assert len(own.OUTCOMES) == len(ChangeResult)
+def test_the_metrics_of_bill_and_dashboard_are_those_that_functions_write():
+    written = {
+        "discovery": answer_metrics(discover_over(indexed())(Query(query="anything"))),
+        "enrichment": batch_metrics([], Usage(usd=0.0)),
+        "feedback": feedback_metrics([]),
+    }
+    for function, metrics in written.items():
+        assert metrics.keys() <= {*OWN[function]}, function
+    assert {name for name in OWN["discovery"] if name.startswith("Degraded")} <= written["discovery"].keys()
+    assert {*OWN["enrichment"]} == written["enrichment"].keys()
 
 
 def test_memory_and_kept_versions_are_those_of_the_stack():

@@ -1,24 +1,18 @@
 """Findings in an account before a deployment, each with its remedy."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from boto3.session import Session
+from botocore.awsrequest import AWSResponse
+from botocore.validate import ParamValidator
 
-from infra.context import Context
+from infra import preflight
 from infra.context_check import parse
-from infra.preflight.__main__ import findings
-from infra.preflight.account import Account
-from infra.preflight.plan import PhysicalName, Plan, plan_of
-from infra.preflight.results import CheckResult
-from infra.vendor import ROOT
-from tests.aws.control_plane import Answer, ControlPlane, Params, Play, Refuse
+from infra.preflight import Account, CheckResult, PhysicalName, Plan, findings, plan_of
 from tests.infra.synth import VPC, templates
 
 pytestmark = pytest.mark.server
@@ -38,6 +32,19 @@ QUOTAS = [
     "On-demand model inference tokens per minute for Amazon Titan Text Embeddings V2",
 ]
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
+Params = Mapping[str, Any]
+
+
+class Refuse(NamedTuple):
+    """An error of a service."""
+
+    code: str
+    message: str = "no"
+    status: int = 400
+
+
+Answer = Mapping[str, Any] | Refuse
+Play = Callable[[Params], Answer]
 PLAN = Plan(
     stacks=("mats", "mats-data"),
     names=(
@@ -125,11 +132,34 @@ def ready() -> Answers:
     }
 
 
+class Plane:
+    """An account that answers every call of a session, without HTTP, in shapes of botocore's own models."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers, self.calls = answers, list[tuple[str, str, Params]]()
+        self.session = Session("AKIDEXAMPLE", "secret", region_name="eu-west-1")
+        self.session.events.register("before-parameter-build", self._note)
+        self.session.events.register("before-call", self._play)
+
+    def _note(self, params: Params, model: Any, context: Any, **_: object) -> None:
+        self.calls.append((context["client_region"], f"{model.service_model.service_name}.{model.name}", params))
+
+    def _play(self, model: Any, **_: object) -> tuple[AWSResponse, Params]:
+        _, name, params = self.calls[-1]
+        answer = self.answers[name]
+        answer = answer(params) if callable(answer) else answer
+        if isinstance(answer, Refuse):
+            return AWSResponse("", answer.status, {}, None), {"Error": {"Code": answer.code, "Message": answer.message}}
+        faults = ParamValidator().validate(answer, model.output_shape)
+        assert not faults.has_errors(), faults.generate_report()
+        return AWSResponse("", 200, {}, None), answer
+
+
 Look = Callable[..., list[CheckResult]]
 
 
 @pytest.fixture
-def look(monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
+def look() -> Look:
     """The findings of an account that answers otherwise than `ready` in some calls."""
 
     def looked(
@@ -137,12 +167,10 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
     ) -> list[CheckResult]:
         answers = {**ready(), **(changed or {})}
         assert set(answers) == set(ready()), "no such call"
-        with ControlPlane(answers) as plane:
-            for name, value in plane.environment.items():
-                monkeypatch.setenv(name, value)
-            found = list(findings(Account(Session(), region), parse(context or {}), lambda: PLAN))
-            assert {each for each, _, _ in plane.calls} <= {region, "us-east-1"}  # IAM signs for us-east-1
-            return found
+        plane = Plane(answers)
+        found = list(findings(Account(plane.session, region), parse(context or {}), lambda: PLAN))
+        assert {each for each, _, _ in plane.calls} <= {region, "aws-global"}
+        return found
 
     return looked
 
@@ -166,14 +194,12 @@ def test_a_prepared_account_has_no_problem(look: Look, region: str):
     ]  # fmt: skip
 
 
-def test_each_model_is_called_as_the_functions_will_call_it(monkeypatch: pytest.MonkeyPatch):
-    for region, prefix in (("us-east-1", ""), ("us-west-2", "us."), ("ap-south-1", "apac.")):
-        with ControlPlane(ready()) as plane:
-            for name, value in plane.environment.items():
-                monkeypatch.setenv(name, value)
-            list(findings(Account(Session(), region), Context(), lambda: PLAN))
-            called = [params["modelId"] for _, name, params in plane.calls if name.startswith("bedrock-runtime.")]
-            assert called == [prefix + RERANKER, prefix + WRITER, TITAN]
+@pytest.mark.parametrize(("region", "prefix"), [("us-east-1", ""), ("us-west-2", "us."), ("ap-south-1", "apac.")])
+def test_each_model_is_called_as_the_functions_will_call_it(region: str, prefix: str):
+    plane = Plane(ready())
+    list(findings(Account(plane.session, region), parse({}), lambda: PLAN))
+    called = [params["modelId"] for _, name, params in plane.calls if name.startswith("bedrock-runtime.")]
+    assert called == [prefix + RERANKER, prefix + WRITER, TITAN]
 
 
 def test_a_model_that_is_not_chosen_is_not_called(look: Look):
@@ -386,24 +412,34 @@ def test_the_plan_has_every_name_that_the_templates_give():
     }
 
 
-def preflight(plane: ControlPlane, *options: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "infra.preflight", *options],
-        cwd=ROOT, env={**kept, **plane.environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[Any, str]]:
+    """Runs the command over a ready account; its exit code and output."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(preflight, "plan_of", lambda values: PLAN)
+
+    def run(*options: str, answers: Answers | None = None) -> tuple[Any, str]:
+        plane = Plane({**ready(), **(answers or {})})
+        plane.session._session.set_config_variable("region", None)
+        if "--profile" not in options:
+            monkeypatch.setattr(preflight, "Session", lambda profile_name: plane.session)
+        with pytest.raises(SystemExit) as ended:
+            preflight.main(options)
+        return ended.value.code, "".join(capsys.readouterr())
+
+    return run
 
 
-def test_the_command_prints_findings_for_people_and_for_machines():
-    templates()
-    with ControlPlane(ready()) as plane:
-        for_people = preflight(plane, "--region", "us-west-2", "--context", "size=trial")
-        plane.answers["ssm.GetParameter"] = Refuse("ParameterNotFound")
-        for_machines = preflight(plane, "--region", "us-west-2", "--json")
-    assert for_people.returncode == 0, for_people.stderr
-    assert f"ok      reranker: us.{RERANKER} answers in us-west-2\n" in for_people.stdout
-    assert for_machines.returncode == 1, for_machines.stderr
-    said = json.loads(for_machines.stdout)
+def test_the_command_prints_findings_for_people_and_for_machines(command):
+    code, for_people = command("--region", "us-west-2", "--context", "size=trial")
+    assert code == 0
+    assert f"ok      reranker: us.{RERANKER} answers in us-west-2\n" in for_people
+    code, for_machines = command(
+        "--region", "us-west-2", "--json", answers={"ssm.GetParameter": Refuse("ParameterNotFound")}
+    )
+    assert code == 1
+    said = json.loads(for_machines)
     assert said["region"] == "us-west-2"
     assert [each["check"] for each in said["findings"] if each["status"] == "problem"] == ["bootstrap"]
 
@@ -417,8 +453,7 @@ def test_the_command_prints_findings_for_people_and_for_machines():
         ([], "--region"),
     ],
 )
-def test_options_that_make_no_sense_are_an_error_of_usage(options: list[str], part: str):
-    with ControlPlane({}) as plane:
-        said = preflight(plane, *options)
-    assert said.returncode == 2
-    assert part in said.stderr
+def test_options_that_make_no_sense_are_an_error_of_usage(command, options: list[str], part: str):
+    code, said = command(*options)
+    assert code == 2
+    assert part in said

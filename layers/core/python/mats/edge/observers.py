@@ -14,6 +14,7 @@ from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import ANYWHERE
 from mats.domain.shortlist.rank import Result, Shortlist
+from mats.domain.shortlist.trace import DegradablePart
 from mats.domain.text.fence import escape_hidden
 from mats.ports import (
     NO_DIMENSIONS,
@@ -32,7 +33,6 @@ from mats.ports import (
 
 LOGGER = logging.getLogger("mats")
 _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
-_PARTS = ("llm", "neural", "lexical", "bm25", "audiences", "memory", "receipt", "reliability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
     degraded = frozenset(shortlist.degraded)
     return {
         **_counts(Answers=1, Failed=0, Degraded=bool(degraded)),
-        **_counts(**{f"Degraded{part.capitalize()}": part in degraded for part in _PARTS}),
+        **_counts(**{f"Degraded{part.capitalize()}": part in degraded for part in DegradablePart}),
         f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
         **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
         **_usage_metrics(shortlist.trace.usage),
@@ -274,11 +274,16 @@ def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Me
 
 
 def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, Measure]:
-    counts, names = Counter(outcomes), {ChangeResult.DEGRADED: "Waiting"}
+    counts = Counter(outcomes)
     return {
-        **_counts(**{names.get(result, result.capitalize()): counts[result] for result in ChangeResult}),
+        **_counts(**{change_metric(result): counts[result] for result in ChangeResult}),
         **_usage_metrics(usage),
     }
+
+
+def change_metric(result: ChangeResult) -> str:
+    """The name of the metric of changes with a result: a degraded change waits for the next delivery."""
+    return "Waiting" if result is ChangeResult.DEGRADED else result.capitalize()
 
 
 def _usage_metrics(usage: Usage) -> dict[str, Measure]:

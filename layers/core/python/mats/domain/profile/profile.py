@@ -55,16 +55,16 @@ def _clean_and_clip(text: str) -> str:
 class ChangeResult(StrEnum):
     """Result of enriching a change."""
 
-    UNCHANGED = "unchanged"
     INDEXED = "indexed"
-    REJECTED = "rejected"
+    UNCHANGED = "unchanged"
     DELETED = "deleted"
-    DEGRADED = "degraded"
-    """Findable, but a model failed: deliver the event again."""
-    REFUSED = "refused"
-    """Findable, but a model refuses every request of this configuration: no delivery helps before an operator acts."""
     SUPERSEDED = "superseded"
     """Another run wrote first: deliver the event again."""
+    DEGRADED = "degraded"
+    """Findable, but a model failed: deliver the event again."""
+    REJECTED = "rejected"
+    REFUSED = "refused"
+    """Findable, but a model refuses every request of this configuration: no delivery helps before an operator acts."""
     POSTPONED = "postponed"
     """The time of the run was up: deliver the event again."""
 

@@ -1,12 +1,29 @@
 """The trace of an answer, for logs, metrics and evaluation."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile.profile import Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Thresholds
+
+STAGES = ("queue", "encode", "lexical", "neural", "memory", "fetch", "rerank", "measure", "reliability", "receipt")
+"""Stages of an answer that are worth a graph; each has a metric of its time."""
+
+
+class DegradablePart(StrEnum):
+    """A part that an answer can lack because it failed or was late; each has a metric."""
+
+    LLM = "llm"
+    NEURAL = "neural"
+    LEXICAL = "lexical"
+    BM25 = "bm25"
+    AUDIENCES = "audiences"
+    MEMORY = "memory"
+    RECEIPT = "receipt"
+    RELIABILITY = "reliability"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,0 @@
-"""Checks of an account before a deployment (`make preflight`)."""
