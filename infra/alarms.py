@@ -21,7 +21,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
         *("Answers", "Failed", "Degraded"),
         *(f"Degraded{part.capitalize()}" for part in DegradablePart),
         *(f"Verdict{verdict.capitalize()}" for verdict in Verdict),
-        *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "total")),
+        *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "reported", "total")),
         *_USAGE,
     ),
     "enrichment": (*map(change_metric, ChangeResult), *_USAGE),
