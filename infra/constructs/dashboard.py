@@ -168,7 +168,7 @@ class Dashboard(Construct):
         )
 
     def _index(self) -> Sequence[cloudwatch.IWidget]:
-        load = {
+        load: Metrics = {
             "processors": Metric("domain", "CPUUtilization", "Maximum"),
             "heap": Metric("domain", "JVMMemoryPressure", "Maximum"),
             "free storage": FREE_STORAGE,
