@@ -21,7 +21,7 @@ def count_flags(registry: AttackedRegistry, dataset: Dataset) -> dict[str, Any]:
     in_answers: dict[Id, set[str]] = {}
     seen: set[Id] = set()
     for query in dataset.queries:
-        results = {result.candidate.profile.id: result for result in registry.shortlist(query.text).ranked}
+        results = {result.id: result for result in registry.shortlist(query.text).ranked}
         seen |= results.keys()
         for id, result in results.items():
             if added := set(result.suspicious) - set(result.candidate.profile.suspicious):

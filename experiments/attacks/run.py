@@ -86,7 +86,7 @@ class AttackedRegistry:
 
     def remembering(self, memory: Memory) -> AbstractContextManager[None]:
         """Another memory, for the length of a `with` block."""
-        recall = Recall(memory=memory, scale=self.pipeline.scoring.scale)
+        recall = Recall(memory=memory)
         return self._answering(replace(self.pipeline, retrieve=replace(self.pipeline.retrieve, recall=recall)))
 
     @contextmanager
@@ -116,7 +116,7 @@ class AttackedRegistry:
 
     def rank_ids(self, text: str, *, caller: str = "") -> tuple[Id, ...]:
         """The ids of all candidates, best first."""
-        return tuple(result.candidate.profile.id for result in self.shortlist(text, caller=caller).ranked)
+        return tuple(result.id for result in self.shortlist(text, caller=caller).ranked)
 
     def observe(self, wave: Wave) -> list[Observation]:
         """The answers to the queries of one wave, which is removed at the end."""
@@ -130,10 +130,10 @@ class AttackedRegistry:
         results = self.shortlist(target.query.text).ranked
         return Observation(
             relevant=target.query.relevant,
-            ranked=tuple(result.candidate.profile.id for result in results),
+            ranked=tuple(result.id for result in results),
             before=self._before[target.query.text],
             attackers=attackers - target.query.relevant,
-            flagged=frozenset(result.candidate.profile.id for result in results if result.suspicious),
+            flagged=frozenset(result.id for result in results if result.suspicious),
             trust=max((self.trust[id] for id in target.query.relevant if id in self.trust), default=None),
         )
 

@@ -11,11 +11,11 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from mats import bootstrap
+from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.prompt import Prompt, fill_template
 from mats.domain.prompts.rerank_prompt import CARD_BYTES, card, cards
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.explain import explain
 from mats.domain.text.fence import encode_json, visible
 from mats.domain.text.words import content_words, query_terms, split_identifier, stem, words
 from mats.evaluation.data.datasets import JudgedQuery, load

@@ -82,7 +82,7 @@ def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _first_15(discover: Discover, text: str) -> list[str]:
-    return [result.candidate.profile.id for result in discover(Query(query=text)).ranked[:15]]
+    return [result.id for result in discover(Query(query=text)).ranked[:15]]
 
 
 def resident_mb() -> int:

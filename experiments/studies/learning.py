@@ -264,14 +264,14 @@ def _as_past(discover: Discover, queries: Iterable[JudgedQuery]) -> list[Past]:
     past = []
     for query in queries:
         text = query.text[:LONGEST_QUERY]
-        shown = tuple(result.candidate.profile.id for result in plain(Query(query=text)).ranked)
+        shown = tuple(result.id for result in plain(Query(query=text)).ranked)
         past.append(Past(query.id, text, query.relevant, shown, encoder.encode_query(text)))
     return past
 
 
 def measure(discover: Discover, past: Sequence[Past], split: HistorySplit, rule: MemoryRule) -> Values:
     """The measures of every judged query after these past requests."""
-    recall = Recall(memory=HistoryMemory(past), scale=discover.scoring.scale, rule=rule)
+    recall = Recall(memory=HistoryMemory(past), rule=rule)
     learned = replace(discover, retrieve=replace(discover.retrieve, recall=recall))
     slices = {"familiar": split.familiar, "new": split.new}
     return {name: [_measures(learned, query) for query in queries] for name, queries in slices.items()}

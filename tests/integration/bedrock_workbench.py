@@ -90,7 +90,7 @@ def discover_with(**changes: Any) -> Discover:
 
 def ranking(shortlist: Shortlist) -> list[Any]:
     """All that the order of an answer tells."""
-    return [(result.candidate.profile.id, result.score, result.signals) for result in shortlist.ranked]
+    return [(result.id, result.score, result.signals) for result in shortlist.ranked]
 
 
 UNJUDGED = ranking(discover_with()(QUERY))

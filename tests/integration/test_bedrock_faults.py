@@ -299,7 +299,7 @@ def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, c
         local.stores.registry.put([REFUND])
         assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: outcome}
         answer = local.discover(Query(query="money back"))
-        assert [result.candidate.profile.id for result in answer.ranked] == [REFUND.id]
+        assert [result.id for result in answer.ranked] == [REFUND.id]
         assert answer.degraded == ("neural",)
         server.play = None
         assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: ChangeResult.INDEXED}

@@ -223,7 +223,7 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         enriching.join()
         assert results == [{refund.id: ChangeResult.INDEXED}]
         assert (raw.profile.enriched, raw.vector is None) == (False, encoder == "none")
-        assert [result.candidate.profile.id for result in found.ranked] == [refund.id]
+        assert [result.id for result in found.ranked] == [refund.id]
         better = local.stores.profiles.get([refund.id])[refund.id]
         assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, encoder == "none")
         assert better.profile.enrichment.positive_examples == ("pay the shopper back",)

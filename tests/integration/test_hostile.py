@@ -272,7 +272,7 @@ def test_a_copy_is_flagged_in_the_answer():
     original = a_profile(description=twin).model_copy(update=first)
     copy = a_profile(namespace="org.evil", name="better", description=twin).model_copy(update=second)
     results = discover_over(indexed(original, copy))(Query(query="money back")).results
-    assert [result.candidate.profile.id for result in results] == [original.id, copy.id]
+    assert [result.id for result in results] == [original.id, copy.id]
     assert [bool(result.suspicious) for result in results] == [False, True]
     assert "word for word" in results[1].suspicious[0]
 
@@ -290,8 +290,8 @@ def test_reranker_that_obeys_one_candidate_changes_no_other_score():
     honest = [a_profile(name=f"tool-{n}", description="customer work") for n in range(3)]
     with_it = discover_over(indexed(evil, *honest), reranker=ScriptedReranker(obedient))(Query(query="customer work"))
     without = discover_over(indexed(*honest), reranker=ScriptedReranker(obedient))(Query(query="customer work"))
-    scores = {result.candidate.profile.id: result.signals for result in with_it.results}
-    assert all(scores[result.candidate.profile.id] == result.signals for result in without.results)
+    scores = {result.id: result.signals for result in with_it.results}
+    assert all(scores[result.id] == result.signals for result in without.results)
 
 
 def test_a_reply_that_quotes_a_candidate_is_read_by_shape_alone(bedrock, reranker):

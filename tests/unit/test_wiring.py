@@ -177,7 +177,7 @@ def test_a_table_of_switches_governs_both_roles_with_one_read(offline, monkeypat
     monkeypatch.setattr(CloudStores, "model_switch", switch)
     settings = Settings(index_endpoint=NOWHERE, encoder="none", bedrock=True, switches_table="switches", **TABLES)
     system = bootstrap.open_system(settings)
-    assert system.discover.rerank.with_current().reranker is None
+    assert system.discover.rerank.current() is None
     writer = system.enrich.maker.begin().maker.writer
     assert writer is not None
     assert (writer.name, switch.reads) == ("pro", 1)

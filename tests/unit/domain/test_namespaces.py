@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.capability.namespaces import is_listing, is_named, named_words, namespace_words
+from mats.domain.ranking.query import is_listing, is_named, named_words, namespace_words
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.index_fields import FIELD_WEIGHTS, embedded_text, lexical_fields
+from mats.domain.profile.index_fields import (
+    FIELD_WEIGHTS,
+    MatchedWords,
+    embedded_text,
+    explain,
+    lexical_fields,
+    pairs_found,
+)
 from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
 from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.explain import MatchedWords, explain, pairs_found
 from mats.domain.text.fence import find_hidden
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration

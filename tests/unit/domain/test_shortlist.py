@@ -43,7 +43,7 @@ def scores_of(candidates, scores) -> dict:
 
 
 def ids(results) -> list[str]:
-    return [result.candidate.profile.id for result in results]
+    return [result.id for result in results]
 
 
 def precedes(one: Result, other: Result) -> bool:

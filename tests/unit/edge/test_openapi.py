@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.profile.index_fields import MatchedWords
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Signal, Thresholds, Verdict
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.explain import MatchedWords
 from mats.domain.shortlist.rank import Candidate, Part, Result, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi

@@ -24,7 +24,7 @@ def names(shortlist: Shortlist) -> list[str]:
 
 
 def serving(shortlist: Shortlist) -> list[list[str]]:
-    by_id = {result.candidate.profile.id: result.candidate.profile.name for result in shortlist.results}
+    by_id = {result.id: result.candidate.profile.name for result in shortlist.results}
     return [[by_id[id] for id in part.results] for part in shortlist.parts]
 
 
@@ -50,7 +50,7 @@ def test_a_single_request_is_one_part_and_answered_as_without_parts():
     assert plain.parts == ()
     (part,) = one.parts
     assert (part.text, part.verdict) == (STEPS[0], plain.verdict)
-    assert list(part.results) == [result.candidate.profile.id for result in one.results]
+    assert list(part.results) == [result.id for result in one.results]
 
 
 def test_the_reranker_is_called_once_for_the_whole_request_and_k_candidates():

@@ -47,7 +47,7 @@ def test_a_receipt_has_what_the_caller_got(receipts):
         caller="ann",
         audiences=frozenset({"staff"}),
         at=FakeClock().time,
-        shown=tuple(result.candidate.profile.id for result in shortlist.results),
+        shown=tuple(result.id for result in shortlist.results),
         verdict=shortlist.verdict,
         nearest=best,
         relevance=shortlist.results[0].relevance,
@@ -95,7 +95,7 @@ def test_an_early_receipt_has_the_candidates_and_is_replaced():
     before, after = early.get("1"), later.get("1")
     assert before.verdict is None
     assert set(before.shown) == {REFUND.id, GEOCODE.id, MAIL.id}
-    assert after.shown == tuple(result.candidate.profile.id for result in shortlist.results)
+    assert after.shown == tuple(result.id for result in shortlist.results)
     assert replace(before, shown=(), encoder="") == replace(
         after, shown=(), encoder="", verdict=None, nearest=None, relevance=None
     )

@@ -50,5 +50,5 @@ def test_the_fetch_gets_what_the_searches_left_of_the_retrieval_budget():
 
     stages = RecordingStages(clock=clock, executor=AtOnce(), models={"encode": AtOnce()})
     retrieve = Retrieve(index=SlowIndex(), encoder=FakeEncoder())
-    retrieve("refund a card payment", ["refund"], Filter(), stages, Trace(index="memory"))
+    retrieve.search("refund a card payment", ["refund"], Filter(), stages, Trace(index="memory"))
     assert budgets == {"lexical": None, "neural": None, "fetch": 350}

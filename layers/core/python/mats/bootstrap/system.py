@@ -189,7 +189,7 @@ class System(Generic[S_co]):
                 k=self.settings.k,
                 unrated=trust.unrated_trust,
                 reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
-                recall=Recall(memory=memory, scale=calibration.scale) if memory else None,
+                recall=Recall(memory=memory) if memory else None,
                 vectors=QueryVectors(),
             ),
             rerank=Rerank(

@@ -8,11 +8,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from mats.domain.capability.capability import Kind, Lifecycle
 from mats.domain.learning import reliability as learning
 from mats.domain.learning.voting import UsedFor
+from mats.domain.profile import index_fields as explain
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.skill import SkillReading
 from mats.domain.ranking.blend import Signal, Verdict
-from mats.domain.shortlist import explain
 from mats.domain.shortlist.rank import Result, Shortlist
 
 Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]

@@ -101,7 +101,7 @@ class Application:
         Raises:
             DependencyFailed: the index did not answer.
         """
-        retrieve, reranker = self.discover.retrieve, self.discover.rerank.with_current().reranker
+        retrieve, reranker = self.discover.retrieve, self.discover.rerank.current()
         with self._failures_recorded("health"):
             retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
         return Health(

@@ -9,17 +9,16 @@ from typing import Any
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.learning.reliability import Counts, Tallies, count
+from mats.domain.profile.index_fields import explain
 from mats.domain.ranking.blend import VerdictThresholds
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.explain import explain
-from mats.domain.shortlist.presentation import present
-from mats.domain.shortlist.rank import Result, Scoring, Shortlist, rank
+from mats.domain.shortlist.rank import Result, Scoring, Shortlist, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, StageRun, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import Ids, Reranker
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import Retrieve, gather
+from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import Stage, Stages, finish
 
 
@@ -67,18 +66,19 @@ class Discover:
             DependencyFailed: neither side of retrieval answered.
         """
         limit, query_id = self._limit(query), self.ids()
-        stages, rerank = self.stages, self.rerank.with_current()
-        trace = self._trace(rerank.reranker)
+        stages, reranker = self.stages, self.rerank.current()
+        trace = self._trace(reranker)
         trace.began_ms = began = stages.clock.elapsed_ms()
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
             trace.runs.append(StageRun("queue", began, trace.took_ms["queue"]))
             admitted = Filter.of(query, audiences, scope)
-            found = gather(self.retrieve, query.texts, admitted, stages, trace, caller=caller)
-        measuring = stages.start("measure", partial(found.measure, self.retrieve))  # concurrently with the reranker
+            found = self.retrieve(query.texts, admitted, stages, trace, caller=caller)
+        measuring = stages.start("measure", partial(self.retrieve.measure, found))  # concurrently with the reranker
         reading = self._read_tallies([profile.id for profile in found.profiles], stages)
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
-        reranked = rerank(query.text, found.profiles, stages, trace, {"query_id": query_id, "request_id": request_id})
+        labels = {"query_id": query_id, "request_id": request_id}
+        reranked = self.rerank(reranker, query.text, found.profiles, stages, trace, labels)
         candidates, steps = found.candidates(finish(measuring, trace), self.scoring.scale)
         counts = self._count(reading, caller, trace)
         ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)

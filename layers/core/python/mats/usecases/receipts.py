@@ -8,7 +8,7 @@ from mats.domain.learning.outcome import Receipt, pack_vector
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.ports import Receipts
-from mats.usecases.retrieve import Gathered
+from mats.usecases.retrieve import Retrieved
 from mats.usecases.stages import Stage, Stages, finish
 
 _STAGE = "receipt"
@@ -29,7 +29,7 @@ class LeaveReceipt:
     texts: bool = True
 
     def begin(
-        self, query_id: str, query: Query, found: Gathered, caller: str, audiences: Collection[str], stages: Stages
+        self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
     ) -> "PendingReceipt":
         """Start storing the receipt of an answer whose candidates are known."""
         receipt = Receipt(
@@ -61,9 +61,9 @@ class PendingReceipt:
         best = shortlist.ranked[0] if shortlist.ranked else None
         receipt = replace(
             self.receipt,
-            shown=tuple(result.candidate.profile.id for result in shortlist.results),
+            shown=tuple(result.id for result in shortlist.results),
             verdict=shortlist.verdict,
-            nearest=best.candidate.profile.id if best else None,
+            nearest=best.id if best else None,
             relevance=best.relevance if best else None,
             encoder=trace.encoder or "" if self.receipt.vector else "",
         )

@@ -1,7 +1,7 @@
 """The second stage: one call of the reranker, which scores all candidates."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
@@ -24,7 +24,7 @@ class Reranked:
 class Rerank:
     """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query.
 
-    `switch`, if there is one, may replace the configured reranker; `with_current` asks it once for an answer.
+    `switch`, if there is one, may replace the configured reranker; `current` is asked once for an answer.
     """
 
     reranker: Reranker | None
@@ -32,15 +32,20 @@ class Rerank:
     shuffle: bool = False
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
 
-    def with_current(self) -> "Rerank":
-        """The same with the reranker to call now."""
-        return replace(self, reranker=self.switch(self.reranker), switch=None) if self.switch else self
+    def current(self) -> Reranker | None:
+        """The reranker to call now."""
+        return self.switch(self.reranker) if self.switch else self.reranker
 
     def __call__(
-        self, text: str, profiles: Sequence[Profile], stages: Stages, trace: Trace, labels: Labels = NO_LABELS
+        self,
+        reranker: Reranker | None,
+        text: str,
+        profiles: Sequence[Profile],
+        stages: Stages,
+        trace: Trace,
+        labels: Labels = NO_LABELS,
     ) -> Reranked:
         """The reranker's scores; none if there is no reranker, it failed, or its reply could not be used."""
-        reranker = self.reranker
         if reranker is None:
             trace.without.append("llm")
             return Reranked()

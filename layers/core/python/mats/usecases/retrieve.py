@@ -1,23 +1,21 @@
 """Retrieval: lexical and neural search for a request and its parts, fused into k candidates, and what memory adds."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 
 from mats.domain.capability.capability import Id
-from mats.domain.capability.namespaces import is_named, named_words
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.remembered import Near
 from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_votes, shifts, vote
+from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
-from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.explain import pairs_found
-from mats.domain.shortlist.presentation import Steps
-from mats.domain.shortlist.rank import Candidate, take_in_turn
+from mats.domain.ranking.query import Filter, is_named, named_words
+from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.words import pairs, query_terms
 from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
@@ -58,10 +56,9 @@ _SPARE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """Reads the memory. `scale` is that of the ranking, for what votes add to its mixtures."""
+    """Reads the memory: the votes of remembered requests on a new one."""
 
     memory: Memory
-    scale: Scale
     rule: MemoryRule = RULE
 
     def start(self, vector: Vector, caller: str, stages: Stages) -> Stage[Votes | None]:
@@ -80,31 +77,24 @@ class Recall:
             near.sort(key=lambda each: (-each.similarity, each.memory.query_id))
         return near
 
-    def complete(
-        self, votes: Votes | None, ids: Collection[Id], caller: str, stages: Stages, trace: Trace
-    ) -> Votes | None:
+    def complete(self, votes: Votes, ids: Collection[Id], caller: str, stages: Stages, trace: Trace) -> Votes | None:
         """The votes with those of these that have outcomes; None, with a fault in the trace, if that cannot be read."""
-        if votes is None:
-            return None
         asked = {*ids, *votes.used}
         reported = finish(
             stages.start("reported", lambda: self.memory.with_outcomes(asked, caller, without=votes.alone)), trace
         )
         return None if reported is None else votes.with_counts(reported)
 
-    def move(self, candidates: Iterable[Candidate], votes: Votes, audiences: Collection[str]) -> list[Candidate]:
-        """The candidates with what the votes add to their mixtures, and who votes for them."""
-        found = list(candidates)
-        mixtures = {each.profile.id: self.scale.mix(each.bm25, each.cosine, each.pairs) for each in found}
-        moved = shifts({id: mixture for id, mixture in mixtures.items() if mixture is not None}, votes, self.rule)
-        return [
-            replace(each, shift=moved.get(id, 0.0), used_for=votes.used_for(id, audiences))
-            for id, each in ((candidate.profile.id, candidate) for candidate in found)
-        ]
-
 
 _MOST_NAMESPACES = 20
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
+
+
+_ABOUT_AS_RELEVANT = 0.9
+"""Share of a candidate's best relevance from which on it serves another part as well."""
+
+Measured = Sequence[tuple[Scores, Scores] | None]
+"""BM25 scores and cosines of the candidates for each text that could be searched."""
 
 
 def reads_all(text: str) -> bool:
@@ -112,13 +102,12 @@ def reads_all(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """The profiles found, in the order of fusion, with both lists of scores; `terms`: None if lexical search failed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What was found for one text, in the order of fusion; `terms`: None if lexical search failed.
 
-    `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: they are
-    from a namespace that the request names. `votes` are those of remembered requests, which `recall` reads for a caller
-    in these audiences.
+    `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: the
+    profiles are from a namespace that the text names. `votes` are those of remembered requests.
     """
 
     profiles: Sequence[Profile]
@@ -127,27 +116,83 @@ class Retrieved:
     vector: Vector | None
     bm25: Scores
     cosine: Scores
-    named: bool = False
-    votes: Votes | None = None
-    recall: Recall | None = None
-    audiences: frozenset[str] = frozenset()
+    named: bool
+    votes: Votes | None
 
-    def candidates(self, text: str, measured: tuple[Scores, Scores] | None) -> list[Candidate]:
-        """The profiles with their measurements; without BM25 scores if measuring failed."""
-        bm25, cosine = measured or ({}, self.cosine)
-        wanted = pairs(text)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """The candidates of a request, for a caller in these audiences, and what was found for each of its texts.
+
+    The first text is the whole request, any others are its parts; None stands for one that could not be searched.
+    `named` are those from a namespace that a text names.
+    """
+
+    profiles: Sequence[Profile]
+    near: Mapping[Id, frozenset[Id]]
+    named: frozenset[Id]
+    texts: Sequence[str]
+    searches: Sequence[Search | None]
+    audiences: frozenset[str]
+
+    @property
+    def vector(self) -> Vector | None:
+        """The vector of the whole request."""
+        return self.searches[0].vector if self.searches[0] else None
+
+    @property
+    def neural(self) -> bool:
+        """Whether neural search found anything."""
+        return any(found.cosine for found in self.searches if found)
+
+    def candidates(self, measured: Measured | None, scale: Scale) -> tuple[list[Candidate], Steps]:
+        """The profiles as measured by the text they are most relevant to, and the parts that each of them serves.
+
+        Without BM25 scores if measuring failed.
+        """
+        texts = range(len(self.texts))
+        by_text = [self._candidates(text, measured[text] if measured else None, scale) for text in texts]
+        relevance = [
+            [scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0 for one in found] or [-1.0] * len(self.profiles)
+            for found in by_text
+        ]
+        first = len(texts) > 1  # of the texts that are parts
+        steps = range(int(first), len(texts))
+        chosen: list[Candidate] = []
+        served: dict[Id, Sequence[int]] = {}
+        for position in range(len(self.profiles)):
+            candidate = by_text[max(texts, key=lambda text: relevance[text][position])][position]
+            chosen.append(candidate)
+            least = _ABOUT_AS_RELEVANT * max(relevance[step][position] for step in steps)
+            served[candidate.id] = [step - first for step in steps if relevance[step][position] >= least]
+        answered = [self.searches[step] is not None for step in steps]
+        return chosen, Steps(texts=[self.texts[step] for step in steps], served=served, answered=answered)
+
+    def _candidates(self, text: int, measured: tuple[Scores, Scores] | None, scale: Scale) -> list[Candidate]:
+        """The profiles as measured by a text, with what votes add; none if it could not be searched."""
+        search, asked = self.searches[text], pairs(self.texts[text])
+        if search is None:
+            return []
+        bm25, cosine = measured or ({}, search.cosine)
         found = [
             Candidate(
-                profile=p,
+                profile=profile,
                 bm25=bm25.get(id),
                 cosine=cosine.get(id),
-                pairs=pairs_found(wanted, p),
+                pairs=pairs_found(asked, profile),
                 near=self.near.get(id, frozenset()),
-                named=self.named,
+                named=id in self.named,
             )
-            for id, p in ((profile.id, profile) for profile in self.profiles)
+            for id, profile in ((profile.id, profile) for profile in self.profiles)
         ]
-        return self.recall.move(found, self.votes, self.audiences) if self.recall and self.votes else found
+        if search.votes is None:
+            return found
+        mixtures = {each.id: scale.mix(each.bm25, each.cosine, each.pairs) for each in found}
+        moved = shifts({id: mixture for id, mixture in mixtures.items() if mixture is not None}, search.votes)
+        return [
+            replace(each, shift=moved.get(each.id, 0.0), used_for=search.votes.used_for(each.id, self.audiences))
+            for each in found
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,15 +218,78 @@ class Retrieve:
     vectors: QueryVectors | None = None
 
     def __call__(
-        self,
-        text: str,
-        terms: Sequence[str],
-        admitted: Filter,
-        stages: Stages,
-        trace: Trace,
-        *,
-        caller: str = "",
+        self, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
     ) -> Retrieved:
+        """Search for a request and, concurrently, for each part: the whole text comes first.
+
+        The `k` candidates are taken from all of them in turn. A part that cannot be searched is left out; the answer is
+        degraded.
+
+        Raises:
+            DependencyFailed: none of the texts could be searched.
+        """
+        if len(texts) == 1:
+            found = self.search(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
+            return self._retrieved(found.profiles, found.near, texts, [found], admitted)
+        traces = [trace.branch() for _ in texts]
+
+        def search_one(text: str, own: Trace) -> Search | DependencyFailed:
+            try:
+                return self.search(text, query_terms(text), admitted, stages, own, caller=caller)
+            except DependencyFailed as error:
+                return error
+
+        with ThreadPoolExecutor(len(texts), thread_name_prefix="part") as pool:  # of its own: each waits for stages
+            results = list(pool.map(search_one, texts, traces))
+        for own in traces:
+            trace.merge(own)
+        answered = [found for found in results if isinstance(found, Search)]
+        if not answered:
+            raise next(error for error in results if isinstance(error, DependencyFailed))
+        by_id = {profile.id: profile for found in answered for profile in found.profiles}
+        in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
+        window = [by_id[id] for id in in_turn[: self.window]]
+        shared = self._limit(texts[0], window)
+        near = dict(shared.near)
+        for found in answered:
+            near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
+        chosen = [window[position] for position in shared.kept[: self.k]]
+        searches = [found if isinstance(found, Search) else None for found in results]
+        return self._retrieved(chosen, near, texts, searches, admitted)
+
+    @staticmethod
+    def _retrieved(
+        profiles: Sequence[Profile],
+        near: Mapping[Id, frozenset[Id]],
+        texts: Sequence[str],
+        searches: Sequence[Search | None],
+        admitted: Filter,
+    ) -> Retrieved:
+        named = frozenset(profile.id for found in searches if found and found.named for profile in found.profiles)
+        return Retrieved(
+            profiles=profiles, near=near, named=named, texts=texts, searches=searches, audiences=admitted.audiences
+        )
+
+    def measure(self, found: Retrieved) -> Measured:
+        """BM25 and cosine of every candidate for each text, including those that only the other side found.
+
+        Raises:
+            DependencyFailed: the index did not answer.
+        """
+        ids = [profile.id for profile in found.profiles]
+        return [self._measure(search, ids) if search else None for search in found.searches]
+
+    def _measure(self, found: Search, ids: Sequence[Id]) -> tuple[Scores, Scores]:
+        bm25, cosine = dict(found.bm25), dict(found.cosine)
+        if found.terms is not None and (missing := [id for id in ids if id not in bm25]):
+            bm25 |= self.index.bm25_of(found.terms, missing)
+        if found.vector is not None and (missing := [id for id in ids if id not in cosine]):
+            cosine |= self.index.cosine_of(found.vector, missing)
+        return bm25, cosine
+
+    def search(
+        self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
+    ) -> Search:
         """Search both sides; if stages have threads, lexical search runs beside the encoder. A failed side is left out.
 
         A request for what a namespace has is answered from the namespaces with all of the words it names, if there are
@@ -215,9 +323,16 @@ class Retrieve:
         (profiles, near), took_ms = fetching.result()
         trace.took_ms["fetch"] = took_ms
         trace.runs.append(fetching.run(took_ms))
-        told = terms if lexical is not None else None
-        seen = admitted.audiences
-        return Retrieved(profiles, near, told, vector, bm25, cosine, named, votes, self.recall, seen)
+        return Search(
+            profiles=profiles,
+            near=near,
+            terms=terms if lexical is not None else None,
+            vector=vector,
+            bm25=bm25,
+            cosine=cosine,
+            named=named,
+            votes=votes,
+        )
 
     def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
         """The filter for a request that names namespaces, if there are any with all of its words; else none."""
@@ -280,20 +395,6 @@ class Retrieve:
 
         return vector
 
-    def measure(self, found: Retrieved) -> tuple[Scores, Scores]:
-        """BM25 and cosine of every candidate, including those that only the other side found.
-
-        Raises:
-            DependencyFailed: the index did not answer.
-        """
-        ids = [profile.id for profile in found.profiles]
-        bm25, cosine = dict(found.bm25), dict(found.cosine)
-        if found.terms is not None and (missing := _missing(ids, bm25)):
-            bm25 |= self.index.bm25_of(found.terms, missing)
-        if found.vector is not None and (missing := _missing(ids, cosine)):
-            cosine |= self.index.cosine_of(found.vector, missing)
-        return bm25, cosine
-
 
 def _is_admitted(profile: Profile, admitted: Filter) -> bool:
     """Whether a profile passes the filter, which the index has not applied to one that only the memory names."""
@@ -305,118 +406,5 @@ def _is_admitted(profile: Profile, admitted: Filter) -> bool:
     )
 
 
-def _missing(ids: Sequence[Id], scores: Mapping[Id, float]) -> list[Id]:
-    return [id for id in ids if id not in scores]
-
-
 def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:
     return {hit.id: hit.score for hit in hits or ()}
-
-
-Measured = Sequence[tuple[Scores, Scores] | None]
-"""BM25 scores and cosines for each text that could be searched."""
-
-
-_ABOUT_AS_RELEVANT = 0.9
-"""Share of a candidate's best relevance from which on it serves another part as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The candidates of a request, and what was retrieved for each of its texts.
-
-    The first text is the whole request, any others are its parts.
-    """
-
-    profiles: Sequence[Profile]
-    texts: Sequence[str]
-    retrieved: Sequence[Retrieved | None]
-    """With all of the profiles; None for a text that could not be searched."""
-    named: frozenset[Id] = frozenset()
-    """Those found in a namespace that a part names."""
-
-    @property
-    def vector(self) -> Vector | None:
-        """The vector of the whole request."""
-        return self.retrieved[0].vector if self.retrieved[0] else None
-
-    @property
-    def neural(self) -> bool:
-        """Whether neural search found anything."""
-        return any(found.cosine for found in self.retrieved if found)
-
-    def measure(self, retrieve: Retrieve) -> Measured:
-        """The scores of the candidates for each text. Raises DependencyFailed: the index did not answer."""
-        return [retrieve.measure(found) if found else None for found in self.retrieved]
-
-    def candidates(self, measured: Measured | None, scale: Scale) -> tuple[list[Candidate], Steps]:
-        """The profiles as measured by the text they are most relevant to, and the parts that each of them serves.
-
-        Without BM25 scores if measuring failed.
-        """
-        scores = measured or [None] * len(self.texts)
-        rows = zip(self.texts, self.retrieved, scores, strict=True)
-        by_text = [found.candidates(text, score) if found else [] for text, found, score in rows]
-
-        relevance = [
-            [scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0 for one in found] or [-1.0] * len(self.profiles)
-            for found in by_text
-        ]
-        first = len(self.texts) > 1  # of the texts that are parts
-        steps = range(int(first), len(self.texts))
-        chosen: list[Candidate] = []
-        served: dict[Id, Sequence[int]] = {}
-        for position, profile in enumerate(self.profiles):
-            best = max(range(len(self.texts)), key=lambda text: relevance[text][position])
-            candidate = by_text[best][position]
-            chosen.append(replace(candidate, named=True) if profile.id in self.named else candidate)
-            least = _ABOUT_AS_RELEVANT * max(relevance[step][position] for step in steps)
-            served[profile.id] = [step - first for step in steps if relevance[step][position] >= least]
-        answered = [self.retrieved[step] is not None for step in steps]
-        return chosen, Steps(texts=[self.texts[step] for step in steps], served=served, answered=answered)
-
-
-def gather(
-    retrieve: Retrieve, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
-) -> Gathered:
-    """Retrieve for a request and, concurrently, for each part: the whole text comes first.
-
-    A part that cannot be searched is left out; the answer is degraded.
-
-    Raises:
-        DependencyFailed: none of the texts could be searched.
-    """
-    if len(texts) == 1:
-        found = retrieve(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
-        return Gathered(found.profiles, texts, [found])
-    traces = [trace.branch() for _ in texts]
-
-    def retrieve_one(text: str, own: Trace) -> Retrieved | DependencyFailed:
-        try:
-            return retrieve(text, query_terms(text), admitted, stages, own, caller=caller)
-        except DependencyFailed as error:
-            return error
-
-    with ThreadPoolExecutor(len(texts), thread_name_prefix="part") as pool:  # of its own: each waits for stages
-        results = list(pool.map(retrieve_one, texts, traces))
-    for own in traces:
-        trace.merge(own)
-    retrieved = [found if isinstance(found, Retrieved) else None for found in results]
-    if not any(retrieved):
-        raise next(error for error in results if isinstance(error, DependencyFailed))
-    return _union(retrieve, texts, retrieved)
-
-
-def _union(retrieve: Retrieve, texts: Sequence[str], retrieved: Sequence[Retrieved | None]) -> Gathered:
-    answered = [found for found in retrieved if found]
-    by_id = {profile.id: profile for found in answered for profile in found.profiles}
-    in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
-    window = [by_id[id] for id in in_turn[: retrieve.window]]
-    shared = limit_near_duplicates(window, unrated=retrieve.unrated, echoes=find_echoes(texts[0], window))
-    chosen = [window[position] for position in shared.kept[: retrieve.k]]
-    near = dict(shared.near)
-    for found in answered:
-        near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
-    named = frozenset(profile.id for found in answered if found.named for profile in found.profiles)
-    shared_by_all = [found and replace(found, profiles=chosen, near=near, named=False) for found in retrieved]
-    return Gathered(chosen, texts, shared_by_all, named)

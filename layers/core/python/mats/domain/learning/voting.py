@@ -91,6 +91,7 @@ class Votes:
     """What each of the caller's own and of the confirmed requests among them used."""
     repeated: Set[Id] = frozenset()
     """The capabilities that at least two requests of that sort used, on whatever request."""
+    rule: MemoryRule = RULE
 
     @property
     def repeat_odds(self) -> float:
@@ -173,6 +174,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
         sure=[heard[at].memory.used for at in positions if any(sayer == _SURE for sayer, _ in for_ids[at])],
         claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
         alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
+        rule=rule,
     )
 
 
@@ -245,7 +247,7 @@ def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE)
     return scores
 
 
-def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
+def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     """The change of the mixture of each candidate by the votes; none if they are for none of the candidates.
 
     Mixtures are read as probabilities that sum to 1. A capability with outcomes takes what the votes give it. One that
@@ -254,7 +256,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) 
     often such requests ask for what was asked for before, and on how probable the first stage finds the capabilities
     with outcomes.
     """
-    known = votes.with_outcomes & mixtures.keys()
+    known, rule = votes.with_outcomes & mixtures.keys(), votes.rule
     if known.isdisjoint(votes.used):
         return {}
     before = _probabilities(mixtures, rule.temperature)

@@ -1,11 +1,20 @@
-"""The texts of a profile that an index searches and an encoder reads."""
+"""The texts of a profile that an index searches and an encoder reads, and which words of a query occur there."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Set
 from functools import lru_cache
 from typing import NamedTuple
 
 from mats.domain.profile.profile import Enrichment, Profile, SourceText
-from mats.domain.text.words import separate_cjk, split_identifier, stems
+from mats.domain.text.words import (
+    Pair,
+    content_words,
+    may_have_stem,
+    separate_cjk,
+    spelled_words,
+    split_identifier,
+    stem,
+    stems,
+)
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 1.0, "title": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
@@ -95,3 +104,61 @@ def embedded_text(profile: Profile) -> str:
         said = [source.description[:700], "" if source.title else source.other[:300]]
         said += [keywords[:200], source.parameter_names[:200], examples[:300]]
     return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)
+
+
+_CACHED_FIELDS = 4_096
+"""Fields whose stems are kept, a kilobyte each."""
+_PREFIX = 2
+"""Words that share a stem share at least these first letters; comparing them first saves most stemming."""
+
+
+class MatchedWords(NamedTuple):
+    """Words of the query that matched, in its order, and the fields they matched in, in index order.
+
+    `spelled` has them as the capability spells them, in lower case and alphabetical order, for highlighting.
+    """
+
+    matched: tuple[str, ...]
+    fields: tuple[str, ...]
+    spelled: tuple[str, ...] = ()
+
+
+def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
+    """The terms of a query that occur in a profile, by stem as in the index; neural matches have no terms to show."""
+    by_stem = {stem(term): term for term in terms}
+    starts = tuple({term[:_PREFIX] for term in terms})
+    matched: set[str] = set()
+    spelled: set[str] = set()
+    fields: list[str] = []
+    for name, text in lexical_fields(profile).items():
+        here = {word: stem(word) for word in set(spelled_words(text)) if word.startswith(starts)}
+        said = {word for word, its_stem in here.items() if its_stem in by_stem}
+        if said:
+            matched.update(here[word] for word in said)
+            spelled |= said
+            fields.append("positive_examples" if name == "examples" else name)
+    in_order = tuple(term for its_stem, term in by_stem.items() if its_stem in matched)
+    return MatchedWords(in_order, tuple(fields), tuple(sorted(spelled)))
+
+
+def pairs_found(asked: Set[Pair], profile: Profile) -> int:
+    """How many of a query's pairs of words are also neighbours near the start of a field of the profile."""
+    text = searched_text(profile)
+    possible = _possible_pairs(asked, text.lowered)
+    found: set[Pair] = set()
+    for field in filter(None, text.fields if possible else ()):
+        for one, other in _possible_pairs(possible, field.lower()):
+            if f" {one} {other} " in _stems_in_order(field):
+                found.add((one, other))
+    return len(found)
+
+
+@lru_cache(maxsize=_CACHED_FIELDS)
+def _stems_in_order(field: str) -> str:
+    """The stems of the content words, with a space before and after each."""
+    return f" {' '.join(map(stem, content_words(field)))} "
+
+
+def _possible_pairs(asked: Collection[Pair], lowered: str) -> list[Pair]:
+    """The pairs of which a text in lower case may have both stems."""
+    return [pair for pair in asked if may_have_stem(lowered, pair[0]) and may_have_stem(lowered, pair[1])]

@@ -1,19 +1,38 @@
-"""The answer to a query: candidates with their measurements, ranked by blended score."""
+"""The answer to a query: candidates ranked by blended score, and the results that its caller is shown."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.learning.reliability import NO_COUNTS, Counts, TrustRule, limit_moves
 from mats.domain.learning.voting import UsedFor
+from mats.domain.profile.index_fields import MatchedWords
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Scale, Signal, Verdict, Weights, fallback_weights, intent, shares, weighted_mean
+from mats.domain.ranking.blend import (
+    MinRelevance,
+    Scale,
+    Signal,
+    Thresholds,
+    Verdict,
+    Weights,
+    blend,
+    fallback_weights,
+    intent,
+    shares,
+    weighted_mean,
+)
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.explain import MatchedWords
 from mats.domain.shortlist.trace import Trace
 from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
+
+T = TypeVar("T", bound=Hashable)
+
+_MOST_ALTERNATES = 10
+_NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})
+_NAMED = 0.7
+"""Least `retrieval` of a candidate whose namespace the query names: it is what was asked for, whatever its words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,43 +42,6 @@ class Scoring:
     scale: Scale
     weights: Weights
     trust: TrustRule
-
-
-T = TypeVar("T", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One step of a request, and the results that serve it, best first.
-
-    `verdict` is None if the step could not be searched.
-    """
-
-    text: str
-    verdict: Verdict | None
-    results: tuple[Id, ...]
-
-
-def take_in_turn(lists: Iterable[Sequence[T]]) -> list[T]:
-    """From every list in turn its next item that is not yet taken, until all are taken."""
-    taken: dict[T, None] = {}
-    rests = [iter(items) for items in lists]
-    while rests:
-        unfinished = []
-        for rest in rests:
-            for item in rest:
-                if item not in taken:
-                    taken[item] = None
-                    unfinished.append(rest)
-                    break
-        rests = unfinished
-    return list(taken)
-
-
-_MOST_ALTERNATES = 10
-_NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})
-_NAMED = 0.7
-"""Least `retrieval` of a candidate whose namespace the query names: it is what was asked for, whatever its words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +61,11 @@ class Candidate:
     named: bool = False
     shift: float = 0.0
     used_for: UsedFor | None = None
+    id: Id = field(init=False)
+    """That of the profile, which computes it anew each time."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.profile.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +83,22 @@ class Result:
     suspicious: tuple[str, ...] = ()
     why: MatchedWords | None = None
     alternates: tuple[Id, ...] = ()
+
+    @property
+    def id(self) -> Id:
+        return self.candidate.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One step of a request, and the results that serve it, best first.
+
+    `verdict` is None if the step could not be searched.
+    """
+
+    text: str
+    verdict: Verdict | None
+    results: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,72 +163,31 @@ def rank(
     """
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
-    measured = [_measure(candidate, scores.get(candidate.profile.id), inferred, scoring) for candidate in candidates]
-    scored = sorted(_results(measured, scoring, counts), key=_sort_key)
-    if any(counts.values()):
-        unreported = sorted(_results(measured, scoring, _NOTHING_REPORTED), key=_sort_key)
-        places = {id: place for place, id in enumerate(limit_moves(_ids(unreported), _ids(scored), counts))}
-        scored.sort(key=lambda result: places[result.candidate.profile.id])
-    twins = [candidate for candidate in candidates if candidate.near]
-    copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
-    claimed = claims(candidate.profile for candidate in candidates)
-    ranked: dict[Id, Result] = {}
-    for result in scored:
-        id = result.candidate.profile.id
-        reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
-        reasons += [claim_reason(verified) for verified in claimed.get(id, ())[:1]]
-        ranked[id] = replace(result, suspicious=(*result.suspicious, *reasons)) if reasons else result
-    verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
-    order = apply_precedence(list(ranked), verified, _predecessors(twins, copied))
-    return _with_alternates([ranked[id] for id in order])
+    trusts = [candidate.profile.trust for candidate in candidates]
+    rated = any(trust is not None for trust in trusts)
+    reported = any(counts.get(candidate.id) for candidate in candidates)
+    measured = [_measure(candidate, scores.get(candidate.id), inferred, scoring) for candidate in candidates]
+
+    def quality(result: Result, of: Counts, prior: int | None) -> float | None:
+        # Where nobody is rated, equal reliability must leave the order as it is: docs/decisions/0050.
+        scaled = result.relevance if rated else result.score
+        return scoring.trust.quality(result.candidate.profile.trust, prior, scaled, of)
+
+    prior = scoring.trust.prior_among(trusts, reported=reported)
+    scored = [_add_quality(each, quality(each, counts.get(each.id, NO_COUNTS), prior), scoring) for each in measured]
+    scored.sort(key=lambda result: _sort_key(result, result.score))
+    if reported:
+        prior = scoring.trust.prior_among(trusts)
+        without = {each.id: _score(each, quality(each, NO_COUNTS, prior), scoring) for each in measured}
+        before = sorted(measured, key=lambda result: _sort_key(result, without[result.id]))
+        places = {id: place for place, id in enumerate(limit_moves(_ids(before), _ids(scored), counts))}
+        scored.sort(key=lambda result: places[result.id])
+    return _in_precedence(scored, candidates, scoring)
 
 
-def _ids(results: Sequence[Result]) -> list[Id]:
-    return [result.candidate.profile.id for result in results]
-
-
-def _sort_key(result: Result) -> tuple[bool, float, bool, Id]:
-    profile = result.candidate.profile
-    return Signal.LLM not in result.signals, -result.score, profile.lifecycle is Lifecycle.DEPRECATED, profile.id
-
-
-def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
-    """The ids that each candidate with near-duplicates is ranked behind; without cycles.
-
-    An active candidate is ranked behind active originals only. Of two that are copies of each other, neither is.
-    """
-    active = {each.profile.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
-    before: dict[Id, frozenset[Id]] = {}
-    for candidate in candidates:
-        id = candidate.profile.id
-        older = [original for original in originals.get(id, ()) if id not in originals.get(original, ())]
-        before[id] = frozenset(active.intersection(older if id in active else candidate.near))
-    return before
-
-
-def _with_alternates(ranked: Sequence[Result]) -> tuple[Result, ...]:
-    named = {result.candidate.profile.id for result in ranked}
-    completed = []
-    for result in ranked:
-        left_out = sorted(result.candidate.near - named)
-        named.update(left_out)
-        completed.append(replace(result, alternates=tuple(left_out[:_MOST_ALTERNATES])) if left_out else result)
-    return tuple(completed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Measured:
-    """A candidate with its signals except `quality`, the shares and the blend of these, and its relevance."""
-
-    candidate: Candidate
-    signals: Mapping[Signal, float]
-    shares: Mapping[Signal, float]
-    blended: float
-    relevance: float
-
-
-def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring) -> _Measured:
-    profile, scale, weights = candidate.profile, scoring.scale, scoring.weights
+def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring) -> Result:
+    """A candidate with its signals except `quality`."""
+    profile, scale = candidate.profile, scoring.scale
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs, candidate.shift)
     if candidate.named and retrieval is not None:
         retrieval = _NAMED + (1 - _NAMED) * retrieval
@@ -235,63 +197,165 @@ def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scor
         Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
-    signals = {signal: value for signal, value in measured.items() if value is not None and signal in weights}
-    weighed = shares(signals, weights)
-    return _Measured(
-        candidate=candidate,
-        signals=signals,
-        shares=weighed,
-        blended=weighted_mean(signals, weighed),
-        relevance=llm if llm is not None else retrieval or 0.0,
-    )
-
-
-def _results(measured: Sequence[_Measured], scoring: Scoring, counts: Mapping[Id, Counts]) -> list[Result]:
-    """The blended candidates, in their order."""
-    trusts = [each.candidate.profile.trust for each in measured]
-    reported = any(counts.get(each.candidate.profile.id) for each in measured)
-    others = _Others(
-        prior=scoring.trust.prior_among(trusts, reported=reported), rated=any(t is not None for t in trusts)
-    )
-    return [_result(each, scoring, others, counts.get(each.candidate.profile.id, NO_COUNTS)) for each in measured]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Others:
-    """The trust of the unrated in an answer, if it counts there, and whether any candidate is rated."""
-
-    prior: int | None
-    rated: bool
-
-
-def _result(measured: _Measured, scoring: Scoring, others: _Others, counts: Counts) -> Result:
-    profile, weights = measured.candidate.profile, scoring.weights
-    # Where nobody is rated, equal reliability must leave the order as it is: docs/decisions/0050.
-    scaled = measured.relevance if others.rated else measured.blended
-    quality = scoring.trust.quality(profile.trust, others.prior, scaled, counts)
-    signals, weighed, score = measured.signals, measured.shares, measured.blended
-    if quality is not None and Signal.QUALITY in weights:
-        with_quality = {**signals, Signal.QUALITY: quality}
-        signals = {signal: with_quality[signal] for signal in Signal if signal in with_quality}
-        weighed = shares(signals, weights)
-        score = weighted_mean(signals, weighed)
+    signals = {signal: value for signal, value in measured.items() if value is not None and signal in scoring.weights}
+    weighed = shares(signals, scoring.weights)
     return Result(
-        candidate=measured.candidate,
-        score=score,
+        candidate=candidate,
+        score=weighted_mean(signals, weighed),
         signals=signals,
         weights=weighed,
-        relevance=measured.relevance,
+        relevance=llm if llm is not None else retrieval or 0.0,
         suspicious=profile.suspicious,
     )
 
 
-def split_by_relevance(ranked: Sequence[Result], least: float) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
-    """The results of at least this relevance, and the others; both in their order."""
-    kept = tuple(result for result in ranked if result.relevance >= least)
-    return kept, tuple(result for result in ranked if result.relevance < least)
+def _add_quality(result: Result, quality: float | None, scoring: Scoring) -> Result:
+    if quality is None or Signal.QUALITY not in scoring.weights:
+        return result
+    with_quality = {**result.signals, Signal.QUALITY: quality}
+    signals = {signal: with_quality[signal] for signal in Signal if signal in with_quality}
+    weighed = shares(signals, scoring.weights)
+    return replace(result, score=weighted_mean(signals, weighed), signals=signals, weights=weighed)
+
+
+def _score(result: Result, quality: float | None, scoring: Scoring) -> float:
+    """The score that a result would have with this `quality`."""
+    return result.score if quality is None else blend({**result.signals, Signal.QUALITY: quality}, scoring.weights)
+
+
+def _sort_key(result: Result, score: float) -> tuple[bool, float, bool, Id]:
+    deprecated = result.candidate.profile.lifecycle is Lifecycle.DEPRECATED
+    return Signal.LLM not in result.signals, -score, deprecated, result.id
+
+
+def _ids(results: Iterable[Result]) -> tuple[Id, ...]:
+    return tuple(result.id for result in results)
+
+
+def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], scoring: Scoring) -> tuple[Result, ...]:
+    """The results with copies and claimants moved behind others and marked, and with their alternates."""
+    twins = [candidate for candidate in candidates if candidate.near]
+    copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
+    claimed = claims(candidate.profile for candidate in candidates)
+    verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
+    results = {result.id: result for result in scored}
+    named, ranked = set(results), list[Result]()
+    for id in apply_precedence(list(results), verified, _predecessors(twins, copied)):
+        result = results[id]
+        reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
+        reasons += [claim_reason(other) for other in claimed.get(id, ())[:1]]
+        left_out = sorted(result.candidate.near - named)
+        named.update(left_out)
+        if reasons or left_out:
+            suspicious, alternates = (*result.suspicious, *reasons), tuple(left_out[:_MOST_ALTERNATES])
+            result = replace(result, suspicious=suspicious, alternates=alternates)
+        ranked.append(result)
+    return tuple(ranked)
+
+
+def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
+    """The ids that each candidate with near-duplicates is ranked behind; without cycles.
+
+    An active candidate is ranked behind active originals only. Of two that are copies of each other, neither is.
+    """
+    active = {each.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
+    before: dict[Id, frozenset[Id]] = {}
+    for candidate in candidates:
+        id = candidate.id
+        older = [original for original in originals.get(id, ()) if id not in originals.get(original, ())]
+        before[id] = frozenset(active.intersection(older if id in active else candidate.near))
+    return before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The texts of a request's parts, which of them each candidate serves, by number, and which could be searched."""
+
+    texts: Sequence[str]
+    served: Mapping[Id, Sequence[int]]
+    answered: Sequence[bool]
+
+    def of(self, number: int, results: Sequence[Result]) -> list[Result]:
+        """Those that serve a part."""
+        return [result for result in results if number in self.served.get(result.id, ())]
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """The verdict, the results with the shown ones first, the number of these, and the parts."""
+
+    verdict: Verdict
+    ranked: tuple[Result, ...]
+    count: int
+    parts: tuple[Part, ...]
+
+
+def present(
+    ranked: Sequence[Result],
+    thresholds: Thresholds,
+    steps: Steps,
+    *,
+    limit: int,
+    min_relevance: MinRelevance | None,
+    unread: bool,
+) -> Presented:
+    """Apply the thresholds, and choose what is shown; parts take turns in that.
+
+    Args:
+        ranked: Best first.
+        thresholds: For the kind of relevance of the ranking.
+        steps: The parts of the request, or the request as the only one.
+        limit: Maximum of results shown.
+        min_relevance: The least of a result shown.
+        unread: The encoder does not read the language, to which a low relevance may be due.
+    """
+
+    def verdict_on(results: Sequence[Result]) -> Verdict:
+        verdict = thresholds.verdict(best_relevance(results))
+        return Verdict.WEAK if unread and verdict is Verdict.NONE and results else verdict
+
+    doubted = unread and thresholds.verdict(best_relevance(ranked)) is Verdict.NONE
+    least = 0.0 if doubted and min_relevance == "weak" else thresholds.cut(min_relevance)
+    kept = [result for result in ranked if result.relevance >= least]
+    chosen = frozenset(_in_turn(kept, steps)[:limit])
+    shown = [result for result in kept if result.id in chosen]
+    rest = [result for result in kept if result.id not in chosen]
+    cut = [result for result in ranked if result.relevance < least]
+    parts = tuple(
+        Part(
+            text=text,
+            verdict=verdict_on(steps.of(number, ranked)) if steps.answered[number] else None,
+            results=_ids(steps.of(number, shown)),
+        )
+        for number, text in enumerate(steps.texts)
+    )
+    return Presented(verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts)
 
 
 def best_relevance(ranked: Sequence[Result]) -> float | None:
     """The highest relevance, of the reranked ones if there are any; None for an empty list."""
     reranked = [result for result in ranked if Signal.LLM in result.signals]
     return max((result.relevance for result in reranked or ranked), default=None)
+
+
+def _in_turn(ranked: Sequence[Result], steps: Steps) -> list[Id]:
+    """The results of every part in turn, beginning with the part of the best; then those that serve none."""
+    ids = _ids(ranked)
+    lists = [_ids(steps.of(number, ranked)) for number in range(len(steps.texts))]
+    return take_in_turn([*sorted(filter(None, lists), key=lambda each: ids.index(each[0])), ids])
+
+
+def take_in_turn(lists: Iterable[Sequence[T]]) -> list[T]:
+    """From every list in turn its next item that is not yet taken, until all are taken."""
+    taken: dict[T, None] = {}
+    rests = [iter(items) for items in lists]
+    while rests:
+        unfinished = []
+        for rest in rests:
+            for item in rest:
+                if item not in taken:
+                    taken[item] = None
+                    unfinished.append(rest)
+                    break
+        rests = unfinished
+    return list(taken)

@@ -20,7 +20,7 @@ from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.profile.index_fields import searched_text
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.text.lookalikes import skeleton
-from mats.domain.text.words import content_words, may_have_stem, split_identifier, stem, words
+from mats.domain.text.words import content_words, may_have_stem, spelled_words, split_identifier, stem, words
 
 LEAST = 0.5
 """Estimated word overlap with the first text, and with the first description, as long as nothing begins anew."""
@@ -87,7 +87,7 @@ def _repeats(asked: set[str], profile: Profile) -> bool:
     starts = tuple({each[:_PREFIX] for each in asked})
     said: set[str] = set()
     for text in searched.fields:
-        said |= {stem(word) for word in set(words(text)) if word.startswith(starts)}
+        said |= {stem(word) for word in set(spelled_words(text)) if word.startswith(starts)}
     return len(asked & said) >= SHARE * len(asked)
 
 

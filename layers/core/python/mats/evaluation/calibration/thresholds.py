@@ -60,7 +60,7 @@ def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
     """The relevance of the most relevant candidate, and whether gold is among the candidates (1 or 0)."""
     ranked = discover(Query(query=query.text[:2_000])).ranked
     best = max((result.relevance for result in ranked), default=0.0)
-    return best, float(any(result.candidate.profile.id in query.relevant for result in ranked))
+    return best, float(any(result.id in query.relevant for result in ranked))
 
 
 def _gibberish(seed: str) -> list[JudgedQuery]:

@@ -17,7 +17,7 @@ from mats.evaluation.systems.keyword_search import PlainBm25
 from mats.evaluation.systems.pipeline import reranked_system, shortlist_system
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
-from mats.usecases.retrieve import Retrieve, Retrieved
+from mats.usecases.retrieve import Retrieve, Search
 from mats.usecases.stages import Stages
 
 _CALLS_AT_ONCE = 8
@@ -55,7 +55,7 @@ class NeuralOnly(Retrieve):
 
     measures_bm25: bool
 
-    def __call__(
+    def search(
         self,
         text: str,
         terms: Sequence[str],
@@ -64,8 +64,8 @@ class NeuralOnly(Retrieve):
         trace: Trace,
         *,
         caller: str = "",
-    ) -> Retrieved:
-        found = Retrieve.__call__(self, text, (), admitted, stages, trace, caller=caller)
+    ) -> Search:
+        found = Retrieve.search(self, text, (), admitted, stages, trace, caller=caller)
         return replace(found, terms=terms if self.measures_bm25 else None)
 
 

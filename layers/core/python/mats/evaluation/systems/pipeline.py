@@ -44,7 +44,7 @@ def reranked_system(discover: Discover, models: Models) -> RankingSystem:
 def _answer(discover: Discover, query: Query, calls: Sequence[TimedReply] = ()) -> SystemAnswer:
     """The whole shortlist; `calls` are those that the reranker has made when it has answered."""
     shortlist = discover(query)
-    ranked = [result.candidate.profile.id for result in shortlist.ranked]
+    ranked = [result.id for result in shortlist.ranked]
     return SystemAnswer(
         ranked=ranked,
         retrieved=ranked,

@@ -152,7 +152,7 @@ def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
         for entry in record["candidates"]
     }
     now = {
-        result.candidate.profile.id: RankedCandidate(
+        result.id: RankedCandidate(
             position,
             round(result.score, 4),
             result.candidate.profile.rev,

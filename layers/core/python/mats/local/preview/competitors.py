@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
+from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.descriptors import A2A, MCP
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.explain import explain
 from mats.domain.shortlist.rank import Result
 from mats.domain.text.words import clip, content_words, first_sentence, query_terms, split_identifier
 from mats.domain.trust.near_duplicates import SIMILARITY, Wording
@@ -110,11 +110,11 @@ class QueryPreview:
 
 def competitors(ranked: Sequence[Result], candidate: Profile, query: str) -> tuple[Competitor, ...]:
     """The first capabilities ranked above the candidate; if it is not ranked, the first of all."""
-    place = next((n for n, result in enumerate(ranked) if result.candidate.profile.id == candidate.id), None)
+    place = next((n for n, result in enumerate(ranked) if result.id == candidate.id), None)
     own, before = (ranked[place], ranked[:place]) if place is not None else (None, ranked)
     return tuple(
         Competitor(
-            id=result.candidate.profile.id,
+            id=result.id,
             place=n,
             score=result.score,
             signals=result.signals,

@@ -12,11 +12,10 @@ from typing import Any
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.index_fields import embedded_text, explain
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter, Query
-from mats.domain.shortlist.explain import explain
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.words import query_terms
 from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
@@ -238,4 +237,4 @@ def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bar
 def _own(answer: Shortlist, profile: Profile) -> tuple[int, Result] | None:
     """The place and the result of a capability, if it is among the ranked."""
     ranked = enumerate(answer.ranked, start=1)
-    return next(((place, result) for place, result in ranked if result.candidate.profile.id == profile.id), None)
+    return next(((place, result) for place, result in ranked if result.id == profile.id), None)
