@@ -15,7 +15,7 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.edge.app import Application
 from mats.edge.http import Caller
-from mats.edge.mcp.results import SearchResults, readable, to_lines
+from mats.edge.mcp.results import readable, search_results, to_lines
 from mats.edge.mcp.tools import definitions
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.percentiles import percentiles
@@ -85,7 +85,7 @@ def count_definitions(count: Count) -> int:
 
 def count_answers(answers: Iterable[Shortlist], count: Count) -> dict[str, dict[str, float]]:
     """Percentiles of the tokens of the text, of the structured content, and of both."""
-    structured = [readable(SearchResults.of(answer).to_structured()) for answer in answers]
+    structured = [readable(search_results(answer)) for answer in answers]
     text = [count(to_lines(answer)) for answer in structured]
     content = [count(_to_json(answer)) for answer in structured]
     both = [sum(pair) for pair in zip(text, content, strict=True)]

@@ -7,7 +7,7 @@ import pytest
 
 from mats.edge.app import Application
 from mats.edge.http import Response
-from mats.edge.mcp.results import CapabilityDetails
+from mats.edge.mcp.results import capability_details
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
@@ -93,6 +93,6 @@ def test_mcp_gives_instructions_if_asked():
 
 def test_mcp_does_not_truncate_instructions():
     text = "Read this. " * 2_000
-    details = CapabilityDetails.of(a_skill("long", text), instructions=True)
-    assert details.instructions == text.strip()
-    assert details.shortened == []
+    details = capability_details(a_skill("long", text), None, instructions=True)
+    assert details["instructions"] == text.strip()
+    assert "shortened" not in details

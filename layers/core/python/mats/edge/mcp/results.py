@@ -2,18 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
-from pydantic import BaseModel
-
-from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.capability.capability import Lifecycle
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile, Status
-from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
 from mats.domain.text.words import clip
-from mats.edge.answers import Capability, RankedCapability
+from mats.edge.answers import Capability
 
 Json = dict[str, Any]
 
@@ -24,106 +21,58 @@ _MAX_TEXT, _MAX_ENTRY, _MAX_ENTRIES = 10_000, 300, 20
 _VERBATIM = frozenset({"id", "endpoint", "input_schema", "invocation"})
 """Fields that only work complete."""
 _DEFAULTS: Mapping[str, Any] = {"lifecycle": Lifecycle.ACTIVE, "status": Status.ACTIVE}
-_SAID_BY_ID = ("name", "namespace")
-_INTERNAL = ("rev", "enriched")
+_LEFT_OUT = ("name", "namespace", "rev", "enriched")
+"""Fields that the id says, or that are internal."""
 
 
-class FoundCapability(BaseModel):
-    """One result; `get_capability` has the rest. Only a provider that operators verified is named."""
-
-    id: str
-    kind: Kind
-    relevance: float
-    summary: str
-    provider: str
-    lifecycle: Lifecycle
-    suspicious: list[str]
-
-    @classmethod
-    def of(cls, result: Result, room: int) -> Self:
-        """A result whose summary has at most `room` bytes."""
-        ranked = RankedCapability.of(result)
-        return cls(
-            id=ranked.id,
-            kind=ranked.kind,
-            relevance=round(ranked.relevance, 2),
-            summary=truncate_json(ranked.summary, room),
-            provider=ranked.provider if ranked.provider_verified else "",
-            lifecycle=ranked.lifecycle,
-            suspicious=ranked.suspicious,
-        )
+def search_results(shortlist: Shortlist) -> Json:
+    """The shortlist, best first, without empty fields and defaults; `results` is always there."""
+    room = min(max(_SUMMARIES // max(1, len(shortlist.results)), _MIN_SUMMARY), _MAX_SUMMARY)
+    answer = {
+        "query_id": shortlist.query_id,
+        "verdict": shortlist.verdict.value,
+        "degraded": list(shortlist.degraded),
+        "without": list(shortlist.without),
+        "notes": list(shortlist.notes),
+        "parts": [
+            {"text": part.text, "verdict": part.verdict and part.verdict.value, "results": list(part.results)}
+            for part in shortlist.parts
+        ],
+    }
+    return {**_without_defaults(answer), "results": [_result(result, room) for result in shortlist.results]}
 
 
-class FoundPart(BaseModel):
-    """One step of the request with the ids of the results that serve it; a verdict of null: it was not searched."""
-
-    text: str
-    verdict: Verdict | None
-    results: list[str]
-
-
-class SearchResults(BaseModel):
-    """The shortlist, best first."""
-
-    query_id: str
-    verdict: Verdict
-    degraded: list[str]
-    without: list[str]
-    notes: list[str]
-    parts: list[FoundPart]
-    results: list[FoundCapability]
-
-    @classmethod
-    def of(cls, shortlist: Shortlist) -> Self:
-        share = _SUMMARIES // max(1, len(shortlist.results))
-        room = min(max(share, _MIN_SUMMARY), _MAX_SUMMARY)
-        return cls(
-            query_id=shortlist.query_id,
-            verdict=shortlist.verdict,
-            degraded=list(shortlist.degraded),
-            without=list(shortlist.without),
-            notes=list(shortlist.notes),
-            parts=[FoundPart(text=p.text, verdict=p.verdict, results=list(p.results)) for p in shortlist.parts],
-            results=[FoundCapability.of(result, room) for result in shortlist.results],
-        )
-
-    def to_structured(self) -> Json:
-        """Without empty fields and defaults; `results` is always there."""
-        found = [_without_defaults(each) for each in self.model_dump(mode="json")["results"]]
-        return {**_without_defaults(self.model_dump(mode="json", exclude={"results"})), "results": found}
+def _result(result: Result, room: int) -> Json:
+    """One result, its summary in at most `room` bytes. Only a provider that operators verified is named."""
+    profile = result.candidate.profile
+    return _without_defaults({
+        "id": profile.id,
+        "kind": profile.indexed_kind.value,
+        "relevance": round(round(result.relevance, 4), 2),
+        "summary": truncate_json(profile.enrichment.summary, room),
+        "provider": profile.provider if profile.provider_verified else "",
+        "lifecycle": profile.lifecycle.value,
+        "suspicious": list(result.suspicious),
+    })  # fmt: skip
 
 
-class CapabilityDetails(Capability):
-    """One capability, its long fields truncated; `shortened` names them."""
+def capability_details(profile: Profile, reliability: Reliability | None, *, instructions: bool = False) -> Json:
+    """One capability, without empty fields, defaults and what other fields say; `invocation` may be null.
 
-    invocation: Json | None = None  # type: ignore[assignment]  # as it was serialised
-    instructions: str = ""
-    shortened: list[str]
-
-    @classmethod
-    def of(
-        cls,
-        profile: Profile,
-        *,
-        internal_details: bool = False,
-        reliability: Reliability | None = None,
-        instructions: bool = False,
-    ) -> Self:
-        """A profile with long fields truncated, except those that only work complete."""
-        whole = Capability.of(profile, internal_details=internal_details, reliability=reliability).model_dump()
-        fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
-        shortened = [name for name, value in whole.items() if fields[name] != value]
-        return cls(**fields, instructions=profile.instructions if instructions else "", shortened=shortened)
-
-    def to_structured(self) -> Json:
-        """Without empty fields, defaults and what other fields say; `invocation` is always there, if only as null."""
-        fields = _without_defaults(self.model_dump(mode="json", exclude={*_SAID_BY_ID, *_INTERNAL}))
-        if self.provider:
-            fields["provider_verified"] = self.provider_verified
-        for name in ("summary", "action"):
-            if fields.get(name, "") in self.description:
-                fields.pop(name, None)
-        return {**fields, "invocation": self.invocation}
+    Long fields are truncated, except those that only work complete; `shortened` names them.
+    """
+    whole = Capability.of(profile, reliability=reliability).model_dump(mode="json")
+    fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
+    shown = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
+    shown["instructions"] = profile.instructions if instructions else ""
+    shown["shortened"] = [name for name, value in whole.items() if fields[name] != value]
+    shown = _without_defaults(shown)
+    if profile.provider:
+        shown["provider_verified"] = profile.provider_verified
+    for name in ("summary", "action"):
+        if shown.get(name, "") in fields["description"]:
+            shown.pop(name, None)
+    return {**shown, "invocation": fields["invocation"]}
 
 
 def _truncate(value: Any) -> Any:

@@ -14,43 +14,9 @@ from mats.domain.learning.outcome import Event
 from mats.domain.ranking.query import Label, Query, Relevance
 from mats.domain.text.fence import spell_out
 from mats.edge.app import Application
-from mats.edge.feedback import FeedbackRequest, FeedbackService, require
+from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import Caller, error_detail
-from mats.edge.mcp.results import CapabilityDetails, Json, SearchResults, readable, to_json, to_lines
-
-
-class Arguments(RequestModel):
-    """The base of the arguments of every tool."""
-
-    @classmethod
-    def parse(cls, body: Any) -> Self:
-        """Models send null for absent arguments."""
-        return super().parse({name: value for name, value in body.items() if value is not None})
-
-
-DESCRIPTION = (
-    "Report what came of a result that you used, or what you needed and did not find (`missing`), so that later "
-    "answers are better."
-)
-
-
-class ReportArguments(Arguments):
-    """Arguments of `report_outcome`."""
-
-    query_id: Annotated[str, Field(min_length=1)]
-    id: str = ""
-    event: Event | None = None
-    missing: str = ""
-
-
-def report(service: FeedbackService | None, caller: Caller, arguments: Any) -> dict[str, Any]:
-    """Record one outcome, or what was missing. Raises as `FeedbackService`."""
-    wish = ReportArguments.parse(arguments)
-    given = {"id": wish.id, "event": wish.event}
-    outcomes = [{name: value for name, value in given.items() if value}] if wish.id or wish.event else []
-    request = {"query_id": wish.query_id, "outcomes": outcomes, "missing": wish.missing or None}
-    return require(service)(caller, FeedbackRequest.parse(request)).model_dump()
-
+from mats.edge.mcp.results import Json, capability_details, readable, search_results, to_json, to_lines
 
 _LIMIT = 5
 """Default number of results; a model reads all of them."""
@@ -75,6 +41,15 @@ class McpSession:
     tools: Sequence[str] = OFFERED
 
 
+class Arguments(RequestModel):
+    """The base of the arguments of every tool."""
+
+    @classmethod
+    def parse(cls, body: Any) -> Self:
+        """Models send null for absent arguments."""
+        return super().parse({name: value for name, value in body.items() if value is not None})
+
+
 class SearchArguments(Arguments):
     """Arguments of the search tools."""
 
@@ -97,10 +72,19 @@ class GetArguments(Arguments):
     )
 
 
+class ReportArguments(Arguments):
+    """Arguments of `report_outcome`."""
+
+    query_id: Annotated[str, Field(min_length=1)]
+    id: str = ""
+    event: Event | None = None
+    missing: str = ""
+
+
 def _search(arguments: Mapping[str, Any], session: McpSession) -> Json:
     wish = SearchArguments.parse(arguments)
     query = Query.parse(wish.model_dump(mode="json"))
-    return SearchResults.of(session.application().search(session.caller, query)).to_structured()
+    return search_results(session.application().search(session.caller, query))
 
 
 def _get(arguments: Mapping[str, Any], session: McpSession) -> Json:
@@ -108,11 +92,17 @@ def _get(arguments: Mapping[str, Any], session: McpSession) -> Json:
     application = session.application()
     profile = application.get_or_suggest(session.caller, Id(wish.id))
     reliability = application.reliability(session.caller, profile)
-    return CapabilityDetails.of(profile, reliability=reliability, instructions=wish.instructions).to_structured()
+    return capability_details(profile, reliability, instructions=wish.instructions)
 
 
 def _report(arguments: Mapping[str, Any], session: McpSession) -> Json:
-    return report(session.application().feedback, session.caller, arguments)
+    """Record one outcome, or what was missing. Raises as `FeedbackService`."""
+    wish = ReportArguments.parse(arguments)
+    given = {"id": wish.id, "event": wish.event}
+    outcomes = [{name: value for name, value in given.items() if value}] if wish.id or wish.event else []
+    request = {"query_id": wish.query_id, "outcomes": outcomes, "missing": wish.missing or None}
+    service = require(session.application().feedback)
+    return service(session.caller, FeedbackRequest.parse(request)).model_dump()
 
 
 _ALWAYS_SAFE = {"destructiveHint": False, "openWorldHint": False}
@@ -162,7 +152,15 @@ _TOOLS: Mapping[str, _McpTool] = {
         ("id",),
         _get,
     ),
-    "report_outcome": _McpTool("", DESCRIPTION, ReportArguments, (), _report, only_reads=False),
+    "report_outcome": _McpTool(
+        "",
+        "Report what came of a result that you used, or what you needed and did not find (`missing`), so that later "
+        "answers are better.",
+        ReportArguments,
+        (),
+        _report,
+        only_reads=False,
+    ),
 }
 
 
