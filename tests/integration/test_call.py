@@ -246,15 +246,3 @@ def test_skill_in_a_folder(mats: Mats, tmp_path: Path):
         call = find(service, "tie knots")
         assert call["files"] == ["SKILL.md", "scripts/draw.py"]
         assert read_skill(call, service.url) == "# Knots\n\nStart a loop."
-
-
-def test_show_prints_how_it_is_called(mats: Mats):
-    item = {
-        "namespace": "com.acme", "name": "pay", "kind": "tool", "descriptor": {"server": {"command": "pay-server"}},
-    }  # fmt: skip
-    assert mats("add", "-", stdin=json.dumps(item).encode()).code == 0
-    shown = mats("show", "com.acme/pay", "--json").json["invocation"]
-    assert shown == {"protocol": "mcp", "transport": "stdio", "command": "pay-server", "tool": "pay"}
-    assert "pay-server" in mats("show", "com.acme/pay").out
-    assert mats("add", "--namespace", "com.acme", "--name", "x", "--kind", "tool").code == 0
-    assert "no way to call" in mats("show", "com.acme/x").out

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mats.client import Client, Format, Kind, NotFound, WrongRequest
+from mats.client import Client, Kind, NotFound, WrongRequest
 from mats.domain.protocols.mcp_server import McpRemote
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
-from tests.unit.edge.test_formats import assert_taken
 
 QUERY = "refund a customer's card payment"
 
@@ -26,13 +25,6 @@ def test_it_discovers(client):
     assert answer.results[0].id == "com.stripe.mcp/create_refund"
     assert len(answer.results) == 2
     assert answer.results[0].why
-
-
-@pytest.mark.parametrize("format", Format)
-def test_it_gets_tools(client, format):
-    made = client.tools(QUERY, format, token_budget=1_000, limit=3)
-    assert_taken(made)
-    assert made.tokens <= 1_000
 
 
 def test_it_shows_a_capability(client):
@@ -59,20 +51,9 @@ def test_it_reads_the_instructions_of_a_skill(tmp_path):
     assert "SKILL.md" in read.files
 
 
-def test_ids_travel_whatever_is_in_them(client):
-    for id in ("com.acme/a b", "com.acme/../x", "com.acme/100%", "com.acme/x?y#z", "no slash"):
-        with pytest.raises(NotFound) as caught:
-            client.capability(id)
-        assert caught.value.problem.status == 404
-
-
 def test_what_is_wrong_is_named(client):
     with pytest.raises(WrongRequest) as caught:
         client.discover("", limit=99)
     assert {fault.field for fault in caught.value.problem.errors} == {"query"}
     with pytest.raises(WrongRequest):
         client.discover("x", kinds=["robot"])
-
-
-def test_it_is_healthy(client):
-    assert client.health().status == "ok"

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from mats.adapters.clock import SystemClock
-from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.query import Query
 from mats.ports import RerankResult
 from mats.usecases.stages import Budgets, CircuitBreaker
@@ -107,16 +106,6 @@ def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(mats,
     assert all("lexical" in answer["took_ms"] for answer in answers)
 
 
-def test_a_reranker_that_fails_at_once_is_left_alone_after_five_failures(mats, monkeypatch):
-    with (
-        BedrockServer(lambda exchange: Refuse("ServiceUnavailableException")) as server,
-        service_asking(server, mats, monkeypatch) as service,
-    ):
-        answers = [answer_of(service) for _ in range(8)]
-        assert len(server.exchanges) == 5
-    assert all(answer["degraded"] == ["llm"] for answer in answers)
-
-
 def test_nonsense_is_an_answer_and_the_reranker_is_asked_on(mats, monkeypatch):
     def play(exchange: Exchange) -> Act | None:
         return Refuse("ThrottlingException") if exchange.number % 2 else None
@@ -131,27 +120,6 @@ def judging(count: int) -> RerankResult:
     return RerankResult(scores=(0.5,) * count)
 
 
-def test_circuit_breaker_probes_the_reranker_once_and_closes_when_it_answers():
-    alive, clock = threading.Event(), FakeClock()
-    reranker = ScriptedReranker(
-        lambda query, shown: judging(len(shown)) if alive.is_set() else DependencyFailed("no answer")
-    )
-    discover = discover_with(reranker=reranker, clock=clock)
-    for _ in range(9):
-        assert discover(QUERY).degraded == ("llm",)
-    assert reranker.asked == 5
-    clock.ms += REST_MS - 1
-    assert "not asked" in discover(QUERY).trace.faults[0]
-    clock.ms += 1
-    assert "no answer" in discover(QUERY).trace.faults[0]
-    assert "not asked" in discover(QUERY).trace.faults[0]
-    assert reranker.asked == 6
-    alive.set()
-    clock.ms += REST_MS
-    assert [discover(QUERY).degraded for _ in range(3)] == [()] * 3
-    assert reranker.asked == 9
-
-
 def test_a_recovered_service_is_asked_again_after_the_rest():
     clock = FakeClock()
     with BedrockServer(lambda exchange: Refuse("InternalServerException")) as server:
@@ -163,37 +131,6 @@ def test_a_recovered_service_is_asked_again_after_the_rest():
         clock.ms += REST_MS
         assert [discover(QUERY).degraded for _ in range(2)] == [()] * 2
         assert len(server.exchanges) == 7
-
-
-def test_a_void_judgement_never_opens_the_breaker():
-    reranker = ScriptedReranker(lambda query, shown: RerankResult(void="nonsense"))
-    discover = discover_with(reranker=reranker)
-    assert [discover(QUERY).degraded for _ in range(20)] == [("llm",)] * 20
-    assert reranker.asked == 20
-
-
-def test_while_one_caller_probes_the_others_do_not_wait_for_it():
-    clock, probing, done = FakeClock(), threading.Event(), threading.Event()
-
-    def script(query: str, shown: Any) -> RerankResult | Exception:
-        if clock.ms < REST_MS:
-            return DependencyFailed("no answer")
-        probing.set()
-        assert done.wait(10)
-        return judging(len(shown))
-
-    reranker = ScriptedReranker(script)
-    discover = discover_with(reranker=reranker, clock=clock)
-    for _ in range(5):
-        discover(QUERY)
-    clock.ms += REST_MS
-    with ThreadPoolExecutor(1) as callers:
-        probe = callers.submit(discover, QUERY)
-        assert probing.wait(10)
-        assert ["not asked" in discover(QUERY).trace.faults[0] for _ in range(5)] == [True] * 5
-        done.set()
-        assert probe.result().degraded == ()
-    assert discover(QUERY).degraded == ()
 
 
 def test_models_that_hang_take_no_thread_from_the_index():

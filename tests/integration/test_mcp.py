@@ -85,17 +85,6 @@ def test_official_client_searches_over_stdio(mats, mode, spoken):
     assert anyio.run(find_and_show, stdio(mats), mode) == spoken
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_client_reads_the_server_info(service, mode):
-    async def introduced() -> tuple[str, str]:
-        async with connected(f"{service.url}/mcp", mode) as client:
-            return client.server_info.name, client.instructions
-
-    name, instructions = anyio.run(introduced)
-    assert name == "mats"
-    assert "search_capabilities" in instructions
-
-
 @pytest.mark.parametrize("version", WITH_HANDSHAKE)
 def test_older_clients_work(service, monkeypatch, version):
     monkeypatch.setattr(mcp.client.session, "LATEST_HANDSHAKE_VERSION", version)
@@ -138,12 +127,6 @@ def test_stdout_has_messages_only(mats):
     assert said[7] == [said[0]]
     assert '"event": "discovered"' in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_stdio_client_may_name_the_tools_it_wants(mats):
-    listed = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-    ran = mats("mcp", "--tools", "search_tools, get_capability", stdin=listed)
-    assert [tool["name"] for tool in json.loads(ran.out)["result"]["tools"]] == ["search_tools", "get_capability"]
 
 
 @pytest.mark.parametrize("tools", ["search", "", "search_tools,none"])
@@ -196,12 +179,3 @@ def test_unsearchable_registry_is_a_tool_error(tmp_path):
     result = json.loads(ran.out)["result"]
     assert result["isError"]
     assert "entries" in result["content"][0]["text"]
-
-
-def test_http_transport_follows_the_specification(service):
-    assert service.request("/mcp", method="GET")[0] == 405
-    assert service.request("/mcp", method="DELETE")[0] == 405
-    assert service.request("/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}) == (202, "")
-    assert service.request("/mcp", raw=b"{")[1]["error"]["code"] == -32700
-    assert service.request("/mcp", raw=b"x" * 1_000_000)[0] == 413
-    assert service.request("/healthz")[0] == 200

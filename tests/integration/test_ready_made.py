@@ -55,10 +55,3 @@ def test_service_accepts_format_in_body_and_query_string(service, format):
     status, by_query = service.request(f"/discover?format={format}&token_budget=2000", {"query": QUERY})
     assert status == 200
     assert by_query["output"] == by_body["output"]
-
-
-@pytest.mark.parametrize("query", ["format=gemini", "limit=3", "format=mcp_tools&format=mcp_tools", "token_budget=5"])
-def test_invalid_parameter_is_a_problem_with_its_name(service, query):
-    status, problem = service.request(f"/discover?{query}", {"query": QUERY})
-    assert status == 422
-    assert [fault["field"] for fault in problem["errors"]] == [query.partition("=")[0]]

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -80,21 +79,6 @@ def test_operation_of_an_http_api(mats: Mats, format: str, place: str):
     assert query.startswith("dry=true")
     assert headers.get("x-key") == ("k&y" if place == "header" else None)
     assert ("X-Key=k" in query) is (place == "query")
-
-
-@pytest.mark.parametrize("format", ["curl", "python"])
-def test_agent_of_a2a(mats: Mats, format: str):
-    with echoing() as (base, seen):
-        card: dict[str, Any] = {
-            "protocolVersion": "0.3.0", "name": "Ferry desk", "description": "Books ferries.", "url": f"{base}/a2a",
-            "preferredTransport": "JSONRPC", "capabilities": {}, "skills": [], "security": [{"t": []}],
-            "securitySchemes": {"t": {"type": "http", "scheme": "bearer"}},
-        }  # fmt: skip
-        register(mats, "-", stdin=json.dumps(card).encode())
-        run(format, snippet(mats, "org.example.found/Ferry desk", format))
-    [request] = seen
-    assert (request["path"], request["body"]["method"]) == ("/a2a", "message/send")
-    assert request["headers"]["Authorization"] == "Bearer mine"
 
 
 def test_server_over_stdio(mats: Mats):

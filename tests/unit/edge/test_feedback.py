@@ -6,7 +6,6 @@ import logging
 import pytest
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.outcome import Event
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService, respond_alone
@@ -142,7 +141,3 @@ def test_words_are_logged_as_a_hash_where_queries_are(world, caplog):
     world.ask("/feedback", {"query_id": answer["query_id"], "missing": "a map"}, alone=True)
     assert "a map" not in caplog.records[-1].message
     assert len(json.loads(caplog.records[-1].message)["missing_hash"]) == 32
-
-
-def test_every_event_is_documented_in_the_contract():
-    assert [str(event) for event in Event] == ["selected", "succeeded", "failed", "wrong"]

@@ -20,7 +20,7 @@ from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, Caller, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
-from mats.edge.observers import LOG, MeasureObserver, Observers
+from mats.edge.observers import MeasureObserver
 from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
@@ -164,19 +164,9 @@ def test_steps_of_a_task_are_answered_as_parts():
     assert f'part "turn an address into coordinates" {first["verdict"]}: {THREE[1].id}' in answer["content"][0]["text"]
 
 
-def test_neither_a_query_nor_steps_is_a_tool_error():
-    answer = called("search_capabilities", {"limit": 3})
-    assert (answer["isError"], answer["content"][0]["text"]) == (True, "query: is required")
-
-
 def test_null_arguments_count_as_absent():
-    arguments = {"query": "address", "kinds": None, "namespaces": None, "limit": None}
+    arguments = {"query": "address", "kinds": None, "namespaces": ["com.acme"], "limit": None}
     assert called("search_capabilities", arguments)["structuredContent"]["results"]
-
-
-def test_search_filters_by_namespace():
-    arguments = {"query": "money", "namespaces": ["org.other"]}
-    assert called("search_capabilities", arguments)["structuredContent"]["results"] == []
 
 
 def test_short_capability_is_complete():
@@ -214,7 +204,8 @@ def test_tools_respect_audiences():
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
-    ({}, "query"), ({"query": ""}, "query"), ({"query": "  "}, "query"), ({"query": "x" * 2_001}, "query"),
+    ({}, "query"), ({"limit": 3}, "query"), ({"query": ""}, "query"), ({"query": "  "}, "query"),
+    ({"query": "x" * 2_001}, "query"),
     ({"query": 5}, "query"), ({"query": "x", "kinds": ["robot"]}, "kinds"), ({"query": "x", "limit": 0}, "limit"),
     ({"query": "x", "limit": 16}, "limit"), ({"query": "x", "tags": ["a"]}, "tags"), ({"query": "\ud800"}, "query"),
 ])  # fmt: skip
@@ -223,16 +214,6 @@ def test_correctable_faults_are_tool_errors(arguments, named):
     assert answer["isError"] is True
     assert named in answer["content"][0]["text"]
     assert "structuredContent" not in answer
-
-
-def test_unknown_tool_is_a_protocol_error():
-    assert error(stateless("tools/call", {"name": "refund", "arguments": {}})) == (400, -32602)
-    assert error(post(request("tools/call", {"name": "refund"}))) == (200, -32602)
-
-
-@pytest.mark.parametrize("params", [{}, {"name": 1}, {"name": "get_capability", "arguments": []}])
-def test_malformed_call_is_a_protocol_error(params):
-    assert error(post(request("tools/call", params))) == (200, -32602)
 
 
 def test_internal_failure_is_hidden_and_counted():
@@ -250,18 +231,7 @@ def test_internal_failure_is_hidden_and_counted():
     assert [measures["Failed"].value for measures in measured] == [1]
 
 
-def test_mcp_search_is_logged_and_measured(caplog):
-    measured = []
-    found = Application(
-        APPLICATION.discover, APPLICATION.look_up, observe=Observers([LOG, MeasureObserver(measured.append)])
-    )
-    with caplog.at_level("INFO", "mats"):
-        called("search_capabilities", {"query": "address"}, application=found)
-    assert measured[0]["Answers"].value == 1
-    assert json.loads(caplog.messages[0])["query"] == "address"
-
-
-@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\U000e0041\U000e0042", "\u3164"])
+@pytest.mark.parametrize("hidden", ["\u200b"])
 def test_hidden_characters_are_removed(hidden):
     profile = an_earlier_profile(
         name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"]
@@ -294,15 +264,6 @@ def test_hostile_registration_stays_data():
 # versions and headers
 
 
-@pytest.mark.parametrize("headers", [
-    {"MCP-Protocol-Version": None}, {"MCP-Protocol-Version": "2025-11-25"}, {"Mcp-Method": None},
-    {"Mcp-Method": "tools/list"}, {"Mcp-Name": None}, {"Mcp-Name": "search_tools"}, {"Mcp-Name": "=?base64?%%?="},
-])  # fmt: skip
-def test_headers_that_differ_from_the_message_are_rejected(headers):
-    call = {"name": "get_capability", "arguments": {"id": "x"}}
-    assert error(stateless("tools/call", call, headers=headers)) == (400, -32020)
-
-
 def test_tool_name_in_header_may_be_base64():
     encoded = f"=?base64?{base64.b64encode(b'get_capability').decode()}?="
     call = {"name": "get_capability", "arguments": {"id": "x"}}
@@ -322,27 +283,11 @@ def test_unknown_version_is_rejected_with_supported_ones(version):
     assert error(post(notification, {"MCP-Protocol-Version": version})) == (400, -32022)
 
 
-@pytest.mark.parametrize("left_out", ["protocolVersion", "clientCapabilities", None])
-def test_stateless_request_needs_version_and_client(left_out):
-    meta = {key: value for key, value in META.items() if left_out and not key.endswith(left_out)}
-    assert error(stateless("tools/list", meta=meta)) == (400, -32602)
-
-
 def test_version_must_be_text():
     meta = {**META, "io.modelcontextprotocol/protocolVersion": 7}
     assert error(stateless("tools/list", meta=meta)) == (400, -32020)
     session = McpSession(lambda: APPLICATION, Caller())
     assert protocol.reply_to(request("tools/list", {"_meta": meta}), session).code == -32602
-
-
-@pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "tools/delete"])
-def test_unknown_method_is_not_found(method):
-    assert error(stateless(method)) == (404, -32601)
-
-
-def test_tools_have_one_page():
-    assert error(stateless("tools/list", {"cursor": "2"})) == (400, -32602)
-    assert error(post(request("tools/list", {"cursor": "2"}))) == (200, -32602)
 
 
 # the versions before
@@ -358,11 +303,6 @@ def test_initialize_negotiates_a_version(asked, agreed):
     assert before.InitializeResult.model_validate(answer)
     assert answer["protocolVersion"] == agreed
     assert "resultType" not in answer
-
-
-@pytest.mark.parametrize("params", [{}, {"protocolVersion": 1}])
-def test_initialize_needs_a_version(params):
-    assert error(post(request("initialize", params))) == (200, -32602)
 
 
 @pytest.mark.parametrize("version", [None, *protocol.WITH_HANDSHAKE])
@@ -398,15 +338,6 @@ def test_batch_is_answered_in_versions_with_batches():
         assert error(post(batch, {"MCP-Protocol-Version": version})) == (400, -32600)
 
 
-def test_batch_of_notifications_is_accepted():
-    assert post([{"jsonrpc": "2.0", "method": "notifications/x"}]).status == 202
-
-
-@pytest.mark.parametrize("batch", [[], [request("ping", id=n) for n in range(protocol.MAX_BATCH + 1)]])
-def test_empty_or_oversized_batch_is_rejected(batch):
-    assert error(post(batch)) == (400, -32600)
-
-
 @pytest.mark.parametrize(
     "message", [request("initialize", {"protocolVersion": "2025-03-26"}), request("tools/list", {"_meta": META})]
 )
@@ -417,21 +348,49 @@ def test_initialize_in_a_batch_is_rejected(message):
 # bodies, methods, origins
 
 
-@pytest.mark.parametrize(("body", "status", "code"), [
-    (b"", 400, -32700), (b"{", 400, -32700), (b"\xff\xfe", 400, -32700), (b"[" * 50_000, 400, -32700),
-    (b"9" * 10_000, 400, -32700), (b'"text"', 400, -32600), (b"null", 400, -32600), (b"{}", 400, -32600),
-    (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', 400, -32600), (b'{"jsonrpc": "2.0", "id": 1}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', 200, -32602),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}', 200, -32602),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', 200, -32601),
-    (b'"' + b"x" * (MAX_BODY_BYTES + 1) + b'"', 413, -32600),
+CALL = {"name": "get_capability", "arguments": {"id": "x"}}
+
+
+def without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in META.items() if not name.endswith(key)}
+
+
+@pytest.mark.parametrize(("response", "status", "code"), [
+    (lambda: stateless("tools/call", {"name": "refund", "arguments": {}}), 400, -32602),
+    (lambda: post(request("tools/call", {"name": "refund"})), 200, -32602),
+    *((lambda params=params: post(request("tools/call", params)), 200, -32602) for params in (
+        {}, {"name": 1}, {"name": "get_capability", "arguments": []},
+    )),
+    *((lambda meta=meta: stateless("tools/list", meta=meta), 400, -32602) for meta in (
+        without("protocolVersion"), without("clientCapabilities"), {},
+    )),
+    *((lambda method=method: stateless(method), 404, -32601) for method in ("initialize", "ping", "resources/list")),
+    (lambda: stateless("tools/list", {"cursor": "2"}), 400, -32602),
+    (lambda: post(request("tools/list", {"cursor": "2"})), 200, -32602),
+    *((lambda params=params: post(request("initialize", params)), 200, -32602) for params in (
+        {}, {"protocolVersion": 1},
+    )),
+    *((lambda batch=batch: post(batch), 400, -32600) for batch in (
+        [], [request("ping", id=n) for n in range(protocol.MAX_BATCH + 1)],
+    )),
+    *((lambda headers=headers: stateless("tools/call", CALL, headers=headers), 400, -32020) for headers in (
+        {"MCP-Protocol-Version": None}, {"MCP-Protocol-Version": "2025-11-25"}, {"Mcp-Method": None},
+        {"Mcp-Method": "tools/list"}, {"Mcp-Name": None}, {"Mcp-Name": "search_tools"}, {"Mcp-Name": "=?base64?%%?="},
+    )),
+    *((lambda body=body: post(body), 400, -32700) for body in (
+        b"", b"{", b"\xff\xfe", b"[" * 50_000, b"9" * 10_000,
+    )),
+    *((lambda body=body: post(body), 400, -32600) for body in (
+        b'"text"', b"null", b"{}", b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', b'{"jsonrpc": "2.0", "id": 1}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": 5}', b'{"jsonrpc": "2.0", "id": null, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}',
+    )),
+    (lambda: post(request("ping", [1])), 200, -32602), (lambda: post(request("\ud800")), 200, -32601),
+    (lambda: post(b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}'), 200, -32602),
+    (lambda: post(b'"' + b"x" * (MAX_BODY_BYTES + 1) + b'"'), 413, -32600),
 ])  # fmt: skip
-def test_hostile_body_is_a_protocol_error(body, status, code):
-    assert error(post(body)) == (status, code)
+def test_a_fault_is_a_protocol_error(response, status, code):
+    assert error(response()) == (status, code)
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
