@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.registration import Registration
-from mats.domain.protocols.naming import (
+from mats.domain.protocols.protocol import (
     join_labels,
     label_of_title,
     namespace_of_domain,

@@ -7,7 +7,6 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import A2A, FORMAT, has_tag, plain_text_at
-from mats.domain.protocols.naming import namespace_of_url
 from mats.domain.protocols.protocol import (
     Format,
     ItemDraft,
@@ -17,6 +16,7 @@ from mats.domain.protocols.protocol import (
     Source,
     first_of,
     map_each,
+    namespace_of_url,
     objects,
     text_at,
     value_at,

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FORMAT
-from mats.domain.protocols.naming import join_labels, to_label
 from mats.domain.protocols.protocol import (
     Format,
     ItemDraft,
@@ -15,9 +14,11 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Protocol,
     Source,
+    join_labels,
     map_each,
     objects,
     text_at,
+    to_label,
 )
 from mats.domain.text.compact import Compact
 

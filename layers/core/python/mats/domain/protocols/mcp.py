@@ -21,7 +21,6 @@ from mats.domain.protocols.mcp_server import (
     server_entry,
     server_of,
 )
-from mats.domain.protocols.naming import namespace_of_domain, namespace_of_url
 from mats.domain.protocols.protocol import (
     MAX_ENDPOINT,
     Format,
@@ -33,6 +32,8 @@ from mats.domain.protocols.protocol import (
     first_of,
     id_of_item,
     map_each,
+    namespace_of_domain,
+    namespace_of_url,
     objects,
     rejection,
     text_at,

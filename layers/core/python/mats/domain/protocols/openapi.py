@@ -15,7 +15,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
-from mats.domain.protocols.naming import join_labels, label_of_title, namespace_of_url
 from mats.domain.protocols.openapi_document import (
     METHODS,
     References,
@@ -32,6 +31,9 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Protocol,
     Source,
+    join_labels,
+    label_of_title,
+    namespace_of_url,
     objects,
     rejection,
     text_at,
@@ -382,7 +384,7 @@ def _json_first(media_type: str) -> tuple[bool, bool]:
 
 
 PROTOCOL = Protocol(
-    formats=(Format("openapi", "an OpenAPI 3 or Swagger 2 document", 30, is_document, registrations),),
+    formats=(Format("openapi", "an OpenAPI 3 or Swagger 2 document", 5, is_document, registrations),),
     searched={_OPERATION: frozenset()},
     invocation=invocation,
 )

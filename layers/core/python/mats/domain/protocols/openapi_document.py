@@ -188,11 +188,10 @@ class SharedSentences:
     @classmethod
     def of(cls, descriptions: Iterable[str]) -> Self:
         counts: Counter[str] = Counter()
-        total = 0
-        for description in descriptions:
-            total += 1
+        described = list(descriptions)
+        for description in described if len(described) >= _LEAST else ():
             counts.update({_form(sentence) for sentence in sentences(plain(description[:_LONGEST]))})
-        least = max(_LEAST, total / _SHARE)
+        least = max(_LEAST, len(described) / _SHARE)
         return cls(frozenset(form for form, count in counts.items() if count >= least))
 
     def split(self, description: str) -> Split:

@@ -1,8 +1,13 @@
 """What a protocol is made of: formats of documents, drafts of registrations from them, and access to JSON values."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
@@ -21,6 +26,26 @@ _MAX_TEXT = {
 _TITLED = frozenset({Kind.AGENT, Kind.SKILL})
 """Kinds whose name is a title, often with emoji. Tools and models are called by their exact name."""
 _UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give --namespace, such as com.acme")
+
+_SHARED = {
+    "github.com": "io.github", "raw.githubusercontent.com": "io.github", "gist.githubusercontent.com": "io.github",
+    "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
+    "huggingface.co": "co.huggingface", "codeberg.org": "org.codeberg",
+}  # fmt: skip
+"""Hosts shared by many owners: the first part of the path names the owner."""
+_SCHEMES = ("http", "https", "ws", "wss", "grpc")
+_LONGEST_LABEL, _LONGEST = 63, 200
+_MOST_WORDS = 3
+_TITLE_NOISE = frozenset(
+    (
+        "a an the and for of to with official public open openapi swagger api apis rest restful http https json "
+        "web spec specs specification definition definitions documentation docs reference service services extension "
+        "extensions version inc llc gmbh ltd"
+    ).split()
+)
+"""Words of titles that tell no API from another."""
+_LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
+"""Last labels of host names that are not global."""
 
 
 class Source(NamedTuple):
@@ -228,3 +253,69 @@ def text_at(value: object, *path: str) -> str:
 def objects(value: object) -> Sequence[Mapping[str, Any]]:
     """The objects in a list; empty for anything else."""
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def to_label(text: str) -> str:
+    """A text as a label of a namespace: a-z, 0-9 and `-`; a hash where no letter is left; empty for an empty text."""
+    label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if len(label) > _LONGEST_LABEL or (text.strip() and not label):
+        mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:10]
+        return f"{label[: _LONGEST_LABEL - 11]}-{mark}".lstrip("-")
+    return label
+
+
+def label_of_title(title: str, home: str) -> str:
+    """The words of a title that distinguish an API from others of its host, at most three; empty if it adds none.
+
+    `The official Claims API (v2)` becomes `claims`; of the home `com.acme.claims` it becomes empty.
+    """
+    known = _TITLE_NOISE.union(re.split(r"[.-]", home))
+    words = re.findall(r"[a-z0-9]+", re.sub(r"['’]s\b", "", title.lower()))
+    telling = [word for word in words if word not in known and not re.fullmatch(r"v?[0-9]+", word)]
+    return to_label(" ".join(telling[:_MOST_WORDS])) if words else to_label(title)
+
+
+def namespace_of_domain(text: str) -> str:
+    """A reverse-domain name as a namespace: `io.github.Someone` becomes `io.github.someone`."""
+    return join_labels(to_label(part) for part in text.split("."))
+
+
+def join_labels(labels: Iterable[str]) -> str:
+    """Join labels that are not empty, truncated to the longest namespace."""
+    return ".".join(part for part in labels if part)[:_LONGEST].rstrip(".-")
+
+
+def namespace_of_url(*urls: str) -> str:
+    """The namespace of the first address with a global host: its host reversed; empty if there is none."""
+    return next((namespace for url in urls if (namespace := _namespace_of(url))), "")
+
+
+def _namespace_of(url: str) -> str:
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+    is_global = "." in host and not _is_address(host) and host.rpartition(".")[2] not in _LOCAL_NAMES
+    if parts.scheme.lower() not in _SCHEMES or not is_global:
+        return ""
+    host = host.removeprefix("www.")
+    if host in _SHARED:
+        owner = to_label(parts.path.strip("/").partition("/")[0])
+        return f"{_SHARED[host]}.{owner}" if owner else ""
+    return join_labels(_host_label(part) for part in reversed(host.split(".")))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return bool(re.fullmatch(r"[0-9.]+", host))
+    return True
+
+
+def _host_label(part: str) -> str:
+    """A label of a host name in punycode, with every other character replaced."""
+    with suppress(UnicodeError):
+        part = part.encode("idna").decode()
+    return re.sub(r"[^a-z0-9-]", "-", part.lower())[:_LONGEST_LABEL]

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FILES, INSTRUCTIONS
-from mats.domain.protocols.naming import namespace_of_url
 from mats.domain.protocols.protocol import (
     MAX_ENDPOINT,
     Format,
@@ -16,6 +15,7 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Protocol,
     Source,
+    namespace_of_url,
     rejection,
     text_at,
     value_at,

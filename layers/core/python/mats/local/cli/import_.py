@@ -3,14 +3,13 @@
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
-from mats.domain.capability.registration import Registration
-from mats.domain.errors import DependencyFailed, Fault, RegistrationInvalid, RequestInvalid
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
 from mats.domain.protocols.protocol import Source
@@ -18,14 +17,12 @@ from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import Location
-from mats.local.imports.importer import DryRunRegistry, Importer, Report
+from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, Stream, open_reading, open_sources, parse_location
-from mats.ports import Item
 from mats.settings import Settings
 
 _MOST_SHOWN = 50
 """Lines of a report on a terminal; JSON is complete."""
-_COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)
 
 
 def import_(
@@ -59,7 +56,9 @@ def import_(
     """
     began = time.monotonic()
     settings: Settings = context.obj
-    _check_options(namespace, with_trust=with_trust)
+    if with_trust and namespace:
+        raise typer.BadParameter("--with-trust is for a local registry and the namespaces of the export")
+    check_namespace(namespace, "--namespace")
     sources = _sources(what, settings, timeout, namespace, live=live)
     if dry_run:
         report = _dry_run(sources, settings, as_json=as_json)
@@ -70,16 +69,6 @@ def import_(
         complain(f"nothing to import in {', '.join(what)}: no file there is of a known format")
     if report.rejected or not found:
         raise typer.Exit(Exit.REFUSED)
-
-
-def _check_options(namespace: str, *, with_trust: bool) -> None:
-    if with_trust and namespace:
-        raise typer.BadParameter("--with-trust is for a local registry and the namespaces of the export")
-    try:
-        if namespace:  # reject an invalid one once, before every row has this fault
-            Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
-    except RegistrationInvalid as error:
-        raise RequestInvalid([Fault("--namespace", fault.message) for fault in error.faults]) from error
 
 
 def _sources(
@@ -109,7 +98,7 @@ def _run(
     by_service = f", {elsewhere:,} by the running service" if elsewhere > 0 else ""
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
-    outcome = {**_report(report), "indexed": indexed, **times}
+    outcome = {**report.to_json(), "indexed": indexed, **times}
     print_with_usage(local, outcome, text, as_json=as_json)
     fail_if_waiting(local)
     return report
@@ -136,10 +125,13 @@ def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings, *, as
     report, items = importer.report, list(registry.items.values())
     if as_json:
         placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
-        print_json({**_report(report), "dry_run": True, "would_be": placed, "items": items})
+        print_json({**report.to_json(), "dry_run": True, "would_be": placed, "items": items})
         return report
     for item in items[:_MOST_SHOWN]:
-        _show_item(item)
+        out.print(plain(f"{item['namespace']}/{item['name']}"), style="bold cyan", end="  ")
+        out.print(plain(f"{item['kind']}  {item.get('endpoint', '')}"), style="dim", soft_wrap=True)
+        if item.get("description"):
+            out.print(plain(f"  {item['description'][:160]}"), soft_wrap=True)
     if len(items) > _MOST_SHOWN:
         out.print(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
     _show_remarks(report)
@@ -147,38 +139,12 @@ def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings, *, as
     return report
 
 
-def _show_item(item: Item) -> None:
-    out.print(plain(f"{item['namespace']}/{item['name']}"), style="bold cyan", end="  ")
-    out.print(plain(f"{item['kind']}  {item.get('endpoint', '')}"), style="dim", soft_wrap=True)
-    if item.get("description"):
-        out.print(plain(f"  {item['description'][:160]}"), soft_wrap=True)
-
-
-def _report(report: Report) -> dict[str, Any]:
-    return {
-        "rows": report.rows,
-        **{one: report.placed[one] for one in _COUNTED},
-        **({"trust": dict(report.trust)} if report.trust else {}),
-        "rejected": [{**place._asdict(), "faults": _as_dicts(faults)} for place, faults in report.rejected],
-        "notes": [{**place._asdict(), "notes": _as_dicts(notes)} for place, notes in report.noted],
-        "passed_over": [{"file": file, "reason": reason} for file, reason in report.passed_over],
-        "registered": [
-            {"id": id, "placed": placed, "file": place.file, "where": place.where}
-            for id, placed, place in report.registered
-        ],
-    }
-
-
-def _as_dicts(faults: Iterable[Fault]) -> list[dict[str, Any]]:
-    return [fault._asdict() for fault in faults]
-
-
 def _rows(report: Report) -> str:
     return f"{report.rows:,} row{'' if report.rows == 1 else 's'}"
 
 
 def _counts(report: Report) -> str:
-    counts = ", ".join(f"{report.placed[one]:,} {one}" for one in _COUNTED)
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items())
     passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
     trust = "".join(f", trust of {count:,} {name.replace('_', ' ')}" for name, count in report.trust.items())
     return f"{counts}, {len(report.rejected):,} rejected{passed}{trust}"
@@ -190,15 +156,15 @@ def _show_remarks(report: Report) -> None:
     Of rejections of one file for the same faults, such as a missing option, the first is shown.
     """
     alike = Counter((place.file, tuple(faults)) for place, faults in report.rejected)
-    for place, faults in report.rejected:
-        count = alike.pop((place.file, tuple(faults)), 0)
+    for finding in report.rejected:
+        count = alike.pop((finding.place.file, tuple(finding.faults)), 0)
         more = f" (and {count - 1:,} more of this file)" if count > 1 else ""
         if count:
-            _show("rejected ", "red", place, "; ".join(map(str, faults)) + more)
+            _show("rejected ", "red", finding.place, finding.text + more)
     if passed := report.trust["passed_over"]:
         note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
-    for place, notes in report.noted[:_MOST_SHOWN]:
-        _show("note ", "yellow", place, "; ".join(map(str, notes)))
+    for finding in report.noted[:_MOST_SHOWN]:
+        _show("note ", "yellow", finding.place, finding.text)
     if len(report.noted) > _MOST_SHOWN:
         err.print(f"… and {len(report.noted) - _MOST_SHOWN:,} more notes; --json has all of them", style="dim")
     changed = [(id, place) for id, placed, place in report.registered if placed is Placed.CHANGED]

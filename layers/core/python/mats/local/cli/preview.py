@@ -14,7 +14,7 @@ from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.local.cli.output import AsJson, Exit, facts, out, plain, print_json
 from mats.local.cli.registry import not_found
 from mats.local.cli.spending import print_usage, usage_json
-from mats.local.imports import addresses
+from mats.local.imports.files import is_address
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
 from mats.local.preview.advice import Weight
@@ -55,7 +55,7 @@ def preview(
 
 def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Registration]:
     """The registrations in a file, at an address or in standard input, or the one under an id."""
-    if item != "-" and not addresses.is_address(item) and not os.path.exists(item):  # noqa: PTH110 - as for a folder
+    if item != "-" and not is_address(item) and not os.path.exists(item):  # noqa: PTH110 - as for a folder
         stored = local.stores.registry.get([Id(item)]).get(Id(item))
         if stored is None and ("/" not in item or item.lower().endswith(_FILES)):
             raise NotPossible([Fault(item, "no such file, nor a capability with this id: `mats list` shows the ids")])

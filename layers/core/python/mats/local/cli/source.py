@@ -9,13 +9,13 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import SystemClock, local_system, source_book
-from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.text.redaction import redact_arguments
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Live, note, out, plain, print_json, print_result, table_of
-from mats.local.imports.addresses import is_address
+from mats.local.imports.files import is_address
+from mats.local.imports.importer import check_namespace
 from mats.local.imports.sources import LIVE, definition_json, location_text, parse_location, state_json
 from mats.local.imports.syncing import age
 from mats.settings import Settings
@@ -58,8 +58,7 @@ def add_source(
     A command is stored with its arguments and started at every sync: pass secrets in its environment, not as arguments.
     Adding a source again under its name replaces namespace and timeout.
     """
-    if namespace:
-        Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    check_namespace(namespace, "--namespace")
     kind, location = parse_location(what)
     if kind is SourceKind.DOCUMENT and not is_address(location[0]):
         location = (_path(location[0]),)

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, SystemClock, local_system, source_book, table_target
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import TrackedSource
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
@@ -19,7 +18,6 @@ from mats.local.imports.syncing import DryRunSources, DryRunTarget, Sync, Synced
 from mats.ports import SourceBook, SourceState, SyncTarget
 from mats.settings import Settings
 
-_COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)
 _MOST_SHOWN = 20
 """Lines of each kind for a source on a terminal; JSON is complete."""
 
@@ -64,7 +62,10 @@ def sync(
             results.append(bring(state, prune=prune, force=force, full=full, advance=advance))
         if not as_json:
             _show(results[-1], dry_run=dry_run)
-    indexed = _index(local) if local and not dry_run else 0
+    indexed = 0
+    if local and not dry_run:
+        indexed = index(local).changes
+        fail_if_waiting(local)
     if as_json:
         print_json({"sources": [_as_dict(result) for result in results], "indexed": indexed, "dry_run": dry_run})
     elif not results:
@@ -106,12 +107,6 @@ def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[Sou
     return [known[name] for name in names] or states
 
 
-def _index(local: LocalSystem) -> int:
-    count = index(local).changes
-    fail_if_waiting(local)
-    return count
-
-
 def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
     text = Text(f"{result.name}: ", style="bold")
@@ -129,7 +124,7 @@ def _show(result: Synced, *, dry_run: bool) -> None:
 def _summary(result: Synced, *, dry_run: bool) -> str:
     if result.error and not result.report.listed:
         return "its entries stay as they are"
-    parts = [f"{result.report.placed[one]:,} {one}" for one in _COUNTED]
+    parts = [f"{count:,} {outcome}" for outcome, count in result.report.counts.items()]
     rejected = len(result.report.rejected) - len(result.report.unreadable)
     parts += [f"{rejected:,} rejected"] if rejected else []
     parts += [f"{len(result.kept):,} left as they are"] if result.kept else []
@@ -144,9 +139,7 @@ def _summary(result: Synced, *, dry_run: bool) -> str:
 
 def _remarks(result: Synced) -> Iterator[list[str]]:
     if not result.error:
-        yield [
-            f"rejected {place.file} {place}: {'; '.join(map(str, faults))}" for place, faults in result.report.rejected
-        ]
+        yield [f"rejected {one.place.file} {one.place}: {one.text}" for one in result.report.rejected]
     kept = [*result.kept, *(result.pruned.kept if result.pruned else ())]
     yield [f"left {id}: {reason}" for id, reason in kept]
     removed = list(result.pruned.removed) if result.pruned else []
@@ -159,11 +152,8 @@ def _as_dict(result: Synced) -> dict[str, Any]:
     pruned = result.pruned
     return {
         "name": result.name,
-        **{one: result.report.placed[one] for one in _COUNTED},
-        "rejected": [
-            {**place._asdict(), "faults": [fault._asdict() for fault in faults]}
-            for place, faults in result.report.rejected
-        ],
+        **result.report.counts,
+        "rejected": [finding.to_json() for finding in result.report.rejected],
         "left": [entry._asdict() for entry in [*result.kept, *(pruned.kept if pruned else ())]],
         "gone": list(result.gone),
         "removed": list(pruned.removed) if pruned else [],

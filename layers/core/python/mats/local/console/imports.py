@@ -10,12 +10,11 @@ from pydantic import BaseModel, Field
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.faults import RequestModel
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault, RegistrationInvalid, RequestInvalid
 from mats.domain.profile.origin import Placed
 from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.protocols.protocol import Source
 from mats.local.imports.files import File, FileUnreadable, Location
-from mats.local.imports.importer import DryRunRegistry, Finding, Importer
+from mats.local.imports.importer import DryRunRegistry, Finding, Importer, check_namespace
 from mats.local.imports.sources import Stream, read_values
 from mats.ports import Item
 
@@ -43,7 +42,7 @@ class ImportRequest(RequestModel):
 
 def import_documents(local: LocalSystem, request: ImportRequest) -> dict[str, Any]:
     """Register what the documents describe, or say what that would do."""
-    _check_namespace(request.namespace)
+    check_namespace(request.namespace, "namespace")
     dry = DryRunRegistry(local.stores.registry)
     importer = Importer(dry if request.dry_run else local.stores.registry)
     importer.import_sources(_sources(request))
@@ -51,22 +50,13 @@ def import_documents(local: LocalSystem, request: ImportRequest) -> dict[str, An
     return {
         "dry_run": request.dry_run,
         "rows": report.rows,
-        **{placed: report.placed[placed] for placed in (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)},
+        **report.counts,
         "rejected": len(report.rejected),
         "rejections": _remarks(report.rejected),
         "notes": _remarks(report.noted),
         "capabilities": [_capability(item, dry.placed) for item in islice(dry.items.values(), _MOST_SHOWN)],
         "more": max(0, len(dry.items) - _MOST_SHOWN),
     }
-
-
-def _check_namespace(namespace: str) -> None:
-    """Reject an invalid one once, before every row has this fault."""
-    try:
-        if namespace:
-            Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
-    except RegistrationInvalid as error:
-        raise RequestInvalid([Fault("namespace", fault.message) for fault in error.faults]) from error
 
 
 def _sources(request: ImportRequest) -> Iterator[tuple[Source, Stream]]:
@@ -84,7 +74,7 @@ def _values(document: ImportDocument) -> Stream:
 
 
 def _remarks(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    return [{"place": str(place), "text": "; ".join(map(str, faults))} for place, faults in findings[:_MOST_SHOWN]]
+    return [{"place": str(finding.place), "text": finding.text} for finding in findings[:_MOST_SHOWN]]
 
 
 def _capability(item: Item, placed: dict[Any, Placed]) -> dict[str, Any]:

@@ -30,10 +30,6 @@ class AddressRefused(Exception):
     """A host resolves to a blocked address; the message has the reason."""
 
 
-def is_address(text: str) -> bool:
-    return text.lower().startswith(("http://", "https://"))
-
-
 def redact(url: str) -> str:
     """An address without user, password, query and fragment, which may be secret."""
     try:

@@ -40,6 +40,11 @@ _PROBED_LINES = 200
 """A file is one of lines if a whole JSON object is among this many."""
 
 
+def is_address(name: str) -> bool:
+    """Whether a name is that of no file, but an address to be fetched."""
+    return name.lower().startswith(("http://", "https://"))
+
+
 class Location(NamedTuple):
     """A line of a file (counted from 1), or a path into a document."""
 

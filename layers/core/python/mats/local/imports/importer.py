@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid
+from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid, RequestInvalid
 from mats.domain.profile import origin
 from mats.domain.profile.assignment import Assigned, covers, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
@@ -19,6 +19,8 @@ from mats.ports import Item, Registry, TrustBook
 
 BATCH = 256
 """Registrations per transaction, acknowledged together."""
+COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)
+"""The outcomes of registrations that were accepted."""
 
 
 class Finding(NamedTuple):
@@ -26,6 +28,13 @@ class Finding(NamedTuple):
 
     place: Location
     faults: Sequence[Fault]
+
+    @property
+    def text(self) -> str:
+        return "; ".join(map(str, self.faults))
+
+    def to_json(self, key: str = "faults") -> dict[str, Any]:
+        return {**self.place._asdict(), key: [fault._asdict() for fault in self.faults]}
 
 
 @dataclass(slots=True)
@@ -47,6 +56,38 @@ class Report:
     """Ids that a source says it no longer offers."""
     unreadable: list[Finding] = field(default_factory=list)
     """Of the rejections: those without an id, such as files that cannot be read."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of registrations by outcome."""
+        return {outcome.value: self.placed[outcome] for outcome in COUNTED}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            **self.counts,
+            **({"trust": dict(self.trust)} if self.trust else {}),
+            "rejected": [finding.to_json() for finding in self.rejected],
+            "notes": [finding.to_json("notes") for finding in self.noted],
+            "passed_over": [{"file": file, "reason": reason} for file, reason in self.passed_over],
+            "registered": [
+                {"id": id, "placed": placed, "file": place.file, "where": place.where}
+                for id, placed, place in self.registered
+            ],
+        }
+
+
+def check_namespace(namespace: str, attribute: str) -> None:
+    """Reject an invalid namespace once, before every row has this fault; empty is none.
+
+    Raises:
+        RequestInvalid: with the faults of `attribute`.
+    """
+    try:
+        if namespace:
+            Registration.parse({"namespace": namespace, "name": "x", "kind": "tool"})
+    except RegistrationInvalid as error:
+        raise RequestInvalid([Fault(attribute, fault.message) for fault in error.faults]) from error
 
 
 @dataclass(slots=True)

@@ -9,12 +9,11 @@ from typing import Any
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
 from mats.domain.protocols.mcp import is_disabled, servers_of
 from mats.domain.protocols.mcp_server import server_entry, server_of
-from mats.domain.protocols.naming import join_labels, namespace_of_url, to_label
-from mats.domain.protocols.protocol import Json, Source
+from mats.domain.protocols.protocol import Json, Source, join_labels, namespace_of_url, to_label
 from mats.local.imports import mcp_client
-from mats.local.imports.addresses import is_address, redact, without_query
+from mats.local.imports.addresses import redact, without_query
 from mats.local.imports.decoding import MAX_BYTES, decode
-from mats.local.imports.files import Location
+from mats.local.imports.files import Location, is_address
 from mats.local.imports.sources import Stream
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

@@ -18,7 +18,7 @@ from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server,
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.domain.text.redaction import redact_arguments
 from mats.local.imports import formats
-from mats.local.imports.addresses import Unfetchable, is_address, redact, split_url, without_query
+from mats.local.imports.addresses import Unfetchable, redact, split_url, without_query
 from mats.local.imports.decoding import Undecodable, decode
 from mats.local.imports.files import (
     File,
@@ -26,6 +26,7 @@ from mats.local.imports.files import (
     Location,
     decompress,
     find_files,
+    is_address,
     open_file,
     read_content,
     read_lines,

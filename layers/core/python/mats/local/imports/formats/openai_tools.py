@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.domain.protocols.naming import namespace_of_url
 from mats.domain.protocols.protocol import (
     Format,
     ItemDraft,
@@ -12,6 +11,7 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Source,
     map_each,
+    namespace_of_url,
     objects,
     text_at,
     value_at,
