@@ -1,64 +1,30 @@
 // The page of demand: what callers asked for and did not find.
 
-import { ask, hasRegistry } from "./api.js";
-import { count, fill, h, plural, say } from "./dom.js";
-import { notHere } from "./page.js";
-import * as panel from "./panel.js";
+import { count, h, plural } from "./dom.js";
+import { reportPage } from "./page.js";
 import { linkTo } from "./query.js";
 import { day, facet } from "./table.js";
 
 const DAYS = [7, 30, 90];
 const VERDICTS = { none: "found nothing", weak: "found no clear match", match: "found a match, which did not serve" };
 
-let params, list, side, running, seen;
+export const demand = reportPage({
+  name: "demand", title: "Demand", command: "mats demand", parameter: "days", standard: "30", show,
+  hint: "Requests of callers that nothing served; those with one meaning are one group.",
+});
 
-export const demand = { title: "Demand", open, update, close, keys: { Escape: () => panel.leave("demand", params) } };
-
-async function open(main, given) {
-  running = new AbortController();
-  list = seen = null;
-  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, notHere("Demand", "mats demand"));
-  list = h("div", { class: "listing" });
-  side = h("div", { class: "side" });
-  fill(main, h("h1", {}, "Demand"), h("p", { class: "hint" }, "Requests of callers that nothing served; those with one meaning are one group."), h("div", { class: "with-side" }, list, side));
-  await update(given);
-}
-
-function close() {
-  running?.abort();
-  if (list) panel.close(side);
-}
-
-async function update(given) {
-  params = given;
-  if (!list) return;
-  running.abort();
-  running = new AbortController();
-  const { signal } = running;
-  const days = params.get("days") ?? "30";
-  if (seen !== days) {
-    list.setAttribute("aria-busy", "true");
-    const found = await ask(`registry/demand?${new URLSearchParams({ days })}`, { signal });
-    list.removeAttribute("aria-busy");
-    show(found, days);
-    seen = days;
-  }
-  await panel.show(side, params.get("open"), { away: () => panel.leave("demand", params), signal });
-}
-
-function show(found, days) {
-  const focused = list.contains(document.activeElement) ? document.activeElement.id : "";
-  fill(list,
+function show(found, days, params) {
+  const content = [
     facet("Time", "demand", params, DAYS.map((one) => ({ id: `days-${one}`, label: `${one} days`, count: "", changes: { days: one === 30 ? undefined : one }, current: String(one) === days }))),
     h("p", {}, found.requests ? `${count(found.unmet)} of ${plural(found.requests, "request")} in ${days} days were not served.` : "No requests yet.",
       found.ungrouped > 0 && ` ${count(found.ungrouped)} have neither text nor vector.`),
     found.requests > 0 && found.gaps.length === 0 && h("p", { class: "hint" }, "No group yet: it takes two requests with one meaning, or a caller who says what is missing."),
-    h("ul", { class: "rows demand" }, found.gaps.map(gap)));
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
-  say(`${plural(found.gaps.length, "group")} listed`);
+    h("ul", { class: "rows demand" }, found.gaps.map((one) => gap(one, params))),
+  ];
+  return { content, said: `${plural(found.gaps.length, "group")} listed` };
 }
 
-function gap({ name, requests, callers, verdicts, reported, first, last, examples, nearest }) {
+function gap({ name, requests, callers, verdicts, reported, first, last, examples, nearest }, params) {
   const answers = Object.entries(verdicts).map(([verdict, times]) => `${count(times)} ${VERDICTS[verdict] ?? verdict}`);
   return h("li", {},
     h("h2", { class: "name" }, name || "(texts are not stored)"),

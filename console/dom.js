@@ -42,6 +42,13 @@ export function fill(element, ...children) {
   return element;
 }
 
+/** Replace the children of an element; the one with the id that has the focus keeps it. */
+export function refill(element, ...children) {
+  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+  fill(element, ...children);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
 const WORD = /[\p{Lu}]?[\p{Ll}\p{M}]+|[\p{Lu}]+(?![\p{Ll}])|[\p{N}]+|[\p{L}\p{N}\p{M}]+/gu;
 const WHOLE = /[\p{L}\p{N}\p{M}]+/gu;
 

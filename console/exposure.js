@@ -1,15 +1,13 @@
 // How often each provider is shown.
 
-import { ask } from "./api.js";
 import { count, fill, h, percent, plural } from "./dom.js";
+import { askFor } from "./page.js";
 import { linkTo } from "./query.js";
 import { formatTime } from "./table.js";
 
 /** List the providers of the latest answers. */
 export async function exposure(list, signal) {
-  list.setAttribute("aria-busy", "true");
-  const report = await ask("registry/exposure", { signal });
-  list.removeAttribute("aria-busy");
+  const report = await askFor(list, "registry/exposure", signal);
   const at = (time) => h("time", { datetime: time }, formatTime(time));
   const span = report.answers ? [`Of the last ${plural(report.answers, "answer")}, from `, at(report.since), " to ", at(report.until), "."] : "No answers yet.";
   fill(list, h("h2", {}, "Exposure by provider"), h("p", { class: "hint" }, span, " Share: of all results shown. First: answers with one at rank 1."),

@@ -1,7 +1,8 @@
 // The table of capabilities: its columns, its pages, and which rows are selected.
 
 import { ask, queryOf } from "./api.js";
-import { count, fill, h, plural, say } from "./dom.js";
+import { count, fill, h, plural, refill, say } from "./dom.js";
+import { askFor } from "./page.js";
 import { linkTo } from "./query.js";
 import { day, facet, tableHead } from "./table.js";
 
@@ -23,19 +24,15 @@ export function selectedIds(list) {
 
 /** Fill `list` with the first page for these parameters; the next ones follow on scrolling. `onSelect` runs after a change of the selection. */
 export async function showListing(list, params, meaning, { signal, onSelect, above, below }) {
-  list.setAttribute("aria-busy", "true");
-  const first = await page(params, null, signal);
-  list.removeAttribute("aria-busy");
+  const first = await askFor(list, address(params, null), signal);
   const body = h("tbody", { class: "rows" });
   const foot = h("p", { class: "foot" });
   const all = h("input", { type: "checkbox", "aria-label": "Select all that are listed", onchange: () => selectAll(body, all.checked, onSelect) });
   const head = tableHead(COLUMNS, "registry", params, params.get("sort") ?? "id");
   head.firstChild.prepend(h("td", {}, all));
-  const focused = list.contains(document.activeElement) ? document.activeElement.id : "";
-  fill(list, namespaces(params, first.facets.namespaces), above,
+  refill(list, namespaces(params, first.facets.namespaces), above,
     h("h2", { class: "hint" }, `${plural(first.total, "capability", "capabilities")}: ${meaning}`),
     h("table", { class: "capabilities", onchange: onSelect }, head, body), foot, below);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   say(`${plural(first.total, "capability", "capabilities")} listed`);
   grow(body, foot, first, params, signal);
   return first.facets;
@@ -57,9 +54,9 @@ function namespaces(params, found) {
     ...others.map(({ namespace, count: number }) => ({ id: `ns-${namespace}`, label: namespace, count: number, changes: { ns: [...chosen, namespace] } }))]);
 }
 
-function page(params, after, signal) {
+function address(params, after) {
   const query = { show: params.get("show"), kind: params.getAll("kind"), ns: params.getAll("ns"), q: params.get("q"), sort: params.get("sort"), after, limit: PAGE };
-  return ask(`registry/capabilities${queryOf(query)}`, { signal });
+  return `registry/capabilities${queryOf(query)}`;
 }
 
 /** Append a page of rows; the next one loads when the end of the list scrolls into view. */
@@ -74,7 +71,7 @@ function grow(body, foot, { capabilities: rows, following }, params, signal) {
     isLoading = true;
     watch.disconnect();
     try {
-      grow(body, foot, await page(params, following, signal), params, signal);
+      grow(body, foot, await ask(address(params, following), { signal }), params, signal);
     } catch (error) {
       if (error.name === "AbortError") return;
       isLoading = false;

@@ -1,15 +1,13 @@
 // The sources that `mats sync` reads again.
 
-import { ask } from "./api.js";
 import { copyButton } from "./copy.js";
 import { count, fill, h, plural, say } from "./dom.js";
+import { askFor } from "./page.js";
 import { formatTime } from "./table.js";
 
 /** List the sources, each with its entries, its last success and its error. */
 export async function sources(list, signal) {
-  list.setAttribute("aria-busy", "true");
-  const { sources: all } = await ask("registry/sources", { signal });
-  list.removeAttribute("aria-busy");
+  const { sources: all } = await askFor(list, "registry/sources", signal);
   fill(list, h("h2", {}, "Sources"),
     all.length ? h("p", { class: "hint" }, `${plural(all.length, "source")}, read again by `, command("mats sync"))
       : h("p", { class: "hint" }, "No sources yet. A file, an address, an MCP server or a registry becomes one with ", command("mats source add WHAT")),

@@ -11,7 +11,7 @@ from tests.console.pages import POLICY
 pytestmark = pytest.mark.server
 
 URL = "http://127.0.0.1:9"
-HEAD = '<!doctype html><html lang="en"><title>A page</title><link rel="icon" href="data:,">'
+HEAD = '<!doctype html><html lang="en"><title>A page</title>'
 
 
 @pytest.mark.parametrize(
