@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mats.edge.answers import Answer, Capability, Health, Problem
-from tests.integration.conftest import Mats, Service, serving, wait_until
+from mats.edge.answers import Answer, Health, Problem
+from tests.integration.conftest import Mats, Service, serving
 from tests.integration.test_cli import rows, tool
 
 
@@ -41,28 +41,6 @@ def test_answer_matches_the_contract(service):
     assert sum(first.weights.values()) == pytest.approx(1, abs=1e-3)
 
 
-def test_slashes_in_ids_may_be_percent_encoded(service):
-    for path in ("/capabilities/com.acme/docs/read%20file", "/capabilities/com.acme%2Fdocs%2Fread%20file"):
-        status, body = service.request(path)
-        assert status == 200
-        assert Capability.model_validate(body).name == "docs/read file"
-
-
-def test_hidden_capability_does_not_exist(service):
-    hidden = service.request("/capabilities/com.acme/secret")
-    unknown = service.request("/capabilities/com.acme/secre7")
-    assert hidden[0] == unknown[0] == 404
-    assert hidden[1]["detail"].replace("secret", "secre7") == unknown[1]["detail"]
-    assert service.request("/discover", {"query": "payroll"})[1]["results"] == []
-
-
-def test_health_and_openapi_are_served(service):
-    assert Health.model_validate(service.request("/healthz")[1]).status == "ok"
-    status, document = service.request("/openapi.json")
-    assert status == 200
-    assert set(document["paths"]) >= {"/discover", "/capabilities/{id}", "/mcp", "/healthz"}
-
-
 def test_docs_page_loads_no_remote_files(service):
     status, page = service.request("/docs")
     assert status == 200
@@ -73,59 +51,21 @@ def test_docs_page_loads_no_remote_files(service):
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "field"),
+    ("method", "path", "body", "status"),
     [
-        (b"", 400, None),
-        (b"{", 400, None),
-        (b"\xff\xfe", 400, None),
-        (b"[" * 50_000, 400, None),
-        (b"[]", 422, None),
-        (b"{}", 422, "query"),
-        (b'{"query": ""}', 422, "query"),
-        (b'{"query": 5}', 422, "query"),
-        (b'{"query": "x", "kinds": ["robot"]}', 422, "kinds.0"),
-        (b'{"query": "x", "limit": 16}', 422, "limit"),
-        (b'{"query": "x", "limit": 0}', 422, "limit"),
-        (b'{"query": "x", "kind": "tool"}', 422, "kind"),
-        (b'{"query": "\\ud800"}', 422, "query"),
-        (json.dumps({"query": "x" * 2_001}).encode(), 422, "query"),
-        (b'{"query": "' + b"x" * 10_000_000 + b'"}', 413, None),
+        ("POST", "/discover", b"{", 400),
+        ("POST", "/discover", b'{"query": 5}', 422),
+        ("POST", "/discover", b'{"query": "' + b"x" * 10_000_000 + b'"}', 413),
+        ("GET", "/discover", None, 405),
+        ("GET", "/nowhere", None, 404),
+        ("GET", "/capabilities/com.acme/secret", None, 404),
+        ("GET", "/docs/assets/../../service.py", None, 404),
     ],
 )
-def test_invalid_request_is_a_problem_with_the_field(service, body: bytes, status: int, field: str | None):
-    got, answer = service.request("/discover", raw=body)
-    assert got == status, answer
-    problem = Problem.model_validate(answer)
-    assert problem.status == status
-    assert [e.field for e in problem.errors] == ([field] if field else [])
-    assert service.request("/healthz")[0] == 200
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/discover", 405),
-        ("POST", "/healthz", 405),
-        ("DELETE", "/capabilities/a/b", 405),
-        ("GET", "/nowhere", 404),
-        ("GET", "/capabilities/", 404),
-        ("GET", "/capabilities/%00", 404),
-        ("GET", "/capabilities/a%0Ab", 404),
-        ("GET", "/docs/assets/../../service.py", 404),
-    ],
-)
-def test_wrong_methods_and_paths_are_problems(service, method: str, path: str, status: int):
-    got, answer = service.request(path, method=method)
+def test_a_wrong_request_is_a_problem_and_the_service_goes_on(service, method, path, body, status):
+    got, answer = service.request(path, method=method, raw=body)
     assert (got, Problem.model_validate(answer).status) == (status, status)
-
-
-def test_registrations_of_other_processes_are_found(mats, service):
-    mats("add", "-", stdin=rows(tool("geocode", description="Address to coordinates")))
-    wait_until(
-        lambda: [r["name"] for r in service.request("/discover", {"query": "coordinates"})[1]["results"]] == ["geocode"]
-    )
-    mats("remove", "com.acme/geocode")
-    wait_until(lambda: service.request("/discover", {"query": "coordinates"})[1]["results"] == [])
+    assert Health.model_validate(service.request("/healthz")[1]).status == "ok"
 
 
 def test_a_hundred_concurrent_requests_are_answered(service):

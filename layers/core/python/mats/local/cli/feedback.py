@@ -17,6 +17,8 @@ from mats.local.cli.output import AsJson, facts, note, out, plain, print_json, p
 from mats.local.console.demand import demand_json
 from mats.settings import SettingsInvalid
 
+_SHOWN = 20
+
 
 def feedback(
     context: typer.Context,
@@ -66,9 +68,6 @@ def confirm(
         raise NotPossible([Fault("QUERY_ID", f"nothing is reported on {query_id[:80]!r}: see `mats feedback -h`")])
     text = f"{query_id}: {'no longer confirmed' if withdraw else 'confirmed; its outcomes count for every caller'}"
     print_result({"query_id": query_id, "confirmed": not withdraw}, text, as_json=as_json)
-
-
-_SHOWN = 20
 
 
 def demand(

@@ -18,6 +18,7 @@ from mats.local.cli.spending import print_with_usage
 from mats.settings import Settings
 
 After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, which an interrupted run has printed.")]
+_MODEL = "A Converse model id or ARN, `none` to turn it off, or `default` for the configured model."
 
 
 def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False) -> None:
@@ -117,9 +118,6 @@ def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *,
     if waiting := outcomes[ChangeResult.DEGRADED] + outcomes[ChangeResult.REFUSED]:
         complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again")
         raise typer.Exit(Exit.UNAVAILABLE)
-
-
-_MODEL = "A Converse model id or ARN, `none` to turn it off, or `default` for the configured model."
 
 
 def switch(

@@ -34,6 +34,17 @@ if TYPE_CHECKING:
     from mats.bootstrap.cloud import CloudStores
 
 
+_WAIT_S, _POLL_S = 600, 2.0
+_LEFT_HERE = (
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in receipts of answers, for 30 days; names of "
+    "providers among the latest 1,000 answers; "
+    "freed pages of mats.db until they are used again, and your copies of the file"
+)
+_LEFT_IN_AWS = (
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in the bus's archive and in receipts for 30 days; "
+    "backups of the tables for 35 days and snapshots of the domain for 14; logs for as long as they are kept"
+)
+"""Data that cannot be erased: docs/runbook.md."""
 _MOST_SHOWN = 50
 
 
@@ -115,19 +126,6 @@ def _show(ids: Sequence[Id], *, as_json: bool) -> None:
     if len(ids) > _MOST_SHOWN:
         out.print(f"… and {len(ids) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
     out.print(f"{len(ids):,} would be removed; nothing was removed")
-
-
-_WAIT_S, _POLL_S = 600, 2.0
-_LEFT_HERE = (
-    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in receipts of answers, for 30 days; names of "
-    "providers among the latest 1,000 answers; "
-    "freed pages of mats.db until they are used again, and your copies of the file"
-)
-_LEFT_IN_AWS = (
-    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in the bus's archive and in receipts for 30 days; "
-    "backups of the tables for 35 days and snapshots of the domain for 14; logs for as long as they are kept"
-)
-"""Data that cannot be erased: docs/runbook.md."""
 
 
 def erase(

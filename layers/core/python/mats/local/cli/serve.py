@@ -1,4 +1,4 @@
-"""`mats serve`."""
+"""`mats serve`, and the options that say who may reach the service."""
 
 import gc
 import ipaddress
@@ -41,6 +41,13 @@ _IDLE_S = 5
 _HEAD_BYTES = 32_768
 """Limit of the target and the headers of a request while they arrive."""
 _LOG_BYTES = 20_000_000
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+"""RFC 6750."""
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_WHAT_TO_SET = (
+    "set MATS_READ_TOKEN and MATS_WRITE_TOKEN, or give --read-token-file and --write-token-file: two different tokens "
+    f"of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
+)
 _LIST_S = 2.0
 """The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice."""
 
@@ -200,11 +207,6 @@ def _log_to(path: Path) -> None:
     logging.getLogger("mats").setLevel(logging.INFO)
 
 
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-"""RFC 6750."""
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-
-
 def access_to(
     host: str, *, settings: Settings, allowed: Sequence[str], read_file: Path | None, write_file: Path | None
 ) -> Access:
@@ -233,12 +235,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() in LOOPBACK
-
-
-_WHAT_TO_SET = (
-    "set MATS_READ_TOKEN and MATS_WRITE_TOKEN, or give --read-token-file and --write-token-file: two different tokens "
-    f"of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
-)
 
 
 def _tokens(read: str, write: str) -> Tokens | None:

@@ -14,6 +14,7 @@ _CHEAP_S = 0.05
 """A cheaper computation runs at every request."""
 _SHARE = 20
 """A costlier one runs again after so many times its duration."""
+_QUERY_IDS = 20
 
 LOGGER = logging.getLogger("mats.console")
 
@@ -72,9 +73,6 @@ class DemandReader:
         ended = self._now()
         self._found[days] = _Found(ended, ended - began, value)
         return value
-
-
-_QUERY_IDS = 20
 
 
 def demand_json(demand: Demand) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which rows of the list a query selects, in which order, and how many there are of each facet."""
+"""The rows of the list: what they show, which a query selects, in which order, and the counts of each facet."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How often each capability was shown, and what callers reported on it: sums kept in memory, read as they grow."""
+"""How often each capability was shown and succeeded: sums kept in memory, read as they grow; the page of outcomes."""
 
 import threading
 from collections import Counter
@@ -20,6 +20,8 @@ DAYS = 30
 _MOST_ANSWERS = 100_000
 """Answers that are read at the start, the latest; later ones are counted as they come."""
 _BATCH = 5_000
+_FAILURES = 20
+"""Of the latest failures."""
 _NONE = OutcomeCounts()
 
 
@@ -114,10 +116,6 @@ class UseCounts:
             self._outcomes.update(counts)
             self._version += 1
         self._outcomes_position, self._stale = position, set()
-
-
-_FAILURES = 20
-"""Of the latest failures."""
 
 
 class OutcomeSort(StrEnum):
