@@ -1,9 +1,10 @@
-"""Metrics as log lines in CloudWatch's embedded metric format (EMF)."""
+"""Metrics as log lines in CloudWatch's embedded metric format (EMF): docs/decisions/0068-no-powertools.md."""
 
+import json
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from aws_lambda_powertools.metrics import EphemeralMetrics
 
 from mats.ports import NO_DIMENSIONS, Measure
 
@@ -16,9 +17,16 @@ class CloudWatchMetrics:
     service: str
 
     def __call__(self, measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
-        metrics = EphemeralMetrics(namespace=self.namespace, service=self.service)
-        for name, value in dimensions.items():
-            metrics.add_dimension(name, value)
-        for name, measure in measures.items():
-            metrics.add_metric(name=name, unit=measure.unit, value=measure.value)
-        metrics.flush_metrics()
+        named = {**dimensions, "service": self.service}
+        declared = {
+            "Namespace": self.namespace,
+            "Dimensions": [list(named)],
+            "Metrics": [{"Name": name, "Unit": measure.unit} for name, measure in measures.items()],
+        }
+        line = {
+            "_aws": {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [declared]},
+            **named,
+            **{name: [float(measure.value)] for name, measure in measures.items()},
+        }
+        sys.stdout.write(f"{json.dumps(line, separators=(',', ':'))}\n")
+        sys.stdout.flush()

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
+from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
 from mats.domain.capability.capability import Id
@@ -400,8 +401,6 @@ def service_observer(settings: Settings, service: str, further: Sequence[Observe
     log = LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")
     if not settings.metrics:
         return Observers([log], further)
-    from mats.adapters.cloudwatch import CloudWatchMetrics  # noqa: PLC0415 - Powertools, for the functions in AWS
-
     return Observers([log, MeasureObserver(CloudWatchMetrics(settings.metrics, service))], further)
 
 
