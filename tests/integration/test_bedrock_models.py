@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mats import bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.profile import Cause, ChangeResult, Profile
@@ -17,7 +16,7 @@ from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
 from mats.ports import Change
 from mats.settings import Settings
-from tests.aws.bedrock import Answer, BedrockServer, Exchange, Play, Refuse, converse_reply, tool_reply
+from tests.aws.bedrock import Answer, BedrockServer, Exchange, Refuse, converse_reply, tool_reply
 from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
 
@@ -43,12 +42,6 @@ def several(count: int) -> list[Profile]:
     return [a_profile(name=f"tool-{n}", description=f"does word{n}") for n in range(count)]
 
 
-def one_after_another(*replies: Any) -> Play:
-    """The first reply, the second, and so on: each the JSON of a reply."""
-    waiting = iter(replies)
-    return lambda exchange: Answer(next(waiting))
-
-
 def texts_of(exchange: Exchange) -> list[str]:
     return [block["text"] for message in exchange.body["messages"] for block in message["content"]]
 
@@ -63,12 +56,6 @@ def test_the_writer_asks_once_through_a_forced_tool_at_temperature_0(server, mod
     assert [message["role"] for message in asked.body["messages"]] == ["user"]
     assert written.enrichment.summary == "Gives money back to the card it came from."
     assert written.notes == ()
-
-
-def test_models_are_named_with_the_hash_of_their_prompts(models):
-    assert (models.writer.name, models.writer.prompt) == (LITE, bootstrap.prompt("enrich").hash)
-    assert (models.reranker.name, models.reranker.prompt) == (MICRO, bootstrap.prompt("rerank").hash)
-    assert (models.encoder.name, models.encoder.dimension) == (f"{TITAN}-1024", 1024)
 
 
 def test_usage_has_the_services_tokens_at_listed_prices(server, models):
@@ -145,10 +132,6 @@ def test_vectors_have_1024_components_and_length_1(server, models):
     assert (len(vector), math.hypot(*vector)) == (1024, pytest.approx(1))
     assert list(vector[:2]) == pytest.approx([0.6, -0.8])
     assert server.exchanges[0].body == {"inputText": "refund a card", "dimensions": 1024, "normalize": True}
-
-
-def test_the_same_text_always_has_the_same_vector(server, models):
-    assert models.encoder.encode_query("a") == models.encoder.encode_documents(["b", "a"])[1]
 
 
 def test_documents_keep_their_order_under_concurrency(server, models):
@@ -236,19 +219,6 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: ChangeResult.UNCHANGED}
         assert len(server.exchanges) == asked_before
         assert set(local.models.spending()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
-
-
-def test_titan_vectors_find_capabilities_by_meaning(server, tmp_path):
-    refund = a_registration()
-    with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
-        local.stores.registry.put([refund])
-        local.enrich([Change(refund.id, CAUSE)])
-        discover = local.discover
-        discover = replace(discover, rerank=replace(discover.rerank, reranker=None))
-        [result] = discover(Query(query="back money gives")).ranked
-        assert result.candidate.cosine is not None
-        assert result.candidate.cosine > 0.3
-        assert local.stores.profiles.get([refund.id])[refund.id].profile.encoder == f"{TITAN}-1024"
 
 
 def test_labels_go_into_bedrocks_log_and_not_into_the_prompt(server, models):

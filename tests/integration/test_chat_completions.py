@@ -143,11 +143,8 @@ def test_untrusted_text_is_fenced_in_the_same_words_as_on_bedrock(server):
 
 ERRORS = {
     "refused key": (Refuse("invalid_api_key", "no", 401), NotPermitted, "MATS_LLM_KEY"),
-    "payment": (Refuse("insufficient_quota", "no credit", 402), NotPermitted, "credit"),
-    "forbidden": (Refuse("forbidden", "not yours", 403), NotPermitted, "MATS_LLM_KEY"),
     "wrong path": (Raw(b"<html>Not Found</html>", 404), NotPermitted, "MATS_LLM_URL"),
     "unknown model": (Refuse("model_not_found", "The model `x` does not exist", 404), ModelRefused, "MATS_LLM_MODEL"),
-    "unknown model of Ollama": (Raw(b'{"error": "model \'x\' not found"}', 404), ModelRefused, "MATS_LLM_MODEL"),
     "redirect": (Raw(b"", 307, headers={"Location": "https://elsewhere.example/"}), NotPermitted, "final address"),
     "too long": (
         Refuse("exceed_context_size_error", "request (9000 tokens) exceeds the available context size (4096)", 400),
@@ -162,13 +159,8 @@ ERRORS = {
         "upstream",
     ),
     "page under 200": (Raw(b"<html>Sign in</html>"), DependencyFailed, "not one of chat completions"),
-    "other JSON": (Raw(b'{"a": 1}'), DependencyFailed, "not one of chat completions"),
-    "no choices": (Raw(b'{"choices": []}'), DependencyFailed, "not one of chat completions"),
-    "nested": (Raw(b"[" * 5_000 + b"]" * 5_000), DependencyFailed, "not one of chat completions"),
-    "empty": (Raw(b""), DependencyFailed, "not one of chat completions"),
     "truncated": (Cut(b'{"choices": [{"message"', 10), DependencyFailed, "did not answer"),
     "reset": (Cut(b'{"choices"', 4, "reset"), DependencyFailed, "did not answer"),
-    "empty 500": (Raw(b"", 500), DependencyFailed, "did not answer"),
 }
 
 
@@ -256,16 +248,6 @@ def test_the_whole_pipeline_runs_on_a_model_server(server, tmp_path):
         assert (answer.degraded, answer.without) == ((), ("neural",))
         assert answer.trace.reranker == MODEL
         assert set(local.models.spending()) == {MODEL}
-
-
-def test_each_role_may_have_a_model_of_its_own(tmp_path):
-    settings = Settings(
-        home=tmp_path, encoder="none", llm_url="http://127.0.0.1:1/v1", llm_model="small", writer_model="large"
-    )
-    with closing(local_system(settings)) as local:
-        assert local.models.reranker is not None
-        assert local.models.writer is not None
-        assert (local.models.reranker.name, local.models.writer.name) == ("small", "large")
 
 
 def test_commands_name_the_model_and_print_its_tokens(mats: Mats, server):
