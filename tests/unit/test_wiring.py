@@ -197,7 +197,7 @@ def test_a_refusal_in_enrichment_is_measured(offline, capsys):
     assert [(line["ModelRefused"], line.get("model")) for line in lines] == [([1.0], None), ([1.0], "lite")]
 
 
-@pytest.mark.parametrize(("index", "open_stores"), [("sqlite-fts5-1", "local"), ("opensearch-1", "cloud")])
+@pytest.mark.parametrize(("index", "open_stores"), [("sqlite-bm25-1", "local"), ("opensearch-1", "cloud")])
 def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Path, index: str, open_stores: str):
     """With vectors those of the encoder, without them those of words alone, and each index its own."""
     settings = Settings(home=tmp_path, encoder="none") if open_stores == "local" else in_aws()

@@ -33,11 +33,11 @@ ROW = {
 )
 def test_fitted_constants_are_found(monkeypatch, encoder, name):
     table = {
-        "sqlite-fts5-1/some-other": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
-        f"sqlite-fts5-1/{encoder_key(Settings(encoder=encoder, bedrock=True))}": ROW,
+        "sqlite-bm25-1/some-other": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
+        f"sqlite-bm25-1/{encoder_key(Settings(encoder=encoder, bedrock=True))}": ROW,
     }
     monkeypatch.setattr(calibration, "packaged_text", lambda _: json.dumps(table))
-    found = load_calibration("sqlite-fts5-1", name)
+    found = load_calibration("sqlite-bm25-1", name)
     assert (found.scale.c, found.scale.lo, found.thresholds.match) == (20.0, 0.2, 0.9)
     assert found.source.fitted
 
@@ -45,14 +45,14 @@ def test_fitted_constants_are_found(monkeypatch, encoder, name):
 def test_an_unfitted_encoder_uses_the_constants_of_the_same_index(monkeypatch, caplog):
     table = {
         "opensearch-1/all-MiniLM-L6-v2": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
-        "sqlite-fts5-1/all-MiniLM-L6-v2": ROW,
+        "sqlite-bm25-1/all-MiniLM-L6-v2": ROW,
     }
     monkeypatch.setattr(calibration, "packaged_text", lambda _: json.dumps(table))
     with caplog.at_level(logging.WARNING, "mats"):
-        found = load_calibration("sqlite-fts5-1", "bge-small-en-v1.5-0123abcd-int8")
+        found = load_calibration("sqlite-bm25-1", "bge-small-en-v1.5-0123abcd-int8")
     assert found.scale.c == 20.0
-    assert found.source == CalibrationSource(name="sqlite-fts5-1/all-MiniLM-L6-v2", fitted=False)
-    assert "using that of sqlite-fts5-1/all-MiniLM-L6-v2" in caplog.text
+    assert found.source == CalibrationSource(name="sqlite-bm25-1/all-MiniLM-L6-v2", fitted=False)
+    assert "using that of sqlite-bm25-1/all-MiniLM-L6-v2" in caplog.text
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_constants_are_fitted_on_any_sets_of_a_folder(tmp_path, monkeypatch,
     monkeypatch.setenv("MATS_ENCODER", "none")
     results = calibrate()
     assert results["sets"] == ["own"]
-    row = json.loads((tmp_path / "calibration.json").read_text())["sqlite-fts5-1/none"]
+    row = json.loads((tmp_path / "calibration.json").read_text())["sqlite-bm25-1/none"]
     assert 0 < row["thresholds"]["weak"] <= row["thresholds"]["match"] <= 1
     told = results["verdict"]["none"]["tested"]["told"]
     assert (told["good"]["match"], told["gibberish"]["none"]) == (1.0, 1.0)
@@ -102,7 +102,7 @@ def test_the_constants_are_fitted_for_titan_in_an_account(tmp_path, monkeypatch,
         assert server.rejected == []
     assert set(results["verdict"]) == {TITAN, "none"}
     monkeypatch.setattr(calibration, "packaged_text", lambda _: table.read_text())
-    for index in ("sqlite-fts5-1", "opensearch-1"):
+    for index in ("sqlite-bm25-1", "opensearch-1"):
         found = load_calibration(index, f"{TITAN}-1024")
         assert found.source == CalibrationSource(name=f"{index}/{TITAN}", fitted=True)
         assert 0 < found.thresholds.weak <= found.thresholds.match <= 1

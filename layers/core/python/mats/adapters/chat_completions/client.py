@@ -38,7 +38,7 @@ class Forms:
         other = form.after_refusal(message, model)
         return None if other and self.fixed and other.output is not self.fixed else other
 
-    def learn(self, model: str, form: Form, reply: ModelReply) -> None:
+    def remember(self, model: str, form: Form, reply: ModelReply) -> None:
         """Remember what worked. A server that answers a forced tool call with text is not asked for one again."""
         with self._lock:
             if reply.calls:
@@ -94,7 +94,7 @@ class ChatClient:
         reply = parse_answer(answer, self._meter.add(question.model, *token_counts(answer)))
         if reply is None:
             raise unexpected_answer(self._url)
-        self._forms.learn(question.model, form, reply)
+        self._forms.remember(question.model, form, reply)
         return reply
 
     def _next_form(self, form: Form, status: int, message: str, model: str) -> Form:

@@ -42,7 +42,7 @@ _SPARE = 8
 class SqliteIndex:
     """The search index port over SQLite. Safe to share between threads; sees what other processes write."""
 
-    name = "sqlite-fts5-1"
+    name = "sqlite-bm25-1"
     """The key of its calibration. BM25 has the scale of SQLite's FTS5, which it once was: docs/decisions/0052."""
 
     def __init__(
