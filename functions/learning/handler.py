@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from mats.bootstrap.cloud import open_learner
-from mats.edge.learning import Learner, process_reports
+from mats.edge.changes import Learner, process_reports
 from mats.settings import function_settings, on_lambda
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mats.adapters.opensearch.generations import OpenSearchGenerations
     from mats.adapters.opensearch.index import OpenSearchIndex
     from mats.adapters.opensearch.memory import OpenSearchMemory
+    from mats.edge.changes import Learner
     from mats.edge.feedback import FeedbackService
-    from mats.edge.learning import Learner
     from mats.edge.maintenance import Maintenance
     from mats.usecases.spread_change import SpreadChange
 
@@ -243,7 +243,7 @@ def open_learner(settings: Settings) -> "Learner":
         NotPermitted: AWS's own settings cannot be used.
         SettingsInvalid: there are no outcomes.
     """
-    from mats.edge.learning import Learner  # noqa: PLC0415 - for its own function only
+    from mats.edge.changes import Learner  # noqa: PLC0415 - for its own function only
     from mats.usecases.learn import ForgetRemoved, Learn  # noqa: PLC0415 - as above
 
     stores = cloud_system(settings).stores

@@ -276,9 +276,14 @@ class Capability(_ResponseModel):
 
     @classmethod
     def of(
-        cls, profile: Profile, *, internal_details: bool = False, reliability: learning.Reliability | None = None
+        cls,
+        profile: Profile,
+        *,
+        internal_details: bool = False,
+        reliability: learning.Reliability | None = None,
+        **more: Any,
     ) -> Self:
-        """The profile as a caller may see it."""
+        """The profile as a caller may see it; `more` are attributes of a subclass."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
         same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
@@ -286,7 +291,8 @@ class Capability(_ResponseModel):
         same["invocation"] = from_text(profile.invocation)
         same["input_schema"] = json.loads(profile.input_schema or "null")
         same["reliability"] = Reliability.model_validate(reliability) if reliability else None
-        return cls(id=profile.id, description=profile.source.description, **profile.enrichment.model_dump(), **same)
+        same |= {"id": profile.id, "description": profile.source.description, **profile.enrichment.model_dump()}
+        return cls(**same, **more)
 
 
 class Instructions(_ResponseModel):

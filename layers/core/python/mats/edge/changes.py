@@ -1,11 +1,10 @@
-"""Changes of capabilities and namespaces: parsing them from SQS batches of EventBridge events, and handling them."""
+"""SQS batches of EventBridge events: changes of capabilities and namespaces, and reported outcomes."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
@@ -16,8 +15,12 @@ from mats.edge.observers import LOG, LOGGER, log_record
 from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer
 from mats.usecases.deadline import NO_DEADLINE, Deadline
 from mats.usecases.drafts import Pass
-from mats.usecases.enrich import Enrich
-from mats.usecases.spread_change import SpreadChange
+
+if TYPE_CHECKING:
+    from mats.usecases.enrich import Enrich
+    from mats.usecases.spread_change import SpreadChange
+
+T = TypeVar("T")
 
 
 class MessageUnreadable(ValueError):
@@ -28,10 +31,10 @@ class MessageUnreadable(ValueError):
 class ChangeProcessor:
     """Enriches what changed, with its log and metrics; `spent` is what this process has paid each model so far."""
 
-    enrich: Enrich
+    enrich: "Enrich"
     spent: Callable[[], Mapping[str, Usage]]
     observe: Observer = LOG
-    spread: SpreadChange | None = None
+    spread: "SpreadChange | None" = None
     """None where the store itself announces every capability of a namespace."""
     run: Pass | None = None
     """The pass of all batches; None: each has its own, with all models."""
@@ -86,23 +89,56 @@ def process_batch(
 
     A bug that a lone message meets is raised, so that the function fails visibly.
     """
-    changes: dict[str, Change] = {}
-    spreads: dict[str, NamespaceChange] = {}
-    failed: list[str] = []
-    for message in event["Records"]:
-        try:
-            change = parse_change(message)
-        except MessageUnreadable as error:
-            LOGGER.error("unreadable message %s: %s", message["messageId"], error)
-            failed.append(message["messageId"])
-            continue
-        if isinstance(change, NamespaceChange):
-            spreads[message["messageId"]] = change
-        else:
-            changes[message["messageId"]] = change
+    parsed, failed = _parse_all(event, parse_change)
+    changes = {message: change for message, change in parsed.items() if isinstance(change, Change)}
+    spreads = {message: change for message, change in parsed.items() if isinstance(change, NamespaceChange)}
     is_lone = len(event["Records"]) == 1
     failed += _handle(changes, lambda: processor.process(changes, deadline), is_lone=is_lone)
     failed += _handle(spreads, lambda: processor.spread_all(spreads, deadline), is_lone=is_lone)
+    return _response(failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """Handlers of events; either raises DependencyFailed: safe to repeat."""
+
+    learn: Callable[[Collection[str]], None]
+    """Learns from what was reported on these answers, by query id."""
+    forget: Callable[[Collection[Id]], None]
+    """Forgets what was reported on these capabilities, if they are removed."""
+
+
+def process_reports(event: Mapping[str, Any], learner: Learner) -> dict[str, Any]:
+    """SQS's partial batch response: the messages to deliver again.
+
+    An event carries the key of a row. The state is read when it is handled, so order and duplicates do not matter.
+    """
+    parsed, failed = _parse_all(event, _parse_report)
+    for kind, work in (("removals", learner.forget), ("reports", learner.learn)):
+        messages = {message: key for message, (its_kind, key) in parsed.items() if its_kind == kind}
+        try:
+            if messages:
+                work(list(dict.fromkeys(messages.values())))
+        except DependencyFailed as error:
+            LOGGER.warning("%d %s wait: %s", len(messages), kind, error)
+            failed += messages
+    return _response(failed)
+
+
+def _parse_all(event: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], T]) -> tuple[dict[str, T], list[str]]:
+    """The content of each message by its id, and the ids of those that are unreadable."""
+    parsed: dict[str, T] = {}
+    unreadable: list[str] = []
+    for message in event["Records"]:
+        try:
+            parsed[message["messageId"]] = parse(message)
+        except MessageUnreadable as error:
+            LOGGER.error("unreadable message %s: %s", message["messageId"], error)
+            unreadable.append(message["messageId"])
+    return parsed, unreadable
+
+
+def _response(failed: Sequence[str]) -> dict[str, Any]:
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
 
 
@@ -123,39 +159,36 @@ def parse_change(message: Mapping[str, Any]) -> Change | NamespaceChange:
     Raises:
         MessageUnreadable: no EventBridge event with a key in its detail.
     """
-    try:
+    with _unreadable(message):
         event = json.loads(message["body"])
-        detail = _EventDetail.model_validate(event["detail"])
+        detail = event["detail"]
+        id = capability_id(_text(detail["keys"], "namespace"), _text(detail["keys"], "name"))
         cause = Cause(event_id=event["id"], time=event["time"])
-        id = capability_id(detail.keys.namespace.S, detail.keys.name.S)
-        namespace = namespace_of_pattern(id) if detail.table == "Trust" else None
-        return Change(id, cause) if namespace is None else NamespaceChange(namespace, cause, detail.after)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise MessageUnreadable(f"not a change of a capability: {str(message.get('body'))[:200]!r}") from error
+        namespace = namespace_of_pattern(id) if detail.get("table") == "Trust" else None
+        after = Id(detail["after"]) if detail.get("after") else None
+        return Change(id, cause) if namespace is None else NamespaceChange(namespace, cause, after)
 
 
-class _DynamoString(BaseModel):
-    """A string in DynamoDB's JSON."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    S: Annotated[str, Field(min_length=1)]
-
-
-class _DynamoKeys(BaseModel):
-    """The key of the changed item."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    namespace: _DynamoString
-    name: _DynamoString
+def _parse_report(message: Mapping[str, Any]) -> tuple[str, Any]:
+    """What was reported on, with its kind: the query id of an answer, or the id of a removed capability."""
+    with _unreadable(message):
+        keys = json.loads(message["body"])["detail"]["keys"]
+        if "query_id" in keys:
+            return "reports", _text(keys, "query_id")
+        return "removals", capability_id(_text(keys, "namespace"), _text(keys, "name"))
 
 
-class _EventDetail(BaseModel):
-    """The part of an event's detail that counts; `after` is of a namespace's change that goes on."""
+@contextmanager
+def _unreadable(message: Mapping[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise MessageUnreadable(f"no event with a key: {str(message.get('body'))[:200]!r}") from error
 
-    model_config = ConfigDict(extra="ignore")
 
-    keys: _DynamoKeys
-    table: str = ""
-    after: Id | None = None
+def _text(keys: Mapping[str, Any], name: str) -> str:
+    """A key in DynamoDB's JSON; a ValueError if it is not a string in UTF-8."""
+    text = keys[name]["S"]
+    if not isinstance(text, str) or not text.encode():
+        raise ValueError(name)
+    return text

@@ -62,11 +62,13 @@ def _answer_of(
     reliability = application.reliability(request.caller, profile)
     if not parameters.snippets:
         return json_response(Capability.of(profile, internal_details=internal_details, reliability=reliability))
-    from mats.edge.snippets.capability import CapabilityWithSnippets  # noqa: PLC0415 - cold starts count
+    from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
-    return json_response(
-        CapabilityWithSnippets.with_snippets(profile, internal_details=internal_details, reliability=reliability)
+    snippets = Snippets.of(profile)
+    shown = CapabilityWithSnippets.of(
+        profile, internal_details=internal_details, reliability=reliability, snippets=snippets
     )
+    return json_response(shown)
 
 
 def get_instructions(application: Application, request: Request) -> Response:

@@ -115,14 +115,12 @@ _PROBLEMS = {
     503: "A dependency did not answer; see Retry-After.",
 }
 _ARD_ERRORS = {
+    **_PROBLEMS,
     400: "The request breaks the contract; the message names every field.",
     401: "The call has no valid token.",
     403: "The caller may not call this.",
     404: "No such entry, or not for this caller.",
-    413: "The body is too large.",
-    429: "Too many requests; see Retry-After.",
     500: "Internal error.",
-    503: "A dependency did not answer; see Retry-After.",
 }
 _ARD_ALWAYS = (401, 403, 429, 500, 503)
 _NOT_MODIFIED = {304: BodySpec("The caller's copy is current.", media_type="")}

@@ -89,7 +89,7 @@ def reply_to(message: object, session: McpSession, headers: MirroredHeaders | No
     request = _Request(message["id"], message["method"], message.get("params", {}))
     if not isinstance(request.params, dict):
         return request.error(INVALID_PARAMS, "`params` must be an object")
-    if _is_stateless(message) or version not in (None, *WITH_HANDSHAKE):
+    if _VERSION in _meta(message) or version not in (None, *WITH_HANDSHAKE):
         return replace(_reply_stateless(request, session, headers), stateless=True)
     return _dispatch(request, session, _METHODS_AFTER_HANDSHAKE)
 
@@ -108,30 +108,27 @@ def _invalid_reason(message: object) -> str:
     return ""
 
 
-def _is_stateless(message: Message) -> bool:
-    return _VERSION in _meta(message.get("params"))
-
-
-def _meta(params: object) -> Message:
+def _meta(message: Message) -> Message:
+    params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta if isinstance(meta, dict) else {}
 
 
 def replies_to(messages: list[object], session: McpSession) -> list[RpcReply]:
     """The replies to a batch, as 2025-03-26 allows it."""
-    return [reply for message in messages if (reply := _reply_in_batch(message, session))]
+    alone = RpcReply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
+    replies = [alone if _stands_alone(message) else reply_to(message, session) for message in messages]
+    return [reply for reply in replies if reply]
 
 
-def _reply_in_batch(message: object, session: McpSession) -> RpcReply | None:
-    if isinstance(message, dict) and (message.get("method") == "initialize" or _is_stateless(message)):
-        return RpcReply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
-    return reply_to(message, session)
+def _stands_alone(message: object) -> bool:
+    return isinstance(message, dict) and (message.get("method") == "initialize" or _VERSION in _meta(message))
 
 
 def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:
     """The reply to a request of 2026-07-28, which carries its version and client."""
     version = headers.version if headers else None
-    meta = _meta(request.params)
+    meta = _meta({"params": request.params})
     missing = [key for key in (_VERSION, _CAPABILITIES) if key not in meta]
     if missing and version not in (None, *SUPPORTED):
         return _unsupported_version(request.id, version)

@@ -10,7 +10,6 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Kind, parts
-from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import AuthScheme
@@ -162,16 +161,19 @@ class Snippets(BaseModel):
     @classmethod
     def of(cls, profile: Profile) -> Self:
         invocation = from_text(profile.invocation)
-        schema = _schema(profile)
+        found = json.loads(profile.input_schema or "{}")
+        schema = found if isinstance(found, dict) else {}
         request = _request(invocation, schema)
         server = invocation if isinstance(invocation, McpStdio | McpRemote) else None
+        is_tool = invocation is not None and not isinstance(invocation, BedrockCall)
+        tool = tool_definition(profile, Format.BEDROCK_TOOL_CONFIG) if is_tool else None
         return cls(
             facts=facts_of(invocation) if invocation else {},
             missing="" if invocation else WAYS_TO_CALL[profile.indexed_kind],
             mcp=client_configuration(server, profile.id) if server else "",
             curl=curl_command(request) if request else "",
             python=_python(invocation, request, schema),
-            converse=_tool_spec(profile) if invocation and not isinstance(invocation, BedrockCall) else "",
+            converse=json_text(tool, indent=2) if tool else "",
         )
 
     def text(self, format: SnippetFormat) -> str:
@@ -183,20 +185,6 @@ class CapabilityWithSnippets(Capability):
     """One capability's profile, and texts that call it."""
 
     snippets: Snippets
-
-    @classmethod
-    def with_snippets(
-        cls, profile: Profile, *, internal_details: bool = False, reliability: Reliability | None = None
-    ) -> Self:
-        capability = Capability.of(profile, internal_details=internal_details, reliability=reliability)
-        return cls(
-            **{name: getattr(capability, name) for name in Capability.model_fields}, snippets=Snippets.of(profile)
-        )
-
-
-def _schema(profile: Profile) -> Mapping[str, Any]:
-    found = json.loads(profile.input_schema) if profile.input_schema else {}
-    return found if isinstance(found, dict) else {}
 
 
 def _request(invocation: Invocation | None, schema: Mapping[str, Any]) -> HttpRequest | None:
@@ -216,9 +204,3 @@ def _python(invocation: Invocation | None, request: HttpRequest | None, schema: 
         case BedrockCall():
             return converse_program(invocation)
     return http_program(request) if request else ""
-
-
-def _tool_spec(profile: Profile) -> str:
-    """Empty for what `format=bedrock_tool_config` leaves out."""
-    tool = tool_definition(profile, Format.BEDROCK_TOOL_CONFIG)
-    return json_text(tool, indent=2) if tool else ""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mats.domain.errors import DependencyFailed
-from mats.edge.learning import Learner, process_reports
+from mats.edge.changes import Learner, process_reports
 
 REPORTED = {"query_id": {"S": "q1"}, "item": {"S": "receipt"}}
 REMOVED = {"namespace": {"S": "com.acme"}, "name": {"S": "pay"}}
