@@ -1,4 +1,4 @@
-// The evaluation page: the stored output of `mats report`. It computes nothing.
+// The evaluation page: the stored output of `python -m experiments report`. It computes nothing.
 
 import { ask } from "./api.js";
 import { h, fill, plural, withCode } from "./dom.js";
@@ -15,7 +15,7 @@ async function open(main, params) {
     page ??= await load(main, running.signal);
   } catch (error) {
     if (error.status !== 404) throw error;
-    fill(main, h("h1", {}, "Evaluation"), h("p", { class: "notice" }, "No results are stored here. ", h("code", {}, "make evaluate"), " measures, ", h("code", {}, "mats report"), " renders."));
+    fill(main, h("h1", {}, "Evaluation"), h("p", { class: "notice" }, "No results are stored here. ", h("code", {}, "make evaluate"), " measures, ", h("code", {}, "python -m experiments report"), " renders."));
     return;
   }
   fill(main, page);

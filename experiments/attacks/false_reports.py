@@ -1,17 +1,22 @@
-"""False reports of one caller: how far they move capabilities in the answers of others."""
+"""False reports of one caller, in the stores of production: how far they move capabilities in the answers of others."""
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from experiments.attacks.false_memories import honest_memories, remembered_rows
 from experiments.attacks.items import SEED
-from experiments.attacks.moves import lost_matches, most_moved
 from experiments.attacks.run import AttackedRegistry
 from experiments.attacks.scene import AttackTarget
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.memory import SqliteMemory
+from mats.adapters.sqlite.receipts import SqliteOutcomes
 from mats.domain.capability.capability import Id
-from mats.domain.learning.reliability import Tally, weight_at
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
 
 REPORTS = 100
 ATTACKER, ASKING = "attacker", "somebody else"
@@ -19,72 +24,62 @@ _CROWD, _REPORTERS = 20, 5
 """Honest callers, and how many of them ask each query."""
 _UNLUCKY, _MISTAKEN = 0.1, 0.3
 """Shares of honest callers for whom the right capability fails, and for whom another first one does."""
+_ENCODER = "attacks"
 
-Outcomes: TypeAlias = Mapping[tuple[Id, str], tuple[float, float]]
-"""Successes and failures by capability and caller."""
 Ranked: TypeAlias = Sequence[Id]
+Claims: TypeAlias = Mapping[Id, Event]
+Choose: TypeAlias = Callable[[AttackTarget, Ranked, Ranked], Claims]
+"""From a target, its ranked candidates and all registered ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportAttack:
-    """The reports of one caller, from a target and its ranked candidates: successes and failures by capability."""
+    """What one caller reports on each of many answers."""
 
     name: str
-    reports: Callable[[AttackTarget, Ranked], Mapping[Id, tuple[float, float]]]
+    claims: Choose
+    answers: int = REPORTS
+    remembered: bool = False
+    """Whether the answers are to the very requests of others, which the memory then has."""
     at_once: bool = False
-    """Whether it attacks all targets together, with so many reports in total."""
+    """Whether it attacks all targets together."""
 
 
-def _right(target: AttackTarget, ranked: Ranked) -> list[Id]:
+def _right(target: AttackTarget, ranked: Ranked) -> Ranked:
     return [id for id in ranked if id in target.query.relevant][:1]
 
 
-def _wrong(target: AttackTarget, ranked: Ranked) -> list[Id]:
-    return [id for id in ranked if id not in target.query.relevant]
+def _wrong(target: AttackTarget, ranked: Ranked, place: int) -> Ranked:
+    return [id for id in ranked if id not in target.query.relevant][place : place + 1 or None]
 
 
-def _fail_right(target: AttackTarget, ranked: Ranked) -> dict[Id, tuple[float, float]]:
-    return dict.fromkeys(_right(target, ranked), (0, REPORTS))
+def _fail_right(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:
+    return dict.fromkeys(_right(target, ranked), Event.FAILED)
 
 
-def _praise(position: int) -> Callable[[AttackTarget, Ranked], dict[Id, tuple[float, float]]]:
-    return lambda target, ranked: dict.fromkeys(_wrong(target, ranked)[position : position + 1 or None], (REPORTS, 0))
+def _praise(place: int) -> Choose:
+    return lambda target, ranked, _: dict.fromkeys(_wrong(target, ranked, place), Event.SUCCEEDED)
 
 
-def _both(target: AttackTarget, ranked: Ranked) -> dict[Id, tuple[float, float]]:
-    half = REPORTS / 2
-    return {
-        **dict.fromkeys(_right(target, ranked), (0, half)),
-        **dict.fromkeys(_wrong(target, ranked)[:1], (half, 0)),
-    }
+def _both(target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
+    return {**_fail_right(target, ranked, everything), **_praise(0)(target, ranked, everything)}
 
 
-def _fail_a_few(target: AttackTarget, ranked: Ranked) -> dict[Id, tuple[float, float]]:
-    return dict.fromkeys(_right(target, ranked), (0, REPORTS / 50))
+def _praise_elsewhere(target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
+    absent = [id for id in everything if id not in ranked and id not in target.query.relevant]
+    return dict.fromkeys(absent[:1], Event.SUCCEEDED)
 
 
 REPORT_ATTACKS = (
     ReportAttack("100 failures of the right capability", _fail_right),
     ReportAttack("100 successes of the best wrong one", _praise(0)),
     ReportAttack("100 successes of the last one", _praise(-1)),
-    ReportAttack("50 failures of the right, 50 successes of the best wrong one", _both),
-    ReportAttack("2 failures of each of 50 right capabilities", _fail_a_few, at_once=True),
+    ReportAttack("50 failures of the right, 50 successes of the best wrong one", _both, answers=REPORTS // 2),
+    ReportAttack("2 failures of each of 50 right capabilities", _fail_right, answers=2, at_once=True),
+    ReportAttack("100 remembered successes of the best wrong one", _praise(0), remembered=True),
+    ReportAttack("100 remembered successes of the last one", _praise(-1), remembered=True),
+    ReportAttack("100 remembered successes of one that is not found", _praise_elsewhere, remembered=True),
 )
-
-
-def honest_reports(registry: AttackedRegistry, targets: Sequence[AttackTarget]) -> Outcomes:
-    """The reports of a seeded crowd on the answers to these targets."""
-    rng, outcomes = random.Random(SEED), dict[tuple[Id, str], tuple[float, float]]()
-    for target in targets:
-        ranked = registry.rank_ids(target.query.text)
-        for caller in rng.sample(range(_CROWD), _REPORTERS):
-            tried = {id: rng.random() >= _UNLUCKY for id in _right(target, ranked)}
-            if ranked and ranked[0] not in tried and rng.random() < _MISTAKEN:
-                tried[ranked[0]] = False
-            for id, succeeded in tried.items():
-                good, bad = outcomes.get((id, str(caller)), (0.0, 0.0))
-                outcomes[id, str(caller)] = (good + succeeded, bad + (not succeeded))
-    return outcomes
 
 
 def false_reports(registry: AttackedRegistry, crowd: Sequence[AttackTarget]) -> dict[str, Any]:
@@ -94,53 +89,108 @@ def false_reports(registry: AttackedRegistry, crowd: Sequence[AttackTarget]) -> 
     answers in which one moves more than a place, and `lost@1` the matches that are lost. `own_moved` is as `moved`, in
     the answers of the caller who sends the reports.
     """
-    reports = {"nobody else reports": {}, "a crowd reports": honest_reports(registry, crowd)}
-    remembered = {"nobody else reports": [], "a crowd reports": honest_memories(registry, crowd)}
-    return {
-        name: _rows(registry, honest) + remembered_rows(registry, remembered[name]) for name, honest in reports.items()
-    }
-
-
-def _rows(registry: AttackedRegistry, honest: Outcomes) -> list[dict[str, Any]]:
-    before = _rank_all(registry, honest, ASKING)
-    own_before = _rank_all(registry, honest, ATTACKER)
-    rows = []
-    for attack in REPORT_ATTACKS:
-        made = [attack.reports(target, ids) for target, ids in zip(registry.targets, before, strict=True)]
-        waves = [{id: both for each in made for id, both in each.items()}] * len(made) if attack.at_once else made
-        outcomes = [{**honest, **{(id, ATTACKER): both for id, both in wave.items()}} for wave in waves]
-        after = [
-            _rank(registry, target, known, ASKING) for target, known in zip(registry.targets, outcomes, strict=True)
-        ]
-        own = [
-            _rank(registry, target, known, ATTACKER) for target, known in zip(registry.targets, outcomes, strict=True)
-        ]
-        moves = [most_moved(one, other) for one, other in zip(before, after, strict=True)]
-        rows.append(
-            {
-                "attack": attack.name,
-                "answers": len(moves),
-                "moved": max(moves, default=0),
-                "moved_answers": sum(places > 1 for places in moves),
-                "lost@1": lost_matches(registry.targets, before, after),
-                "own_moved": max(map(most_moved, own_before, own), default=0),
-            }
-        )
+    rows = {}
+    for name, asking in {"nobody else reports": [], "a crowd reports": crowd}.items():
+        with tempfile.TemporaryDirectory(prefix="mats-attacks-") as folder:
+            honest = Path(folder) / "honest"
+            _record(honest, registry, _honest_reports(registry, asking))
+            rows[name] = [_try(registry, attack, honest) for attack in REPORT_ATTACKS]
     return rows
 
 
-def _rank_all(registry: AttackedRegistry, outcomes: Outcomes, asking: str) -> list[tuple[Id, ...]]:
-    return [_rank(registry, target, outcomes, asking) for target in registry.targets]
+def _honest_reports(
+    registry: AttackedRegistry, targets: Sequence[AttackTarget]
+) -> Iterator[tuple[AttackTarget, str, Claims, bool]]:
+    """The reports of a seeded crowd on the answers to these targets."""
+    chance = random.Random(SEED)
+    for target in targets:
+        ranked = registry.rank_ids(target.query.text)
+        for caller in chance.sample(range(_CROWD), _REPORTERS):
+            succeeds = chance.random() >= _UNLUCKY
+            claims = dict.fromkeys(_right(target, ranked), Event.SUCCEEDED if succeeds else Event.FAILED)
+            if ranked and ranked[0] not in claims and chance.random() < _MISTAKEN:
+                claims[ranked[0]] = Event.FAILED
+            yield target, str(caller), claims, True
 
 
-def _rank(registry: AttackedRegistry, target: AttackTarget, outcomes: Outcomes, asking: str) -> tuple[Id, ...]:
-    with registry.with_reports(tallies_of(outcomes, registry.local.clock.now())):
-        return registry.rank_ids(target.query.text, caller=asking)
+def _record(
+    folder: Path, registry: AttackedRegistry, reports: Iterable[tuple[AttackTarget, str, Claims, bool]]
+) -> None:
+    """Report in the database of a folder; each report is on an answer of its own."""
+    encoder, now = registry.pipeline.retrieve.encoder, registry.local.clock.now()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with closing(Database(folder / "mats.db")) as database:
+        outcomes = SqliteOutcomes(database)
+        for number, (target, caller, claims, remembered) in enumerate(reports):
+            vector = pack_vector(encoder.encode_query(target.query.text)) if encoder and remembered else b""
+            receipt = Receipt(
+                query_id=f"{caller} {number:06}",
+                text="",
+                caller=caller,
+                audiences=frozenset(),
+                at=now,
+                shown=tuple(claims),
+                encoder=_ENCODER,
+                vector=vector,
+            )
+            events = tuple(Outcome(id, event) for id, event in claims.items())
+            outcomes.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=events), now)
 
 
-def tallies_of(outcomes: Outcomes, now: str) -> Callable[[Collection[Id]], Mapping[Id, Sequence[Tally]]]:
-    """A reader of tallies of outcomes that happened now."""
-    weight, tallies = weight_at(now), dict[Id, list[Tally]]()
-    for (id, caller), (good, bad) in outcomes.items():
-        tallies.setdefault(id, []).append(Tally(caller=caller, successes=good * weight, failures=bad * weight))
-    return lambda ids: {id: tallies[id] for id in ids if id in tallies}
+@contextmanager
+def _learned(folder: Path, registry: AttackedRegistry) -> Iterator[None]:
+    with closing(Database(folder / "mats.db")) as database:
+        memory = SqliteMemory(database, encoder=_ENCODER)
+        with registry.learning_from(SqliteOutcomes(database).tallies, memory):
+            yield
+
+
+def _try(registry: AttackedRegistry, attack: ReportAttack, honest: Path) -> dict[str, Any]:
+    targets, everything = registry.targets, sorted(item.id for item in registry.registrations)
+    with _learned(honest, registry):
+        before, own_before = (_rank_all(registry, targets, caller) for caller in (ASKING, ATTACKER))
+    claims = [attack.claims(target, ranked, everything) for target, ranked in zip(targets, before, strict=True)]
+    false = [
+        (target, ATTACKER, claimed, attack.remembered)
+        for target, claimed in zip(targets, claims, strict=True)
+        for _ in range(attack.answers)
+    ]
+    waves = [false] if attack.at_once else [[one for one in false if one[0] is target] for target in targets]
+    asked = [targets] if attack.at_once else [[target] for target in targets]
+    after: list[Ranked] = []
+    own: list[Ranked] = []
+    for wave, asking in zip(waves, asked, strict=True):
+        attacked = honest.with_name("attacked")
+        shutil.copytree(honest, attacked)
+        _record(attacked, registry, wave)
+        with _learned(attacked, registry):
+            after += _rank_all(registry, asking, ASKING)
+            own += _rank_all(registry, asking, ATTACKER)
+        shutil.rmtree(attacked)
+    moves = [most_moved(one, other) for one, other in zip(before, after, strict=True)]
+    return {
+        "attack": attack.name,
+        "answers": len(moves),
+        "moved": max(moves, default=0),
+        "moved_answers": sum(places > 1 for places in moves),
+        "lost@1": _matches(targets, before) - _matches(targets, after),
+        "own_moved": max(map(most_moved, own_before, own), default=0),
+    }
+
+
+def _rank_all(registry: AttackedRegistry, targets: Sequence[AttackTarget], caller: str) -> list[Ranked]:
+    return [registry.rank_ids(target.query.text, caller=caller) for target in targets]
+
+
+def most_moved(before: Ranked, after: Ranked) -> int:
+    """The most places that any candidate of an answer moves; one that leaves it, or enters, from or to its end."""
+    places = {id: place for place, id in enumerate(after)}
+    moves = [abs(places.get(id, len(after)) - place) for place, id in enumerate(before)]
+    moves += [len(before) - place for id, place in places.items() if id not in before]
+    return max(moves, default=0)
+
+
+def _matches(targets: Sequence[AttackTarget], answers: Sequence[Ranked]) -> int:
+    return sum(
+        not target.query.relevant.isdisjoint(ranked[:1]) for target, ranked in zip(targets, answers, strict=True)
+    )

@@ -59,10 +59,10 @@ GROUPS: Mapping[str, Callable[[int | None], bool]] = {
 def measure_groups(observations: Sequence[Observation]) -> dict[str, dict[str, float]]:
     """The measures of each group that has queries."""
     groups = {name: [one for one in observations if has(one.trust)] for name, has in GROUPS.items()}
-    return {name: measure(group) for name, group in groups.items() if group}
+    return {name: measure_answers(group) for name, group in groups.items() if group}
 
 
-def measure(observations: Sequence[Observation]) -> dict[str, float]:
+def measure_answers(observations: Sequence[Observation]) -> dict[str, float]:
     """Counts of queries, but for `places`, the mean number of attackers among the candidates.
 
     `flagged` counts the queries with an attacker that has a reason for caution among the candidates, `flagged_first`

@@ -80,14 +80,13 @@ class AttackedRegistry:
         """A reranker, for the length of a `with` block."""
         return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
 
-    def with_reports(self, tallies: Callable[[Collection[Id]], Tallies]) -> AbstractContextManager[None]:
-        """Reports of callers, for the length of a `with` block."""
-        return self._answering(replace(self.pipeline, tallies=tallies))
-
-    def remembering(self, memory: Memory) -> AbstractContextManager[None]:
-        """Another memory, for the length of a `with` block."""
+    def learning_from(
+        self, tallies: Callable[[Collection[Id]], Tallies], memory: Memory
+    ) -> AbstractContextManager[None]:
+        """Reports of callers and remembered requests, for the length of a `with` block."""
         recall = Recall(memory=memory)
-        return self._answering(replace(self.pipeline, retrieve=replace(self.pipeline.retrieve, recall=recall)))
+        retrieve = replace(self.pipeline.retrieve, recall=recall)
+        return self._answering(replace(self.pipeline, tallies=tallies, retrieve=retrieve))
 
     @contextmanager
     def _answering(self, pipeline: Discover) -> Iterator[None]:

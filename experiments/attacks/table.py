@@ -1,4 +1,4 @@
-"""The attacks. Those with false outcomes have their place here once callers can report outcomes."""
+"""The attacks by registrations; those by reports are in `false_reports`."""
 
 from dataclasses import replace
 

@@ -77,10 +77,10 @@ class Originals:
 
 def million(data: Path, settings: Settings) -> dict[str, Any]:
     """As `scale`, at a million capabilities."""
-    return measure(data, settings, DOCUMENTS, user_cache() / "benchmark-million")
+    return measure_size(data, settings, DOCUMENTS, user_cache() / "benchmark-million")
 
 
-def measure(data: Path, settings: Settings, documents: int, home: Path) -> dict[str, Any]:
+def measure_size(data: Path, settings: Settings, documents: int, home: Path) -> dict[str, Any]:
     """The benchmark with so many documents, in a folder that may have some of them."""
     encoder = cached_encoder(settings)
     if encoder is None:

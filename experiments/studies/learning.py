@@ -211,7 +211,7 @@ def _set(context: ExperimentContext, name: str, rule: MemoryRule) -> dict[str, A
         for label, past in _histories(split.past, len(sizes)).items():
             context.log(f"{name}: split {len(sizes)}, {label} outcomes")
             same = label == _SAME and str(_STANDARD) in measured
-            values = measured[str(_STANDARD)][-1] if same else measure(discover, past, split, rule)
+            values = measured[str(_STANDARD)][-1] if same else measure_after(discover, past, split, rule)
             measured.setdefault(label, []).append(values)
     return {
         **dataset_json(context.dataset(name)),
@@ -269,7 +269,7 @@ def _as_past(discover: Discover, queries: Iterable[JudgedQuery]) -> list[Past]:
     return past
 
 
-def measure(discover: Discover, past: Sequence[Past], split: HistorySplit, rule: MemoryRule) -> Values:
+def measure_after(discover: Discover, past: Sequence[Past], split: HistorySplit, rule: MemoryRule) -> Values:
     """The measures of every judged query after these past requests."""
     recall = Recall(memory=HistoryMemory(past), rule=rule)
     learned = replace(discover, retrieve=replace(discover.retrieve, recall=recall))

@@ -8,11 +8,10 @@ from experiments.attacks import items
 from experiments.attacks.benchmark import run_attacks
 from experiments.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
 from experiments.attacks.deceived_reranker import DeceivedReranker
-from experiments.attacks.false_memories import MEMORY_ATTACKS
 from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
 from experiments.attacks.hidden import a_probe, read_outputs, try_hidden
 from experiments.attacks.honest import count_flags, trust_cost
-from experiments.attacks.measures import Observation, measure, measure_groups
+from experiments.attacks.measures import Observation, measure_answers, measure_groups
 from experiments.attacks.run import AttackedRegistry, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
@@ -72,7 +71,7 @@ class TestMeasures:
             seen("abcdexxxx", before="r"),  # five places, the right one is gone
             seen("rx", before="xx"),  # the right one was not found before
         ]
-        assert measure(observations) == {
+        assert measure_answers(observations) == {
             "queries": 4,
             "rank1": 2,
             "top5": 2,
@@ -98,7 +97,7 @@ class TestMeasures:
             flagged=frozenset(),
             trust=None,
         )
-        assert measure([many])["full"] == 1
+        assert measure_answers([many])["full"] == 1
 
     def test_queries_are_grouped_by_the_trust_of_the_right_capability(self):
         groups = measure_groups([seen("r", trust=70), seen("r", trust=69), seen("r"), seen("a")])
@@ -244,8 +243,10 @@ def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_
 class TestFalseReports:
     def test_one_caller_moves_nothing_for_others_where_nobody_else_reports(self, registry):
         rows = false_reports(registry, registry.targets)["nobody else reports"]
-        assert [row["attack"] for row in rows] == [attack.name for attack in (*REPORT_ATTACKS, *MEMORY_ATTACKS)]
+        assert [row["attack"] for row in rows] == [attack.name for attack in REPORT_ATTACKS]
         assert all(row["answers"] == 2 and row["moved"] == row["moved_answers"] == row["lost@1"] == 0 for row in rows)
+        own = {row["attack"]: row["own_moved"] for row in rows}
+        assert own["100 remembered successes of the last one"] > 0
 
     def test_it_moves_a_capability_by_at_most_one_place_beside_a_crowd(self, registry):
         rows = false_reports(registry, registry.targets)["a crowd reports"]

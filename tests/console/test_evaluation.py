@@ -71,4 +71,6 @@ def test_without_results_the_page_shows_the_commands_to_measure(console):
     console.forgive(r"status of 404 .*report\.json")
     console.page.route("**/evaluation/report.json", lambda route: route.fulfill(status=404, json={"detail": "gone"}))
     page = console.open("#/evaluation")
-    expect(page.get_by_text("No results are stored here. make evaluate measures, mats report renders.")).to_be_visible()
+    expect(
+        page.get_by_text("No results are stored here. make evaluate measures, python -m experiments report renders.")
+    ).to_be_visible()

@@ -44,7 +44,9 @@ def read_baseline(path: Path) -> dict[str, Any]:
     return sets
 
 
-def measure(dataset: Dataset, models: Models, *, indexed: Progress = no_progress, asked: Progress = no_progress) -> Any:
+def measure_set(
+    dataset: Dataset, models: Models, *, indexed: Progress = no_progress, asked: Progress = no_progress
+) -> Any:
     """The measures of the first stage as shipped on the queries with relevant capabilities, as in a baseline."""
     served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     with Workbench(dataset=served, models=models, indexed=indexed) as bench:

@@ -32,7 +32,8 @@ TRUSTED = {
     "all, any": (1.0, 0.0, 1.0),
 }
 """Random trust: the share of capabilities that have it, and its range."""
-_AS_GOOD = 0.005
+_TOLERANCE = 0.005
+"""Of Match@1: a simpler scale may lose that much to the best one."""
 _WEIGHTS = fallback_weights(PAPER_WEIGHTS)
 
 
@@ -73,7 +74,7 @@ def fit(sets: Sequence[Sequence[CandidateScores]]) -> tuple[Scale, list[dict[str
         {"c": s.c, "lexical_share": s.lexical_share, "lo": s.lo, "hi": s.hi, "match@1": round(value, 4)}
         for s, value in zip(grid, values, strict=True)
     ]
-    good = [pair for pair in zip(grid, values, strict=True) if pair[1] >= max(values) - _AS_GOOD]
+    good = [pair for pair in zip(grid, values, strict=True) if pair[1] >= max(values) - _TOLERANCE]
     simplest, _ = min(good, key=lambda pair: (pair[0].lo, abs(pair[0].lexical_share - 0.5), -pair[1]))
     return simplest, table
 

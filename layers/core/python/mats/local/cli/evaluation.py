@@ -164,7 +164,7 @@ def gate(
     A baseline holds the measures of one or more sets. The set `examples` is the sample registry with its golden
     queries. Judged queries of your own make a baseline of your own registry.
     """
-    from mats.evaluation.gate import dataset_of, drops, measure, read_baseline  # noqa: PLC0415
+    from mats.evaluation.gate import dataset_of, drops, measure_set, read_baseline  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     models = Models(context.obj)
@@ -177,7 +177,7 @@ def gate(
     for name in names:
         dataset = dataset_of(name, data)
         with bar(f"Indexing {name}", len(dataset.registrations)) as indexed, bar("Asking", None) as asked:
-            now[name] = measure(dataset, models, indexed=indexed, asked=asked)
+            now[name] = measure_set(dataset, models, indexed=indexed, asked=asked)
         summary = ", ".join(f"{measure} {100 * m['mean']:.1f}" for measure, m in now[name]["metrics"].items())
         out.print(f"{name}: {summary}")
         dropped += [] if update else list(drops(name, before[name], now[name]))
