@@ -31,7 +31,36 @@ HOST = {
 }
 OWN_VPC = {**VPC, "vpc_id": "vpc-0a1b2c3d", "subnet_ids": "subnet-0a1b2c3d"}
 OWN_KEY = {"kms_key_arn": "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"}
-EVERYTHING = {"waf": "true", "audit": "true", "alarm_email": "someone@example.com", "inference_profile": "eu"}
+MODEL = "amazon.nova-2-lite-v1:0"
+LIMITED = {"waf": "true", "caller_limit": "500"}
+CONTEXTS = {
+    "trial": {},
+    "vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
+    "private": {**VPC, "api": "private", "audit": "true"},
+    "private, a VPC and a key of one's own": {
+        **OWN_VPC, **OWN_KEY, "api": "private", "api_endpoint_id": "vpce-0a1b2c3d", "api_log_role": "keep",
+    },
+    "callers": {
+        **LIMITED, "caller_accounts": "111122223333,444455556666", "caller_organization": "o-a1b2c3d4e5",
+        "rejection_email": "owners@example.com", "switch_models": "amazon.nova-pro-v1:0", "inference_profile": "none",
+    },
+    "console": {**SIGN_IN, **LIMITED, "alarm_email": "someone@example.com"},
+    "global inference, words only, canary": {
+        "inference_profile": "global", "rerank_model": MODEL, "writer_model": MODEL, "encoder_model": "none",
+        "rollout": "canary",
+    },
+    "production": {**PRODUCTION, **HOST, "audit": "true", "inference_profile": "eu"},
+    "production, console": {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true", "audit": "true"},
+    "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
+    "production, bigger": {
+        **PRODUCTION, "instance_type": "r7g.2xlarge.search", "instance_count": "6", "storage_gb": "500",
+        "enrichment_concurrency": "50", "discovery_concurrency": "200", "throttle_rate": "1000",
+        "log_retention_days": "365", "log_queries": "hash", "weights": "with-retrieval", "trust_rule": "additive",
+        "trust_prior": "none", "learning": "off", "engine_version": "3.5",
+        "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",
+    },
+}  # fmt: skip
+"""Every value of a key that makes another template, and pairs that could disturb each other; all tests share them."""
 
 
 def templates(**context: str) -> dict[str, Template]:

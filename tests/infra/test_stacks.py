@@ -20,59 +20,11 @@ from tests.aws import iam
 from tests.aws.deployment import Deployment, Resource, texts
 from tests.aws.state_machine import started_by_schedule
 from tests.conftest import skip_or_fail
-from tests.infra.synth import (
-    EVERYTHING,
-    HOST,
-    JWT,
-    OWN_KEY,
-    OWN_VPC,
-    PRODUCTION,
-    SIGN_IN,
-    VPC,
-    ZONES,
-    deployment,
-    templates,
-)  # fmt: skip
+from tests.infra.synth import CONTEXTS, JWT, deployment, templates
 from tests.pages import blocks
 
 pytestmark = pytest.mark.server
 
-BIGGER = {
-    "name": "mats-emea",
-    "instance_type": "r7g.2xlarge.search",
-    "instance_count": "6",
-    "storage_gb": "500",
-    "enrichment_concurrency": "50",
-    "discovery_concurrency": "200",
-    "throttle_rate": "1000",
-    "log_retention_days": "365",
-    "log_queries": "hash",
-    "weights": "with-retrieval",
-    "trust_rule": "additive",
-    "trust_prior": "none",
-    "learning": "off",
-    "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",
-}
-CONTEXTS = {
-    "trial": {},
-    "trial, vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
-    "production": {**PRODUCTION, **EVERYTHING, **HOST},
-    "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
-    "trial, global inference, words only": {
-        "inference_profile": "global",
-        "rerank_model": "amazon.nova-2-lite-v1:0",
-        "writer_model": "amazon.nova-2-lite-v1:0",
-        "encoder_model": "none",
-    },
-    "production, jwt": {**PRODUCTION, **JWT},
-    "production, vpc": {**PRODUCTION, **VPC, "availability_zones": ZONES, "audit": "true"},
-    "trial, vpc": VPC,
-    "trial, jwt": JWT,
-    "trial, console": SIGN_IN,
-    "production, console": {**PRODUCTION, **SIGN_IN, **HOST},
-    "trial, a VPC and a key of one's own": {**OWN_VPC, **OWN_KEY, "api_log_role": "keep"},
-    "production, bigger": {**PRODUCTION, **BIGGER, "engine_version": "3.5"},
-}
 OF_THE_CDK = "Custom"
 """How the ids of functions begin that the CDK brings and runs at deployment only."""
 FUNCTIONS = ("discovery", "enrichment", "maintenance", "learner")
@@ -215,7 +167,7 @@ def test_each_function_invokes_exactly_its_two_models(trial: Deployment, name: s
 
 
 def test_through_a_profile_the_models_behind_it_answer_to_it_alone():
-    deployed = deployment(inference_profile="eu")
+    deployed = deployment(**CONTEXTS["production"])
     profile = f"arn:aws:bedrock:{deployed.region}:{deployed.account}:inference-profile/eu.amazon.nova-micro-v1:0"
     model = "arn:aws:bedrock:eu-north-1::foundation-model/amazon.nova-micro-v1:0"
     assert iam.allowed(allows(deployed, "discovery"), "bedrock:InvokeModel", profile)
@@ -229,7 +181,7 @@ def test_through_a_profile_the_models_behind_it_answer_to_it_alone():
 
 
 def test_without_a_rerank_model_discovery_may_only_encode():
-    deployed = deployment(**CONTEXTS["trial, vpc, jwt, no rerank model"])
+    deployed = deployment(**CONTEXTS["vpc, jwt, no rerank model"])
     bedrock = [one for one in allows(deployed, "discovery") if "bedrock:InvokeModel" in texts(one["Action"])]
     assert [one["Resource"] for one in bedrock] == [
         f"arn:aws:bedrock:{deployed.region}::foundation-model/amazon.titan-embed-text-v2:0"
@@ -377,7 +329,9 @@ def test_the_diagram_of_the_stacks_has_every_table(trial: Deployment):
 
 
 def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():
-    assert all(table["DeletionProtectionEnabled"] for table in deployment(**PRODUCTION).all("AWS::DynamoDB::Table"))
+    assert all(
+        table["DeletionProtectionEnabled"] for table in deployment(**CONTEXTS["production"]).all("AWS::DynamoDB::Table")
+    )
     assert not any(table["DeletionProtectionEnabled"] for table in deployment().all("AWS::DynamoDB::Table"))
 
 
@@ -589,8 +543,8 @@ def test_the_index_is_encrypted_at_rest_between_nodes_and_on_the_way(any_deploym
 
 
 def test_another_engine_upgrades_the_domain_and_the_functions_know_its_scores():
-    for version in ("2.19", "3.5"):
-        deployed = deployment(engine_version=version)
+    for version, context in (("2.19", "trial"), ("3.5", "production, bigger")):
+        deployed = deployment(**CONTEXTS[context])
         domain = deployed.one("AWS::OpenSearchService::Domain")
         assert domain["EngineVersion"] == f"OpenSearch_{version}"
         variables = function(deployed, "discovery")["Environment"]["Variables"]
@@ -622,7 +576,7 @@ def test_a_path_is_a_border_because_bodies_may_not_name_an_index(any_deployment:
 
 
 def test_production_survives_the_loss_of_a_zone():
-    cluster = deployment(**PRODUCTION).one("AWS::OpenSearchService::Domain")["ClusterConfig"]
+    cluster = deployment(**CONTEXTS["production"]).one("AWS::OpenSearchService::Domain")["ClusterConfig"]
     assert (cluster["InstanceCount"], cluster["DedicatedMasterCount"]) == (3, 3)
     assert cluster["ZoneAwarenessConfig"] == {"AvailabilityZoneCount": 3}
 
@@ -689,7 +643,7 @@ def test_every_error_of_the_gateway_is_a_problem(any_deployment: Deployment):
 
 
 def test_the_authorizer_stands_outside_the_vpc():
-    deployed = deployment(**VPC, **JWT)
+    deployed = deployment(**CONTEXTS["vpc, jwt, no rerank model"])
     assert "VpcConfig" not in function(deployed, "authorizer").raw
     assert all("VpcConfig" in function(deployed, name).raw for name in FUNCTIONS)
 
@@ -702,21 +656,21 @@ def test_a_vpc_has_no_way_to_the_internet(any_deployment: Deployment):
 
 
 def test_a_firewall_counts_but_does_not_block_what_queries_may_say():
-    acl = deployment(waf="true").one("AWS::WAFv2::WebACL")
+    acl = deployment(**CONTEXTS["callers"]).one("AWS::WAFv2::WebACL")
     common = acl["Rules"][0]["Statement"]["ManagedRuleGroupStatement"]
     assert {one["Name"] for one in common["RuleActionOverrides"]} >= {"SizeRestrictions_BODY", "GenericLFI_BODY"}
 
 
 def test_a_host_name_of_ones_own_is_the_only_one():
-    deployed = deployment(**HOST)
+    deployed = deployment(**CONTEXTS["production"])
     assert deployed.one("AWS::ApiGateway::RestApi")["DisableExecuteApiEndpoint"] is True
     assert deployed.one("AWS::ApiGateway::DomainName")["SecurityPolicy"] == "TLS_1_2"
-    assert templates(**HOST)["mats"]["Outputs"]["ApiUrl"]["Value"] == "https://find.example.com/"
+    assert templates(**CONTEXTS["production"])["mats"]["Outputs"]["ApiUrl"]["Value"] == "https://find.example.com/"
 
 
 def test_each_credential_has_a_limit_of_its_own():
-    for auth, header in (({}, "x-amz-security-token"), (JWT, "authorization")):
-        acl = deployment(waf="true", caller_limit="500", **auth).one("AWS::WAFv2::WebACL")
+    for context, header in (("callers", "x-amz-security-token"), ("console", "authorization")):
+        acl = deployment(**CONTEXTS[context]).one("AWS::WAFv2::WebACL")
         (rule,) = (rule for rule in acl["Rules"] if rule["Name"] == "caller")
         limit = rule["Statement"]["RateBasedStatement"]
         assert (limit["Limit"], limit["EvaluationWindowSec"]) == (500, 300)
@@ -724,8 +678,7 @@ def test_each_credential_has_a_limit_of_its_own():
 
 
 def test_other_accounts_may_call_where_they_are_named():
-    others = {"caller_accounts": "111122223333,444455556666", "caller_organization": "o-a1b2c3d4e5"}
-    policy = deployment(**others).one("AWS::ApiGateway::RestApi")["Policy"]
+    policy = deployment(**CONTEXTS["callers"]).one("AWS::ApiGateway::RestApi")["Policy"]
     conditions = [one["Condition"]["StringEquals"] for one in policy["Statement"]]
     assert conditions == [
         {"aws:PrincipalAccount": "123456789012"},
@@ -736,13 +689,13 @@ def test_other_accounts_may_call_where_they_are_named():
 
 
 def test_another_resource_policy_is_another_deployment_of_the_api():
-    ids = {deployment(**c).one("AWS::ApiGateway::Deployment").id for c in ({}, {"caller_accounts": "111122223333"})}
+    ids = {deployment(**CONTEXTS[c]).one("AWS::ApiGateway::Deployment").id for c in ("trial", "callers")}
     assert len(ids) == 2
 
 
-@pytest.mark.parametrize("own", [VPC, {**OWN_VPC, "api_endpoint_id": "vpce-0a1b2c3d"}], ids=["made", "given"])
-def test_a_private_api_answers_through_its_endpoint_only(own: dict[str, str]):
-    deployed = deployment(**own, api="private")
+@pytest.mark.parametrize("context", ["private", "private, a VPC and a key of one's own"])
+def test_a_private_api_answers_through_its_endpoint_only(context: str):
+    deployed = deployment(**CONTEXTS[context])
     api = deployed.one("AWS::ApiGateway::RestApi")
     configuration = api["EndpointConfiguration"]
     assert configuration["Types"] == ["PRIVATE"]
@@ -752,16 +705,15 @@ def test_a_private_api_answers_through_its_endpoint_only(own: dict[str, str]):
 
 
 def test_a_new_version_takes_over_in_steps_and_alarms_turn_it_back():
-    deployed = deployment(rollout="canary")
+    canary = CONTEXTS["global inference, words only, canary"]
+    deployed = deployment(**canary)
     group = deployed.one("AWS::CodeDeploy::DeploymentGroup")
     assert group["DeploymentConfigName"] == "CodeDeployDefault.LambdaCanary10Percent5Minutes"
     assert len(group["AlarmConfiguration"]["Alarms"]) == 3
     assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
-    aliases = [
-        one for one in templates(rollout="canary")["mats"]["Resources"].values() if one["Type"] == "AWS::Lambda::Alias"
-    ]
+    aliases = [one for one in templates(**canary)["mats"]["Resources"].values() if one["Type"] == "AWS::Lambda::Alias"]
     assert [one["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"] for one in aliases]
-    assert deployment(**PRODUCTION).one("AWS::CodeDeploy::DeploymentGroup")
+    assert deployment(**CONTEXTS["production"]).one("AWS::CodeDeploy::DeploymentGroup")
     assert deployment().all("AWS::CodeDeploy::DeploymentGroup") == []
 
 
@@ -772,7 +724,7 @@ def test_api_and_functions_are_traced(any_deployment: Deployment):
 
 
 def test_a_rejected_registration_is_mailed_to_whoever_asked():
-    deployed = deployment(rejection_email="owners@example.com")
+    deployed = deployment(**CONTEXTS["callers"])
     rule = deployed.one("AWS::Events::Rule", "Rejected")
     assert rule["EventPattern"] == {"source": ["mats.enrichment"], "detail-type": ["CapabilityRejected"]}
     (target,) = rule["Targets"]
@@ -781,7 +733,7 @@ def test_a_rejected_registration_is_mailed_to_whoever_asked():
 
 
 def test_operators_may_switch_to_the_models_of_the_context_and_to_no_other():
-    deployed = deployment(switch_models="amazon.nova-pro-v1:0", inference_profile="none")
+    deployed = deployment(**CONTEXTS["callers"])
     for name in ("discovery", "enrichment"):
         allowed = allows(deployed, name)
         here = f"arn:aws:bedrock:{deployed.region}::foundation-model"
@@ -791,7 +743,7 @@ def test_operators_may_switch_to_the_models_of_the_context_and_to_no_other():
 
 
 def test_an_audit_records_writes_by_their_table():
-    trail = deployment(audit="true").one("AWS::CloudTrail::Trail")
+    trail = deployment(**CONTEXTS["private"]).one("AWS::CloudTrail::Trail")
     (selector,) = trail["AdvancedEventSelectors"]
     assert any(field["Field"] == "readOnly" and field["Equals"] == ["false"] for field in selector["FieldSelectors"])
 

@@ -8,56 +8,22 @@ import pytest
 
 from infra.context import Context
 from infra.context_check import parse, replacing
-from tests.infra.synth import (
-    CONSOLE,
-    HOST,
-    JWT,
-    OWN_KEY,
-    OWN_VPC,
-    PRODUCTION,
-    SIGN_IN,
-    VPC,
-    ZONES,
-    Template,
-    templates,
-)  # fmt: skip
+from tests.infra.synth import CONTEXTS, HOST, OWN_KEY, OWN_VPC, Template, templates
 
 pytestmark = pytest.mark.server
 
-SWITCHES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
-    "callers sign or bear tokens": ({}, JWT),
-    "with or without a console": (JWT, CONSOLE),
-    "a console that signs people in": (CONSOLE, SIGN_IN),
-    "with or without a firewall": ({}, {"waf": "true"}),
-    "with or without an audit": ({}, {"audit": "true"}),
-    "with or without a host name": ({}, HOST),
-    "with or without alarms by mail": ({}, {"alarm_email": "someone@example.com"}),
-    "a private API": (VPC, {**VPC, "api": "private"}),
-    "callers of other accounts": ({}, {"caller_accounts": "111122223333"}),
-    "a rollout in steps": ({}, {"rollout": "linear"}),
-    "mail on rejections": ({}, {"rejection_email": "owners@example.com"}),
-    "a topic of one's own": ({}, {"alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call"}),
-    "a trial becomes production": ({}, PRODUCTION),
-    "more capacity": (PRODUCTION, {**PRODUCTION, "instance_count": "6", "storage_gb": "500", "throttle_rate": "900"}),
-    "the next engine": ({}, {"engine_version": "3.5"}),
-    "logs are kept longer": ({}, {"log_retention_days": "365", "log_queries": "hash"}),
-    "no models": ({}, {"rerank_model": "none", "writer_model": "none"}),
-    "through an inference profile": ({}, {"inference_profile": "eu"}),
-    "the account's log role is another's": ({}, {"api_log_role": "keep"}),
-    "into a VPC": ({}, VPC),
-    "into a VPC of one's own": (VPC, OWN_VPC),
-    "a key of one's own": ({}, OWN_KEY),
-    "into a VPC, in production": (PRODUCTION, {**PRODUCTION, **VPC, "availability_zones": ZONES}),
-}
-"""Two contexts of a live system; each switch is also tried in the other direction."""
-REPLACES_DOMAIN = {"into a VPC", "into a VPC of one's own", "a key of one's own", "into a VPC, in production"}
-
-BOTH_WAYS = [
-    pytest.param(name, *(pair if forth else pair[::-1]), id=f"{name}, {'forth' if forth else 'back'}")
-    for name, pair in SWITCHES.items()
+SWITCHES = [
+    (*(pair if forth else pair[::-1]),)
+    for pair in (
+        *(("trial", name) for name in CONTEXTS if name != "trial"),
+        ("production", "production, vpc, jwt"),
+        ("production, console", "production, bigger"),
+        ("private", "private, a VPC and a key of one's own"),
+    )
     for forth in (True, False)
 ]
-switch = pytest.mark.parametrize(("name", "before", "after"), BOTH_WAYS)
+"""Two contexts of a live system."""
+switch = pytest.mark.parametrize(("before", "after"), SWITCHES, ids=str)
 
 
 def exports(template: Template) -> dict[str, Any]:
@@ -69,27 +35,29 @@ def exports(template: Template) -> dict[str, Any]:
 
 
 @switch
-def test_exports_of_the_tables_are_the_same(name: str, before: dict[str, str], after: dict[str, str]):
+def test_exports_of_the_tables_are_the_same(before: str, after: str):
     """An export that another stack imports cannot be removed, and the stack of the tables is updated first."""
-    assert exports(templates(**before)["mats-data"]) == exports(templates(**after)["mats-data"])
+    assert exports(templates(**CONTEXTS[before])["mats-data"]) == exports(templates(**CONTEXTS[after])["mats-data"])
 
 
 @switch
-def test_only_what_is_announced_is_replaced(name: str, before: dict[str, str], after: dict[str, str]):
+def test_only_what_is_announced_is_replaced(before: str, after: str):
     replaced = {
         kind
         for stack in ("mats-data", "mats")
-        for kind, _ in replacements(templates(**before)[stack], templates(**after)[stack])
+        for kind, _ in replacements(templates(**CONTEXTS[before])[stack], templates(**CONTEXTS[after])[stack])
     }
     lasting = replaced & {"AWS::DynamoDB::Table", "AWS::OpenSearchService::Domain", "AWS::SQS::Queue"}
-    assert lasting == ({"AWS::OpenSearchService::Domain"} if name in REPLACES_DOMAIN else set())
+    keys = ("network", "vpc_id", "kms_key_arn")
+    domains = [[getattr(parse(CONTEXTS[name]), key) for key in keys] for name in (before, after)]
+    assert lasting == (set() if domains[0] == domains[1] else {"AWS::OpenSearchService::Domain"})
 
 
 @switch
-def test_no_replacement_finds_its_name_taken(name: str, before: dict[str, str], after: dict[str, str]):
+def test_no_replacement_finds_its_name_taken(before: str, after: str):
     """CloudFormation creates before it deletes, so a replaced or a moved resource needs another physical name."""
     for stack in ("mats-data", "mats"):
-        old, new = templates(**before)[stack], templates(**after)[stack]
+        old, new = templates(**CONTEXTS[before])[stack], templates(**CONTEXTS[after])[stack]
         for kind, id in replacements(old, new):
             names = [physical_name(template["Resources"][id]) for template in (old, new)]
             assert names[0] is None or names[0] != names[1], (kind, id)
@@ -116,10 +84,10 @@ def test_an_encoder_without_calibration_is_said_at_synthesis():
 
 
 def test_two_deployments_share_no_physical_name():
-    everything = {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true", "audit": "true"}
+    everything = CONTEXTS["production, console"]
     one, other = (
-        {key for template in templates(name=name, **everything).values() for _, key in named(template)}
-        for name in ("alpha", "beta")
+        {key for template in templates(**everything, **named_so).values() for _, key in named(template)}
+        for named_so in ({}, {"name": "alpha"})
     )
     assert {
         "AWS::CloudFront::OriginAccessControl", "AWS::CloudFront::ResponseHeadersPolicy", "AWS::CloudTrail::Trail",
