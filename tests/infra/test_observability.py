@@ -157,7 +157,7 @@ def test_the_dashboard_shows_metrics_and_queries(context: str, logged: str):
     from infra.constructs import dashboard
 
     deployed = deployment(**CONTEXTS[context])
-    body = json.dumps(deployed.one("AWS::CloudWatch::Dashboard")["DashboardBody"])
+    body = json.dumps(deployed.one("AWS::CloudWatch::Dashboard").raw["DashboardBody"])
     assert len(body) < 500_000
     for metric in ("TotalMs", "RerankMs", "DegradedLlm", "VerdictNone", "Usd", "Waiting", "5XXError", "SearchLatency"):
         assert metric in body
