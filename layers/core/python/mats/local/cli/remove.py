@@ -77,7 +77,11 @@ def remove(
         if wanted and not yes:
             _ask(wanted, len(found))
         _remove(local, found)
-        _report(found, unknown, as_json=as_json)
+        if len(found) == 1 and not unknown:
+            print_result({"id": found[0], "removed": True}, f"{found[0]}: removed", as_json=as_json)
+        else:
+            outcome = {"removed": found, "unknown": unknown}
+            print_result(outcome, f"{len(found):,} capabilities removed", as_json=as_json)
     for id in unknown[:-1]:
         complain(str(CapabilityNotFound(id)))
     if unknown:
@@ -107,14 +111,6 @@ def _remove(local: LocalSystem, ids: Sequence[Id]) -> None:
     if len(ids) > 1:
         index(local)
     settle(local, *ids)
-
-
-def _report(removed: Sequence[Id], unknown: Sequence[Id], *, as_json: bool) -> None:
-    if len(removed) == 1 and not unknown:
-        print_result({"id": removed[0], "removed": True}, f"{removed[0]}: removed", as_json=as_json)
-    else:
-        outcome = {"removed": list(removed), "unknown": list(unknown)}
-        print_result(outcome, f"{len(removed):,} capabilities removed", as_json=as_json)
 
 
 def _show(ids: Sequence[Id], *, as_json: bool) -> None:

@@ -145,10 +145,9 @@ def logged_scope(record: Mapping[str, Any]) -> Scope:
 
 def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
     """Every candidate of both rankings, in the current order; those that are gone come last."""
+    fields = RankedCandidate._fields
     was = {
-        entry["id"]: RankedCandidate(
-            entry["position"], entry["score"], entry["rev"], entry["signals"], entry.get("memory", 0.0)
-        )
+        entry["id"]: RankedCandidate(**{name: entry[name] for name in fields if name in entry})
         for entry in record["candidates"]
     }
     now = {

@@ -20,8 +20,6 @@ from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, print_result
 from mats.local.cli.registry import not_found
 
-_NONE = "none"
-
 
 def trust(
     context: typer.Context,
@@ -40,7 +38,10 @@ def trust(
 
     The trust of a namespace is for capabilities without trust of their own. The nearest namespace counts.
     """
-    key = _key(target)
+    try:
+        key = parse_target(target)
+    except ValueError as error:
+        raise RequestInvalid([Fault("ID", str(error))]) from error
     local = local_system(context.obj)
     assigned = _change(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), value, provider)
     namespace = namespace_of_pattern(key)
@@ -50,13 +51,6 @@ def trust(
         _assign_to_namespace(local, namespace, key, assigned, as_json=as_json)
 
 
-def _key(target: str) -> Id:
-    try:
-        return parse_target(target)
-    except ValueError as error:
-        raise RequestInvalid([Fault("ID", str(error))]) from error
-
-
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
     """A row after a change; what the command does not name stays."""
     if value is None and provider is None:
@@ -64,7 +58,7 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
     if provider and not is_provider(provider):
         message = f"must be a name of at most {MAX_PROVIDER} visible characters on one line; not {provider[:60]!r}"
         raise RequestInvalid([Fault("--provider", message)])
-    if value == _NONE:
+    if value == "none":
         if provider:
             message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
             raise RequestInvalid([Fault("--provider", message)])
