@@ -20,8 +20,15 @@ from mats.domain.shortlist.rank import Candidate, Part, Result, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi
 from mats.edge.answers import Answer, Capability, Health, RankedCapability
-from mats.edge.requests import CapabilityParameters, DiscoverParameters, DiscoverRequest, Format, ListParameters
-from mats.edge.routes import ROUTES
+from mats.edge.requests import (
+    CapabilityParameters,
+    DiscoverParameters,
+    DiscoverRequest,
+    Format,
+    ListParameters,
+    Parameters,
+)
+from mats.edge.routes import ROUTES, load
 from mats.edge.tools.formats import ReadyMade
 from tests.builders import a_profile
 
@@ -293,6 +300,12 @@ def test_a_route_with_an_ending_comes_before_the_route_of_its_path():
     for route in ROUTES:
         if route.ending:
             assert places[route.documented_path] < places[route.path.replace("+}", "}")]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.documented_path)
+def test_a_route_names_a_handler_and_a_model_of_parameters(route):
+    assert callable(load(route.handler))
+    assert not route.query or issubclass(load(route.query), Parameters)
 
 
 def test_query_parameters_are_documented_as_their_model_has_them():
