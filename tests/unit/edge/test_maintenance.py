@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,13 +13,14 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.profile.profile import Cause, Status
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
-from mats.ports import Change, Stored, Target
+from mats.ports import Change, Target
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile
 from mats.usecases.reindex import Reindex
 from mats.usecases.resend import Resend
 from tests.builders import a_registration
-from tests.fakes import CountingIds, FakeClock, FakeEncoder, MemoryIndex
+from tests.fakes import CountingIds, FakeClock, FakeEncoder
+from tests.unit.usecases.test_reindex import Shelves
 from tests.world import World
 
 PLENTY_MS, LITTLE_MS = RESERVE_MS + 1, RESERVE_MS - 1
@@ -28,33 +29,18 @@ IDS = [registration.id for registration in REGISTRATIONS]
 
 
 @dataclass
-class TwoIndices:
-    """Generations in memory: one that answers and one that is filled."""
+class TwoIndices(Shelves):
+    """One index that answers, and one that is filled."""
 
-    answering: MemoryIndex
-    filling: MemoryIndex = field(default_factory=MemoryIndex)
-    promoted: bool = False
     retired: bool = False
 
-    def current(self) -> str | None:
-        return "new" if self.promoted else "old"
-
-    def begin(self) -> Target:
-        return Target("new", "", filling=True)
-
-    def fill(self, target: Target, entries: Sequence[Stored]) -> None:
-        self.filling.put(entries)
-
-    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
-        return self.filling.revisions()
-
-    def promote(self, target: Target) -> None:
-        self.promoted = True
+    def current(self) -> str:
+        return super().current() or "old"
 
     def roll_back(self) -> Target:
         if not self.promoted:
             raise NotPossible([Fault("", "there is no index before old")])
-        self.promoted = False
+        self.promoted.clear()
         return Target("old", "")
 
     def retire(self) -> Sequence[str]:
@@ -68,7 +54,7 @@ class Account:
     def __init__(self, *, page: int = 2) -> None:
         self.world = world = World(encoder=FakeEncoder())
         self.sent: list[Id] = []
-        self.generations = TwoIndices(world.index)
+        self.generations = TwoIndices()
         self.followed = 0
         resend = Resend(
             registry=world.registry, trust=world.trust, profiles=world.profiles, maker=world.enrich.maker,
@@ -159,7 +145,7 @@ def test_a_reindex_fills_checks_and_promotes_across_pieces():
     assert [output["checking"] for output in outputs] == [False] * 4 + [True] * 5
     assert [output["index"] for output in outputs] == ["old"] * 8 + ["new"]
     assert outputs[-1]["counts"] == {"profiles": 7, "written": 7}
-    assert account.generations.filling.entries.keys() == set(IDS)
+    assert account.generations.held.keys() == set(IDS)
 
 
 @pytest.mark.parametrize("left_ms", [PLENTY_MS, LITTLE_MS])
