@@ -19,7 +19,6 @@ from mats.domain.profile.index_fields import (
 from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
-from mats.domain.ranking.query import Filter
 from mats.domain.text.fence import find_hidden
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration
@@ -56,16 +55,6 @@ def test_a_writers_negative_examples_are_neither_indexed_nor_embedded(negative, 
     enrichment = Enrichment(negative_examples=negative, positive_examples=positive, summary="s", action="a")
     profile = a_profile(enrichment=enrichment, negative_examples=owners)
     assert MARK not in _everything_positive(profile)
-
-
-@given(st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)), st.booleans())
-def test_negative_examples_change_nothing_that_is_positive(one, other, enriched):
-    def profile(negative):
-        return a_profile().model_copy(
-            update={"enriched": enriched, "enrichment": WRITTEN.model_copy(update={"negative_examples": negative})}
-        )
-
-    assert _everything_positive(profile(tuple(one))) == _everything_positive(profile(tuple(other)))
 
 
 # raw and enriched
@@ -105,10 +94,6 @@ def test_a_title_is_a_short_text_of_the_descriptor_and_is_embedded_without_the_p
 def test_link_targets_and_referrals_are_not_searched():
     profile = a_profile(description="Returns a [claim](https://docs.example.com/claims). For more information, see x.")
     assert lexical_fields(profile)["description"] == "Returns a claim."
-
-
-def test_the_content_fingerprint_covers_the_title():
-    assert a_profile().content != a_profile(descriptor={"title": "Refunds"}).content
 
 
 def test_chinese_text_is_indexed_by_pairs_of_letters():
@@ -230,6 +215,7 @@ def test_a_profile_is_made_with_its_own_content_fingerprint():
         {"negative_examples": ["leave it"]},
         {"input_schema": {"properties": {"id": {}}}},
         {"enrichment": WRITTEN},
+        {"descriptor": {"title": "Refunds"}},
         {"notes": ("dropped a number",)},
         {"origin": "another"},
     ],
@@ -473,16 +459,6 @@ def test_pairs_are_searched_near_the_start_of_a_field():
     assert pairs_found(pairs("money transfer"), profile) == 0
 
 
-def test_words_that_stand_in_two_fields_are_no_pair():
-    profile = a_profile(name="money", description="transfer", examples=["x"])
-    assert pairs_found(pairs("money transfer"), profile) == 0
-
-
-def test_every_pair_of_a_description_is_found_in_it():
-    text = "Turns the street address of a customer into coordinates, then draws the customer's map of maps."
-    assert pairs_found(pairs(text), a_profile(name="x", description=text)) == len(pairs(text))
-
-
 SAID = st.sampled_from(
     ["card", "Cards", "CARDED", "pay", "payment", "happy", "happiness", "the", "Σ's", "ΟΔΟΣ", "天气预报"]
 )
@@ -503,12 +479,6 @@ def test_nothing_matched_explains_nothing():
 
 def test_a_negative_example_explains_nothing():
     assert explain(("weather",), a_profile(negative_examples=["what is the weather"])) == MatchedWords((), ())
-
-
-def test_a_profile_is_visible_to_the_audiences_of_its_registration():
-    hidden = a_profile(visible_to=["ops"])
-    assert Filter(audiences=frozenset({"ops", "dev"})).sees(hidden.visible_to)
-    assert not Filter(audiences=frozenset({"dev"})).sees(hidden.visible_to)
 
 
 def test_the_words_of_a_known_format_are_not_searched():

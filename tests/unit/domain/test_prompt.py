@@ -1,9 +1,231 @@
-"""Prompts: text under review, parsed once."""
+"""Prompts, what the writer reads of a registration, and how its reply is read."""
+
+import json
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mats import bootstrap
-from mats.domain.prompts.prompt import Prompt, fill_template
+from mats.domain.errors import ReplyUnusable
+from mats.domain.profile.profile import Enrichment
+from mats.domain.prompts.prompt import Prompt, brief, fill_template, parse_reply
+from mats.domain.text.fence import find_hidden, size
+from mats.domain.text.words import first_object
+from tests.builders import a_registration
+
+GOOD = {
+    "summary": "Gives money back.",
+    "action": "Refunds a payment.",
+    "keywords": ["refund", "chargeback"],
+    "positive_examples": ["return the money for an order"],
+    "negative_examples": ["list refunds: a report"],
+}
+
+
+# the request
+
+
+def test_a_bare_registration_is_its_name_and_kind():
+    assert json.loads(brief(a_registration(description=None))) == {"kind": "tool", "name": "refund_payment"}
+
+
+def test_the_parameters_of_an_mcp_tool_are_read():
+    schema = {"type": "object", "properties": {"charge_id": {"type": "string", "description": "Which charge"}}}
+    read = json.loads(brief(a_registration(input_schema=schema)))
+    assert read["parameters"] == "charge id"
+    assert "Which charge" in read["about_parameters"]
+
+
+def test_an_a2a_card_gives_its_skills_with_tags_and_examples():
+    skill = {"name": "convert", "description": "Turns money", "tags": ["forex"], "examples": ["50 USD in yen?"]}
+    read = brief(a_registration(kind="agent", descriptor={"skills": [skill]}))
+    assert all(text in read for text in ("convert", "Turns money", "forex", "50 USD in yen?"))
+
+
+def test_an_openapi_operation_is_read():
+    operation = {
+        "summary": "Refund a charge",
+        "parameters": [{"name": "chargeId", "in": "path", "description": "The charge"}],
+    }
+    read = brief(a_registration(descriptor=operation))
+    assert all(text in read for text in ("Refund a charge", "charge Id", "The charge"))
+
+
+def test_the_writer_never_gets_endpoint_or_audiences():
+    read = brief(a_registration(endpoint="https://pay.acme.com", visible_to=["finance"], version="7"))
+    assert "pay.acme.com" not in read
+    assert "finance" not in read
+
+
+def test_an_endless_registration_is_read_within_bounds():
+    long = "<very> " * 10_000
+    monster = a_registration(
+        description=long,
+        examples=["e" * 2_000] * 100,
+        tags=["t" * 200] * 100,
+        input_schema={"properties": {f"p{n}": {"description": long[:1_000]} for n in range(80)}},
+    )
+    read = brief(monster)
+    assert size(read) < 16_000
+    assert json.loads(read)["name"] == "refund_payment"
+
+
+@given(
+    st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=40).filter(
+        lambda text: not find_hidden(text)
+    ),
+    st.integers(1, 99),
+)
+def test_any_registration_is_one_line_of_bounded_json(text, times):
+    said = f"x{text}"
+    read = brief(
+        a_registration(
+            name=said, description=text * times * 20, examples=[(said * times)[:2_000]] * 20, tags=[said] * times,
+            descriptor={"skills": [{"name": said, "description": text * times * 20}]},
+        )
+    )  # fmt: skip
+    assert size(read) < 16_000
+    assert len(read.splitlines()) == 1
+    assert not set(read) & set("<>&")
+    assert isinstance(json.loads(read)["name"], str)
+
+
+def test_a_long_part_costs_the_others_nothing():
+    quiet = a_registration(examples=["refund order"], provider="Acme", tags=["pay"])
+    loud = a_registration(description="very " * 15_000, examples=["refund order"], provider="Acme", tags=["pay"])
+    parts = [json.loads(brief(registration)) for registration in (quiet, loud)]
+    assert [part.pop("description")[:4] for part in parts] == ["Give", "very"]
+    assert parts[0] == parts[1]
+
+
+# the reply
+
+
+def test_a_good_reply_is_the_five_fields():
+    assert parse_reply(GOOD).enrichment.model_dump(mode="json") == GOOD
+
+
+def test_empty_and_duplicate_entries_are_left_out():
+    read = parse_reply(
+        {**GOOD, "keywords": ["refund", "", "  refund ", "\u200b"], "summary": " Gives\nmoney\u202e back. "}
+    ).enrichment
+    assert (read.keywords, read.summary) == (("refund",), "Gives money back.")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (None, "object"),
+        ([], "object"),
+        ("text", "object"),
+        ({}, "lacks summary, action"),
+        ({k: v for k, v in GOOD.items() if k != "keywords"}, "lacks keywords"),
+        ({**GOOD, "summary": None}, "summary is not text"),
+        ({**GOOD, "summary": "x" * 801}, "summary is far too long"),
+        ({**GOOD, "action": ["a"]}, "action is not text"),
+        ({**GOOD, "keywords": {"a": "refund"}}, "keywords is not a list"),
+        ({**GOOD, "keywords": None}, "keywords is not a list"),
+        ({**GOOD, "keywords": ", ".join("abcdefghijklmnopqrstuvwxyz")}, "keywords has far too many"),
+        ({**GOOD, "keywords": [True]}, "keywords is not text"),
+        ({**GOOD, "keywords": ["a"] * 21}, "keywords has far too many"),
+        ({**GOOD, "positive_examples": [1]}, "positive_examples is not text"),
+        ({**GOOD, "negative_examples": ["x" * 301]}, "negative_examples is far too long"),
+        ({field: "" if isinstance(value, str) else [] for field, value in GOOD.items()}, "all five fields are empty"),
+    ],
+)
+def test_an_unusable_reply_is_rejected_with_the_reason(wrong, said):
+    with pytest.raises(ReplyUnusable, match=said):
+        parse_reply(wrong)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read"),
+    [
+        ("negative_examples", None, ()),
+        ("keywords", "refund, money back; chargeback\ncard", ("refund", "money back", "chargeback", "card")),
+        ("keywords", "refund", ("refund",)),
+        ("keywords", ["refund", 3, 2.5, 1_000_000, None], ("refund", "3", "2.5", "1000000")),
+        ("keywords", ["money, returned"], ("money, returned",)),
+        ("keywords", "", ()),
+        ("positive_examples", "return the money, please; today", ("return the money, please; today",)),
+        ("positive_examples", "return the money\nrefund order", ("return the money", "refund order")),
+        ("positive_examples", [None, "refund order", None], ("refund order",)),
+        ("negative_examples", "list refunds: a report", ("list refunds: a report",)),
+    ],
+)  # fmt: skip
+def test_a_fault_that_loses_nothing_is_repaired_without_a_note(field, value, read):
+    parsed = parse_reply({**GOOD, field: value})
+    assert (getattr(parsed.enrichment, field), parsed.notes) == (read, ())
+
+
+def test_negative_examples_may_be_missing():
+    parsed = parse_reply({k: v for k, v in GOOD.items() if k != "negative_examples"})
+    assert (parsed.enrichment.negative_examples, parsed.notes) == ((), ())
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**400, -1e300])
+def test_a_number_that_is_no_keyword_is_dropped_with_a_note(number):
+    parsed = parse_reply({**GOOD, "keywords": ["refund", number]})
+    assert parsed.enrichment.keywords == ("refund",)
+    assert parsed.notes == ("dropped from keywords: 1 without a usable value",)
+
+
+_entry = st.none() | st.integers() | st.floats() | st.text(max_size=40)
+_replies = st.fixed_dictionaries(
+    {"summary": st.text(max_size=90), "action": st.text(max_size=90)}
+    | {field: st.text(max_size=90) | st.lists(_entry, max_size=9) for field in ("keywords", "positive_examples")},
+    optional={"negative_examples": st.none() | st.text(max_size=90) | st.lists(_entry, max_size=9)},
+)
+
+
+@given(st.lists(st.from_regex(r"[a-z]{2,9}( [a-z]{2,9})?", fullmatch=True), min_size=1, max_size=9, unique=True))
+def test_keywords_in_a_string_are_the_keywords_of_the_list(keywords):
+    whole = parse_reply({**GOOD, "keywords": keywords}).enrichment
+    assert [parse_reply({**GOOD, "keywords": sign.join(keywords)}).enrichment for sign in (", ", "; ", "\n")] == [
+        whole
+    ] * 3
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*GOOD, "x"]), inner),
+    )
+)
+def test_any_value_is_five_fields_or_unusable(value):
+    with suppress(ReplyUnusable):
+        assert isinstance(parse_reply(value).enrichment, Enrichment)
+
+
+SECRET = "Zyzzyva-in-chief"
+
+
+@pytest.mark.parametrize("field", list(GOOD))
+@pytest.mark.parametrize(
+    "value",
+    [SECRET, [SECRET], {SECRET: SECRET}, [SECRET] * 99, SECRET * 200, [SECRET * 200], [[SECRET]], [{SECRET: 1}], None,
+     10**400, float("nan"), True],
+)  # fmt: skip
+def test_no_wrong_shape_gets_its_words_into_the_error(field, value):
+    for reply in ({**GOOD, field: value}, {field: value}, {SECRET: GOOD}, [GOOD, SECRET]):
+        try:
+            read = parse_reply(reply).enrichment
+        except ReplyUnusable as error:
+            said = str(error)
+            assert SECRET not in said
+            assert len(said) < 120
+            assert any(word in said for word in (*GOOD, "five fields"))
+        else:
+            assert isinstance(read, Enrichment)
+
+
+@given(st.text())
+def test_json_is_found_in_any_text_or_not_at_all(text):
+    first_object(text)
+    assert first_object(f"Here you are: {json.dumps(GOOD)} Anything else?") == GOOD
+
 
 FILE = """# title
 

@@ -379,12 +379,6 @@ def test_a_registration_written_out_and_read_again_is_the_same(item):
     assert Registration.parse(registration.item()) == registration
 
 
-@given(items)
-def test_a_registration_survives_being_sent_as_json(item):
-    registration = Registration.parse(item)
-    assert Registration.parse(json.loads(json.dumps(registration.item()))) == registration
-
-
 @given(st.dictionaries(st.sampled_from([*Registration.model_fields, "trust", "colour"]), json_values) | json_values)
 def test_any_json_is_either_accepted_or_rejected_with_its_faults(item):
     try:

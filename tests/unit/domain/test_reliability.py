@@ -45,11 +45,6 @@ def test_the_mean_lies_in_its_interval_and_both_in_0_to_1(prior, rows):
     assert 0 <= found.low <= found.mean <= found.high <= 1
 
 
-@given(priors)
-def test_without_outcomes_the_mean_is_the_prior(prior):
-    assert posterior(prior, NO_COUNTS).mean == pytest.approx(prior)
-
-
 @given(priors, reports, st.randoms())
 def test_the_order_of_tallies_is_of_no_importance(prior, rows, random):
     shuffled = random.sample(rows, len(rows))
@@ -95,12 +90,6 @@ def test_after_a_half_life_half_of_each_outcome_is_left(prior, rows, days):
     now, then = count(tallies, asking="me", now=NOW), count(tallies, asking="me", now=later)
     assert then.successes == pytest.approx(now.successes * 0.5 ** (days / 30), abs=1e-9)
     assert abs(posterior(prior, then).mean - prior) <= abs(posterior(prior, now).mean - prior) + 1e-9
-
-
-def test_outcomes_decay_to_the_prior():
-    tallies = tallies_of([("me", 0, 100)])
-    after_two_years = count(tallies, asking="me", now="2028-11-22T12:00:00+00:00")
-    assert posterior(0.8, after_two_years).mean == pytest.approx(0.8, abs=1e-4)
 
 
 def test_outcomes_of_different_times_add_up_in_any_order():

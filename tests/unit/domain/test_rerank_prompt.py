@@ -7,9 +7,96 @@ from hypothesis import strategies as st
 from mats import bootstrap
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Enrichment
-from mats.domain.prompts.rerank_prompt import CARD_BYTES, card, cards, shuffle_positions
-from mats.domain.text.fence import size
+from mats.domain.prompts.rerank_prompt import (
+    CARD_BYTES,
+    card,
+    cards,
+    field_text,
+    new_clauses,
+    shuffle_positions,
+    truncate,
+    without_stock_phrases,
+)
+from mats.domain.text.fence import is_hidden, size
+from mats.domain.text.words import stems
 from tests.builders import a_profile, an_earlier_profile
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("Use this skill when the user wants to plan a trip.", "plan a trip."),
+        ("When the user wants to plan a trip. Also use when the user mentions hotels.", "plan a trip. hotels."),
+        ("Use when you need to refund a card", "refund a card"),
+        ("This tool allows you to search the web.", "search the web."),
+        ("This API endpoint will return a list. It can be used to sort.", "return a list. sort."),
+        ("A tool that lets users book a flight", "book a flight"),
+        ("This skill should be used when the user asks to draw.", "draw."),
+        ("- Use this agent when you need to review code", "review code"),
+        ("Can you please help me to find a flight", "find a flight"),
+    ],
+)
+def test_openings_that_say_nothing_are_left_out(text, short):
+    assert without_stock_phrases(text) == short
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do not use this skill when the user wants to plan a trip.",
+        "Never use when you need to delete a file.",
+        "Refunds a card. Not for users who want to pay.",
+        "A payment tool that allows users to refund",
+        "The weather service lets you see the forecast",
+        "Use when working with Kubernetes",
+        "Use this tool, not the other one",
+        "Wiederholt, was this tool allows you to do",
+    ],
+)
+def test_text_that_says_something_is_unchanged(text):
+    assert without_stock_phrases(text) == text
+
+
+@given(st.text(max_size=200))
+def test_words_are_only_ever_left_out(text):
+    rest = iter(text)
+    assert all(character in rest for character in without_stock_phrases(text))
+
+
+def test_only_clauses_that_add_words_are_kept():
+    summary = "Refunds a card payment to the customer."
+    action = "Refund the card payment, in part or whole, to customers; sends a receipt by mail."
+    assert new_clauses(action, stems(summary)) == "in part or whole, sends a receipt by mail."
+    assert new_clauses("Sends mail. Sends mail!", ()) == "Sends mail."
+    assert new_clauses("", ("refund",)) == ""
+
+
+def test_text_without_latin_words_is_not_lost():
+    assert new_clauses("取引を返金する。領収書を送る", ()) == "取引を返金する。 領収書を送る"
+
+
+@given(st.text(alphabet=st.characters() | st.sampled_from("<>＜﹥&|¦│｜║⎢\n")))
+def test_a_field_has_no_brackets_bars_or_line_breaks(text):
+    field = field_text(text)
+    assert not set(field) & set("<>＜﹥&|¦│｜║⎢")
+    assert len(field.splitlines()) <= 1
+    assert not any(map(is_hidden, field))
+    assert field_text(field) == field
+
+
+@given(st.text(max_size=300), st.integers(-5, 200))
+def test_a_truncated_field_is_within_its_limit_and_a_prefix(text, room):
+    text = field_text(text)
+    fit = truncate(text, room)
+    assert size(fit) <= max(0, room)
+    assert text.startswith(fit.removesuffix("…"))
+    assert fit == text or size(text) > room
+
+
+def test_a_field_is_cut_between_words_unless_that_wastes_half_of_it():
+    assert truncate("refund a payment to the card", 14) == "refund a…"
+    assert truncate("a " + "x" * 50, 20) == "a " + "x" * 15 + "…"
+
 
 FIVE = Enrichment(
     summary="Gives money back.",
@@ -127,13 +214,6 @@ def test_a_card_never_takes_more_than_its_room(text, number):
     shown = card(number, profile)
     assert size(shown) <= CARD_BYTES
     assert shown.startswith(f"{number} tool ")
-
-
-def test_a_monstrous_neighbour_changes_no_other_card():
-    quiet = [a_profile(name=f"tool-{n}") for n in range(3)]
-    loud = a_profile(name="x" * 200, description='"}]</candidates>' * 5_000, provider="y" * 200)
-    before, after = cards(quiet).split("\n"), cards([quiet[0], loud, quiet[2]]).split("\n")
-    assert (after[0], after[2]) == (before[0], before[2])
 
 
 # the order

@@ -1,5 +1,7 @@
 """The online path over fakes: answers, and degraded answers after failures."""
 
+from array import array
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -19,6 +21,37 @@ from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
 from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
+
+
+def vector(number: float) -> array:
+    return array("f", [number])
+
+
+def test_the_vector_used_least_recently_is_dropped():
+    vectors = QueryVectors(most=2)
+    vectors.put("e", "a", vector(1))
+    vectors.put("e", "b", vector(2))
+    assert vectors.get("e", "a") == vector(1)
+    vectors.put("e", "c", vector(3))
+    assert [vectors.get("e", text) for text in "abc"] == [vector(1), None, vector(3)]
+
+
+def test_a_vector_of_another_encoder_is_not_found():
+    vectors = QueryVectors()
+    vectors.put("int8", "a", vector(1))
+    assert vectors.get("fp32", "a") is None
+
+
+def test_threads_share_it_within_its_bound():
+    vectors = QueryVectors(most=8)
+
+    def use(number: int) -> bool:
+        vectors.put("e", str(number % 20), vector(number % 20))
+        return vectors.get("e", str(number % 20)) in (None, vector(number % 20))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(use, range(4_000)))
+    assert sum(vectors.get("e", str(number)) is not None for number in range(20)) == 8
 
 
 def ids(shortlist) -> list[str]:
@@ -226,38 +259,12 @@ def test_a_copy_stands_directly_below_its_original_however_relevant():
         assert names.index("a.copy") == names.index("z.ours") + 1
 
 
-def test_a_copy_of_a_deprecated_capability_stands_where_its_score_puts_it():
-    ours, theirs = of_day(1, lifecycle="deprecated"), of_day(2, namespace="org.copy", name="other")
-    found = discover_over(indexed(ours, theirs))(Query(query="money back")).results
-    assert [result.candidate.profile.namespace for result in found] == ["org.copy", "com.acme.pay"]
-    assert found[0].suspicious
-
-
-def test_a_deprecated_capability_stands_below_its_active_twin_despite_trust():
-    old = of_day(1, name="old", lifecycle="deprecated", trust=100)
-    new = of_day(2, name="new", description=f"{TEXT} Fast.")
-    assert ids(discover_over(indexed(old, new, MAIL))(Query(query="money back")))[:2] == ["new", "old"]
-
-
 def test_neighbouring_words_break_ties_between_equal_matches():
     apart = a_profile(name="a", description="card of a customer: the balance")
     together = a_profile(name="b", description="customer of a shop: the card balance")
     shortlist = discover_over(indexed(apart, together), encoder=None)(Query(query="card balance"))
     assert {r.candidate.profile.name: r.candidate.pairs for r in shortlist.results} == {"a": 0, "b": 1}
     assert ids(shortlist) == ["b", "a"]
-
-
-def test_unrated_takes_the_prior_beside_a_rated_one_in_proportion_to_relevance():
-    trusted = REFUND.model_copy(update={"trust": 80})
-    shortlist = discover_over(indexed(trusted, GEOCODE))(Query(query="money back"))
-    by_name = {r.candidate.profile.name: r for r in shortlist.results}
-    for name, trust in (("refund", 0.8), ("geocode", 0.5)):
-        assert by_name[name].signals[Signal.QUALITY] == pytest.approx(trust * by_name[name].relevance)
-
-
-def test_trust_drops_out_where_nobody_is_rated():
-    results = discover_over(indexed(REFUND, GEOCODE))(Query(query="money back")).results
-    assert all(Signal.QUALITY not in result.signals for result in results)
 
 
 def test_results_below_min_relevance_are_left_out_but_ranked():
@@ -417,15 +424,6 @@ def test_punctuation_alone_is_a_query_without_words():
 def test_explain_names_the_words_that_matched_and_where():
     shortlist = discover_over(indexed(*THREE))(Query(query="geocode an address", explain=True))
     assert shortlist.results[0].why == (("geocode", "address"), ("name", "description"), ("address", "geocode"))
-
-
-def test_a_deprecated_capability_ranks_below_its_equal():
-    old = a_profile(name="a-old", description="give money back", lifecycle="deprecated")
-    new = a_profile(name="b-new", description="give money back")
-    index = MemoryIndex()
-    vector = ENCODER.encode_query("give money back")
-    index.put([Stored(p.model_copy(update={"rev": 1}), vector) for p in (old, new)])
-    assert ids(discover_over(index)(Query(query="give back"))) == ["b-new", "a-old"]
 
 
 def test_an_encoder_that_keeps_failing_is_left_alone():

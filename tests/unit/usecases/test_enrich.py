@@ -58,15 +58,6 @@ def test_a_changed_endpoint_is_indexed_without_a_model_call(world: World, encode
     assert world.profiles.kept[PAY.id].vector is not None
 
 
-def test_trust_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
-    world.register(PAY)
-    encoder.encoded.clear()
-    world.trust.put(PAY.id, Assigned(trust=80))
-    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
-    assert world.index.fetch([PAY.id])[PAY.id].trust == 80
-    assert encoder.encoded == []
-
-
 def test_the_row_of_a_namespace_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
     world.register(PAY.model_copy(update={"provider": "ACME Inc."}))
     encoder.encoded.clear()
@@ -345,18 +336,6 @@ def test_a_kill_around_any_write_heals_when_the_event_comes_again(world: World, 
     assert profile.rev == profile.indexed_rev == 1
 
 
-def test_an_index_that_is_down_loses_nothing(world: World, monkeypatch):
-    def down(entries):
-        raise DependencyFailed("the index is down")
-
-    monkeypatch.setattr(world.index, "put", down)
-    with pytest.raises(DependencyFailed):
-        world.register(PAY)
-    monkeypatch.undo()
-    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
-    assert world.found("money") == [PAY.id]
-
-
 def test_a_run_that_was_overtaken_asks_for_another_delivery(world: World, monkeypatch):
     world.register(PAY)
     stale = dict(world.profiles.kept)
@@ -442,17 +421,6 @@ def test_a_change_between_the_two_reads_is_not_overwritten(world: World, monkeyp
     assert world.profile(PAY.id).visible_to == ("board",)
 
 
-def test_trust_reaches_a_capability_whose_latest_registration_is_invalid(world: World):
-    world.register(PAY)
-    world.trust.put(PAY.id, Assigned(trust=100))
-    world.deliver(PAY.id)
-    world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
-    world.deliver(PAY.id)
-    world.trust.put(PAY.id, Assigned(trust=0))
-    world.deliver(PAY.id)
-    assert world.index.fetch([PAY.id])[PAY.id].trust == 0
-
-
 def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncoder):
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
     world.register(PAY)
@@ -510,25 +478,6 @@ def test_a_name_with_outer_white_space_is_rejected_with_the_reason(world: World)
     assert world.deliver(id)[id] is ChangeResult.REJECTED
     assert "white space" in world.profile(id).error
     assert PAY.id not in world.profiles.kept
-
-
-def test_the_message_of_thousands_of_faults_fits_a_row(world: World):
-    world.registry.items[PAY.id] = {**PAY.item(), **{f"unknown-attribute-{n}": 1 for n in range(5_000)}}
-    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.REJECTED
-    assert 10_000 < len(world.profile(PAY.id).error) <= 20_000
-
-
-def test_an_unannounced_rejection_waits_without_delaying_others(world: World):
-    def down(rejected):
-        raise DependencyFailed("the bus is away")
-
-    world.enrich = replace(world.enrich, on_reject=down)
-    bad, good = Id("com.acme.pay/bad"), PAY.id
-    world.registry.items[bad] = {**PAY.item(), "name": "bad", "tags": 5}
-    world.registry.put([PAY])
-    outcomes = world.enrich([Change(id, Cause(event_id="e", time="2026-01-01T00:00:00+00:00")) for id in (bad, good)])
-    assert outcomes == {bad: ChangeResult.DEGRADED, good: ChangeResult.INDEXED}
-    assert bad not in world.profiles.kept
 
 
 def test_a_profile_of_an_earlier_release_gets_new_attributes_without_the_writer():

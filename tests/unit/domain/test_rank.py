@@ -10,9 +10,28 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal
-from mats.domain.shortlist.rank import Candidate, Result, Scoring, rank
+from mats.domain.shortlist.rank import Candidate, Result, Scoring, rank, take_in_turn
 from mats.domain.trust.precedence import copies
 from tests.builders import a_profile
+
+LISTS = st.lists(st.lists(st.integers(0, 12), unique=True, max_size=8), max_size=5)
+
+
+def test_each_list_gives_its_next_item_that_is_not_taken():
+    assert take_in_turn([["a", "b", "c"], ["a", "d"], ["b", "e", "f"]]) == ["a", "d", "b", "c", "e", "f"]
+
+
+@given(LISTS)
+def test_every_item_is_taken_once(lists):
+    taken = take_in_turn(lists)
+    assert len(taken) == len(set(taken))
+    assert set(taken) == {item for items in lists for item in items}
+
+
+@given(st.lists(st.integers(), unique=True))
+def test_one_list_keeps_its_order(items):
+    assert take_in_turn([items]) == items
+
 
 SCALE = Scale(c=0.5, lo=0.0, hi=1.0)
 

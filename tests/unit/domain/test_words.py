@@ -178,10 +178,6 @@ def test_a_json_schema_gives_its_parameters_and_their_texts():
     assert read_parameters(SCHEMA) == READ
 
 
-def test_a_schema_written_as_text_reads_like_the_schema_itself():
-    assert read_parameters(json.dumps(SCHEMA)) == READ
-
-
 def test_an_mcp_tool_gives_the_parameters_of_its_input_schema():
     tool = {"name": "refund", "title": "Refund", "description": "Gives money back.", "inputSchema": SCHEMA}
     names, texts = read_parameters(tool)
@@ -235,11 +231,6 @@ def test_parameters_within_parameters_are_found():
 
 
 KEYWORDS = ["type", "description", "name", "properties", "items", "required", "enum", "format", "title", "id", "url"]
-
-
-def test_parameters_named_like_words_of_json_schema_are_parameters_all_the_same():
-    schema = {"type": "object", "properties": {word: {"type": "string"} for word in KEYWORDS}}
-    assert read_parameters(schema) == Parameters(tuple(KEYWORDS), ())
 
 
 def test_the_schema_of_a_parameter_named_properties_adds_no_parameters():
@@ -374,8 +365,3 @@ def test_cleaning_parts_words_where_a_control_character_stood(text, cleaned):
 )
 def test_the_first_sentence_ends_where_it_ends(text, first):
     assert first_sentence(text) == first
-
-
-@given(st.text(), st.integers(1, 300))
-def test_the_first_sentence_is_within_its_limit(text, limit):
-    assert len(first_sentence(text, limit)) <= limit
