@@ -16,7 +16,6 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError
 
-from infra import smoke_hints as hints
 from mats.adapters.aws import call, client
 from mats.adapters.dynamodb.tables import Tables, from_row, id_of, key_of, to_row
 from mats.client import Bearer, Client, MatsError, Refused, Retries, SigV4, Unreachable
@@ -65,14 +64,26 @@ class Smoke:
         id = capability_id(NAMESPACE, f"probe-{int(self.now())}-{mark}")
         with self._always_removed(id):
             self._put(id, mark)
-            self._wait_until("profile", lambda: self._check_profile(id), hints.explain_no_profile)
-            self._wait_until("found through the API", lambda: self._check_found(id, mark), hints.explain_not_found)
+            self._wait_until("profile", lambda: self._check_profile(id), _explain_no_profile)
+            self._wait_until("found through the API", lambda: self._check_found(id, mark), _explain_not_found)
             if self.with_models:
                 self._wait_until(
-                    "described by the models", lambda: self._check_enriched(id), hints.explain_not_enriched
+                    "described by the models",
+                    lambda: self._check_enriched(id),
+                    "The item is found as its owner wrote it, but the models have not described it: are both turned on "
+                    f"for this account and region, and within their quotas? {_see('Changes wait', 'Dead letters')}",
                 )
-        self._wait_until("profile marked as deleted", lambda: self._check_deleted(id), hints.explain_not_deleted)
-        self._wait_until("no longer found", lambda: self._check_gone(id, mark), hints.explain_still_found)
+        lost = _see("A Pipe has stopped", "Dead letters", "Changes wait")
+        self._wait_until(
+            "profile marked as deleted",
+            lambda: self._check_deleted(id),
+            f"The removal has not come to enrichment. {lost}",
+        )
+        self._wait_until(
+            "no longer found",
+            lambda: self._check_gone(id, mark),
+            f"What was removed is still found: the index has not taken the tombstone. {_see('Reconcile')}",
+        )
 
     def _put(self, id: Id, mark: str) -> None:
         item = {"kind": "tool", "description": f"Probe {mark} of a smoke test; finds nothing and does nothing."}
@@ -145,7 +156,7 @@ class Smoke:
         except Refused as error:
             if error.status == 429 or error.status >= 500:
                 return False, f"the API answers {error}"
-            raise Stuck(hints.explain_refused(error.status, str(error))) from error
+            raise Stuck(_explain_refused(error.status, str(error))) from error
         except MatsError as error:
             raise Stuck(f"the URL answers, but not as discovery does: {error}") from error
         except BotoCoreError as error:
@@ -157,8 +168,8 @@ class Smoke:
         found, seen = self._check_found(id, mark)
         return not found and seen.startswith("the API found"), seen
 
-    def _wait_until(self, what: str, check: Callable[[], tuple[bool, str]], stuck: Callable[[str], str]) -> None:
-        """Poll until the check succeeds, and print each new state."""
+    def _wait_until(self, what: str, check: Callable[[], tuple[bool, str]], hint: Callable[[str], str] | str) -> None:
+        """Poll until the check succeeds, and print each new state; a hint may depend on the state last seen."""
         begun, printed = self.now(), ""
         while True:
             done, seen = check()
@@ -170,8 +181,43 @@ class Smoke:
                 self.tell(f"{what}: yes, after {waited:.0f} s")
                 return
             if waited >= self.timeout_s:
-                raise Stuck(f"{stuck(seen)} (waited {waited:.0f} s; last seen: {seen})")
+                why = hint if isinstance(hint, str) else hint(seen)
+                raise Stuck(f"{why} (waited {waited:.0f} s; last seen: {seen})")
             self.sleep(_POLL_S)
+
+
+def _see(*sections: str) -> str:
+    return f"See docs/runbook.md: {', '.join(sections)}."
+
+
+def _explain_no_profile(seen: str) -> str:
+    if seen == "no profile yet":
+        return "The item has not come to enrichment: stream, Pipe, bus, rule, queue or function is stuck. " + _see(
+            "A Pipe has stopped", "A Pipe fails", "Dead letters", "Enrichment fails"
+        )
+    return (
+        "There is a profile, but the index has not acknowledged it: OpenSearch or the function's way to it is stuck. "
+        + _see("The index is red", "Writes are blocked", "Changes wait")
+    )
+
+
+def _explain_not_found(seen: str) -> str:
+    if seen.startswith("the API found"):
+        return (
+            "The index has the profile, but discovery does not find it: does the alias `capabilities` name the index "
+            "that enrichment writes to? " + _see("Reindex", "Reconcile")
+        )
+    return "The API does not answer. " + _see("Discovery fails", "The index is red")
+
+
+def _explain_refused(status: int, said: str) -> str:
+    if status == 401:
+        return f"the API rejects the token ({said}); is it for this issuer and audience?"
+    if status == 403:
+        return (
+            f"the API rejects the caller ({said}); it needs the policy for agents, and with auth=jwt a token (--token)"
+        )
+    return f"the API rejects the query ({said}); is the URL that of the stage?"
 
 
 def outputs(cloudformation: Any, name: str) -> dict[str, str]:

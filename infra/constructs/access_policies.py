@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
-from infra.constructs.maintenance_machine import MaintenanceMachine
+from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards
 from infra.constructs.search_domain import Calls, SearchDomain
