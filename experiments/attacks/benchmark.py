@@ -1,14 +1,13 @@
 """The benchmark `attacks`: every attack on the sample and on the tools, and what defences cost the honest."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.attacks.curve import prior_curve, rate_some
-from experiments.attacks.deceived_reranker import DeceivedReranker
 from experiments.attacks.false_reports import false_reports
 from experiments.attacks.hidden import try_hidden
 from experiments.attacks.honest import count_flags, count_matches, sum_flags, trust_cost
@@ -18,11 +17,36 @@ from experiments.attacks.run import QUERIES, AttackedRegistry, Say, targets_of
 from experiments.attacks.scene import Attack
 from experiments.attacks.table import ATTACKS, TRUSTED
 from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
 from mats.evaluation.data.datasets import Dataset, load, sample, sets_in
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import Encoder
+from mats.ports import NO_LABELS, Encoder, Labels, RerankResult
 from mats.settings import Settings
+
+RIGHT, OTHER = 0.95, 0.2
+"""Scores of what serves the request, or claims to, and of the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeceivedReranker:
+    """Gives every capability that is not honest the score of the right one; it makes no other mistake.
+
+    Args:
+        relevant: The relevant capabilities by query text; a text may have more after its end.
+        honest: The capabilities that no attacker has registered.
+    """
+
+    relevant: Mapping[str, frozenset[Id]]
+    honest: Collection[Id]
+    name: str = "deceived"
+    prompt: str = ""
+
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
+        right = next((ids for text, ids in self.relevant.items() if query.startswith(text)), frozenset[Id]())
+        deceived = (profile.id in right or profile.id not in self.honest for profile in candidates)
+        return RerankResult(scores=tuple(RIGHT if high else OTHER for high in deceived))
+
 
 ATTACKED_SET = "tools"
 _RATED = 80

@@ -14,7 +14,6 @@ from experiments.benchmarks import mcp, memory, pipeline, reranker, size
 from experiments.benchmarks.console import console
 from experiments.benchmarks.importing import importing
 from experiments.benchmarks.load import load
-from experiments.benchmarks.million import million
 from experiments.benchmarks.openapi import openapi
 from experiments.benchmarks.processes import interrupt_on_sigterm
 from mats.evaluation.results import write_results
@@ -26,9 +25,7 @@ Benchmark: TypeAlias = Callable[[Path, Settings], dict[str, Any]]
 BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
     "scale": size.scale,
-    "throughput": size.throughput,
     "import": pipeline.import_,
-    "encoders": pipeline.encoders,
     "sample": pipeline.sample_queries,
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
@@ -39,7 +36,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "console": console,
     "openapi": openapi,
     "importing": importing,
-    "million": million,
 }
 
 

@@ -1,29 +1,23 @@
-"""Benchmarks of the pipeline without a reranker, and of the encoder."""
+"""Benchmarks of the pipeline without a reranker."""
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from experiments.benchmarks.serving import latencies, resident_mb
 from mats import bootstrap
-from mats.domain.profile.index_fields import embedded_text
-from mats.domain.profile.profile import profile_of
 from mats.domain.ranking.query import Query
 from mats.edge.answers import Answer
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.measures import estimate, per_query
-from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY, ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
@@ -52,43 +46,6 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
         "per_second": round(len(dataset.registrations) / seconds, 1),
         "resident_mb": {"at_a_tenth": peaks[len(peaks) // 10], "at_the_end": peaks[-1]},
     }
-
-
-def encoders(data: Path, settings: Settings) -> dict[str, Any]:
-    """The local encoder in both precisions: documents per second, latency of a query, cosine to float32."""
-    dataset = load(data / "tools")
-    texts = [embedded_text(profile_of(r, origin="")) for r in dataset.registrations[::10]]
-    queries = [query.text[:LONGEST_QUERY] for query in dataset.queries[:200]]
-    exact = np.array(_encoder(settings, "fp32").encode_documents(texts))
-    results = {}
-    for precision in ("fp32", "int8"):
-        encoder = _encoder(settings, precision)
-        began = time.perf_counter()
-        vectors = np.array(encoder.encode_documents(texts))
-        seconds = time.perf_counter() - began
-        cosines = (vectors * exact).sum(axis=1)
-        results[precision] = {
-            "documents_per_second": round(len(texts) / seconds, 1),
-            "query_ms": percentiles(_query_ms(encoder, queries), 50, 95),
-            "cosine_to_fp32": {"mean": round(float(cosines.mean()), 4), "least": round(float(cosines.min()), 4)},
-        }
-    return {"documents": len(texts), "queries": len(queries), "encoders": results}
-
-
-def _encoder(settings: Settings, precision: str) -> Encoder:
-    encoder = bootstrap.load_encoder(replace(settings, encoder_precision=precision))
-    if encoder is None:
-        raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
-    return encoder
-
-
-def _query_ms(encoder: Encoder, queries: Sequence[str]) -> list[float]:
-    times = []
-    for query in queries:
-        began = time.perf_counter()
-        encoder.encode_query(query)
-        times.append((time.perf_counter() - began) * 1000)
-    return times
 
 
 def answer(data: Path, settings: Settings) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from experiments.attacks import items
-from experiments.attacks.benchmark import run_attacks
+from experiments.attacks.benchmark import DeceivedReranker, run_attacks
 from experiments.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
-from experiments.attacks.deceived_reranker import DeceivedReranker
 from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
 from experiments.attacks.hidden import a_probe, read_outputs, try_hidden
 from experiments.attacks.honest import count_flags, trust_cost

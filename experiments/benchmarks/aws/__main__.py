@@ -9,7 +9,8 @@ import os
 import sys
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from experiments.benchmarks.aws import cold_start
-from experiments.benchmarks.aws.opensearch import REGION, index_on, node
 from experiments.benchmarks.processes import interrupt_on_sigterm, module_process
 from experiments.data.slices import dense_slice
 from experiments.data.synthetic import registrations
+from mats.adapters.opensearch.domain import Domain
+from mats.adapters.opensearch.index import OpenSearchIndex
+from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import profile_of
@@ -33,8 +36,33 @@ from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import SearchIndex, Stored, Vector
+from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings
+
+REGION = "us-east-1"
+
+
+@contextmanager
+def node(heap: str, running_at: str = "", *, kept: Path | None = None) -> Iterator[str]:
+    """The address of a real OpenSearch node as it is distributed, over the data in `kept`; or `running_at`."""
+    if running_at:
+        yield running_at
+        return
+    arguments: tuple[str, ...] = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
+    if kept:
+        arguments += ("--kept", str(kept))
+    with module_process("tests.aws.opensearch", *arguments, env={}) as (_, url):
+        yield url
+
+
+@contextmanager
+def index_on(url: str, encoder: Encoder, *, read_s: float = 30) -> Iterator[OpenSearchIndex]:
+    """An index on a node: new, or that of an earlier run."""
+    domain, target = Domain(url, region=REGION, read_s=read_s), Target("capabilities-1", encoder.name)
+    aliases = [write_alias(target.name), "capabilities"]
+    domain.create(target.name, index_body(encoder.dimension, aliases=aliases, replicas="0-1", refresh="30s"))
+    yield OpenSearchIndex(domain, lambda: [target], encoder=encoder.name, refresh="false")
+
 
 DIMENSION = 1024
 TITAN = "amazon.titan-embed-text-v2:0"

@@ -1,1 +1,1 @@
-"""Offline measurement. Of all mats, only `mats.local` imports it."""
+"""Measuring a registry: data sets, systems, measures, gate, calibration. Of all mats, only `mats.local` imports it."""
