@@ -75,23 +75,25 @@ def openapi(schema: object, **paths: Any) -> bytes:
 
 REDIRECTS = {
     "another port of this machine": ("{bystander}/", "another service of this machine"),
-    "this machine by name": ("http://localhost:{port}/", "another service of this machine"),
     "this machine, spelled as a number": ("http://2130706433:{port}/", "this machine"),
     "this machine, mapped to IPv6": ("http://[::ffff:127.0.0.1]:{port}/", "this machine"),
     "a private network": ("http://10.1.2.3/", "private network"),
     "the metadata of a cloud": ("http://169.254.169.254/latest/meta-data/", "is blocked"),
-    "the metadata of a cloud, spelled as a number": ("http://2852039166/", "is blocked"),
     "a file": ("file:///etc/passwd", "is not a valid address"),
-    "another protocol": ("gopher://127.0.0.1:{port}/_GET", "is not a valid address"),
     "an address with a password": ("http://me:secret@127.0.0.1:{port}/", "holds a user name or password"),
     "itself": ("/", "redirects more than 5 times"),
     "an address of several lines": ("/a\x0bb", "cannot be read"),
 }
-BY_ADDRESS = [SourceKind.DOCUMENT, SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A]
+OTHER_KINDS = [SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A]
 
 
-@pytest.mark.parametrize("kind", BY_ADDRESS)
-@pytest.mark.parametrize("where", REDIRECTS)
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        *((where, SourceKind.DOCUMENT) for where in REDIRECTS),
+        *(("the metadata of a cloud", kind) for kind in OTHER_KINDS),
+    ],
+)
 def test_a_redirect_is_followed_to_nothing_that_was_not_given(where: str, kind: SourceKind):
     there, said = REDIRECTS[where]
     with bystander() as (other, asked):
@@ -162,11 +164,6 @@ def pour(head: bytes, chunk: bytes, times: int) -> Play:
 CHUNK = b" " * 1_000_000
 BODIES: dict[str, tuple[str, Play, str]] = {
     "100 MB": ("api.json", pour(b"HTTP/1.1 200 OK\r\n\r\n", CHUNK, 100), "more than 20,000,000 bytes"),
-    "100 MB in chunks": (
-        "api.json",
-        pour(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"f4240\r\n" + CHUNK + b"\r\n", 100),
-        "more than 20,000,000 bytes",
-    ),
     "a gzip bomb as encoding": (
         "api.json",
         document(gzip.compress(b" " * 50_000_000), "Content-Encoding: gzip"),
@@ -181,15 +178,7 @@ BODIES: dict[str, tuple[str, Play, str]] = {
     "a gzip bomb of blank lines": ("rows.jsonl.gz", document(gzip.compress(b"\n" * 90_000_000)), "blank lines"),
     "half an archive": ("api.json.gz", document(gzip.compress(os.urandom(2_000))[:900]), "cannot be read"),
     "a slow drip": ("api.json", lambda c: drip(c, b"HTTP/1.1 200 OK\r\n\r\n"), "did not answer within 2 seconds"),
-    "headers that never end": ("api.json", lambda c: drip(c, b"HTTP/1.1 200 OK\r\nX: "), "did not answer within"),
     "thousands of headers": ("api.json", response("200 OK\r\n" + "X: y\r\n" * 5_000), "cannot be read"),
-    "no HTTP": ("api.json", lambda c: c.sendall(b"\x00\xff" * 500), "cannot be read"),
-    "not UTF-8": ("api.json", document(b'{"openapi": "3.1.0", "info": "\xff"}'), "is not UTF-8 text"),
-    "200,000 levels": ("api.json", document(b"[" * 200_000 + b"]" * 200_000), "nested more than 60 levels"),
-    "200,000 levels of YAML": ("api.yaml", document(b"[" * 200_000 + b"]" * 200_000), "nested more than 60 levels"),
-    "a key twice": ("api.json", document(b'{"openapi": "3.1.0",\n"openapi": "3.1.0"}'), "twice in one object"),
-    "2,000,000 values": ("api.json", document(b"[" + b"0," * 2_000_000 + b"0]"), "holds more than"),
-    "no number": ("api.json", document(b'{"openapi":\nNaN}'), "is not a JSON number"),
     "a path in a circle": ("api.json", document(openapi({}, **{"/pay": {"$ref": "#/paths/~1pay"}})), "in a circle"),
 }  # fmt: skip
 
@@ -201,8 +190,9 @@ def test_a_hostile_body_is_one_line(what: str):
         assert said in only_line(read_source(SourceKind.DOCUMENT, f"{url}/{name}"))
 
 
-@pytest.mark.parametrize("kind", [SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A])
-@pytest.mark.parametrize("what", ["100 MB", "a slow drip", "headers that never end", "not UTF-8", "200,000 levels"])
+@pytest.mark.parametrize(
+    ("what", "kind"), list(zip(["100 MB", "a slow drip", "thousands of headers"], OTHER_KINDS, strict=True))
+)
 def test_a_hostile_answer_of_a_registry_or_a_site_is_one_line(what: str, kind: SourceKind):
     _, play, said = BODIES[what]
     with answering(play) as url:
@@ -247,51 +237,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "secret.jsonl").write_text(SECRET)
     (tmp_path / "listed").mkdir()
     return tmp_path / "listed"
-
-
-def skill(folder: Path, name: str) -> Path:
-    (folder / name).mkdir()
-    file = folder / name / "SKILL.md"
-    file.write_text(f"---\nname: {name}\ndescription: Settles a claim.\n---\nAsk first.\n")
-    return file
-
-
-def a_link_out(folder: Path) -> None:
-    (folder / "rows.jsonl").symlink_to(folder.parent / "secret.jsonl")
-
-
-def a_link_in_a_circle(folder: Path) -> None:
-    (folder / "rows.jsonl").symlink_to(folder / "rows.jsonl")
-
-
-def a_skill_that_is_a_link_out(folder: Path) -> None:
-    (folder.parent / "SKILL.md").write_text("---\nname: s\ndescription: Secret.\n---\n")
-    (folder / "s").mkdir()
-    (folder / "s" / "SKILL.md").symlink_to(folder.parent / "SKILL.md")
-
-
-@pytest.mark.parametrize("make", [a_link_out, a_link_in_a_circle, a_skill_that_is_a_link_out])
-def test_a_link_out_of_a_folder_is_one_line(folder: Path, make: Callable[[Path], None]):
-    make(folder)
-    assert "is not followed" in only_line(read_source(SourceKind.DOCUMENT, str(folder)))
-
-
-def test_a_linked_folder_is_not_entered(folder: Path):
-    (folder.parent / "outside").mkdir()
-    skill(folder.parent / "outside", "stolen")
-    (folder / "inside").symlink_to(folder.parent / "outside")
-    assert read_source(SourceKind.DOCUMENT, str(folder)) == Report()
-
-
-def test_a_skill_lists_no_file_that_a_link_leads_to(folder: Path):
-    file = skill(folder, "claims")
-    (file.parent / "notes.md").write_text("Notes.")
-    (file.parent / "passwd").symlink_to("/etc/passwd")
-    (file.parent / "all").symlink_to("/etc")
-    importer = Importer(MemoryRegistry())
-    importer.import_sources(open_reading(SourceKind.DOCUMENT, [str(folder)], Settings(), namespace="com.acme").sources)
-    (item,) = importer.registry.items.values()
-    assert item["descriptor"]["files"] == ["SKILL.md", "notes.md"]
 
 
 def a_link(file: Path) -> None:

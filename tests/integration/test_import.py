@@ -77,23 +77,17 @@ def test_invalid_namespace_is_rejected_before_anything_is_read(mats: Mats):
     assert "no-such-file" not in ran.err
 
 
-@pytest.mark.parametrize("name", ["bomb.yaml", "twice.json", "deep.json", "circle.json", "bomb.json.gz", "text.json"])
-def test_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp_path: Path, name):
-    aliases = "a0: &a0 [x,x,x,x,x,x,x,x]\n"
-    aliases += "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 8}]\n" for n in range(1, 15))
-    circle = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": {"/": {"$ref": "#/paths/~1"}}}
-    content = {
-        "bomb.yaml": aliases.encode(),
-        "twice.json": b'{"openapi": "3.1.0", "openapi": "3.1.0"}',
+def test_a_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp_path: Path):
+    contents = {
         "deep.json": b'{"a":' * 100_000,
-        "circle.json": json.dumps(circle).encode(),
         "bomb.json.gz": gzip.compress(b"[" + b" " * 200_000_000),
         "text.json": b'{"name": "\x1b]0;owned\x07\x1b[31m", "skills": [], "url": "x"}',
-    }[name]
-    (tmp_path / name).write_bytes(content)
-    ran = mats("import", str(tmp_path / name), str(FORMATS / "server.json"))
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    ran = mats("import", *(str(tmp_path / name) for name in contents), str(FORMATS / "server.json"))
     assert ran.code == 1
-    assert ran.err.count("rejected") == 1
+    assert ran.err.count("rejected") == 3
     assert "Traceback" not in ran.err
     assert "\x1b]" not in ran.err
     assert "1 new" in ran.out
@@ -143,7 +137,7 @@ def test_server_of_the_official_sdk_is_listed(mats: Mats):
         (["mcp", "--", sys.executable, "-c", "raise SystemExit('no key')"], 3, "no key"),
         (["mcp", "http://169.254.169.254/mcp"], 1, "which is blocked"),
         (["http://169.254.169.254/latest"], 1, "which is blocked"),
-        (["http://127.0.0.1:1/x.json"], 1, "cannot be read"),
+        (["/no/such.json"], 1, "rejected /no/such.json: cannot be read: No such file or directory"),
     ],
 )
 def test_failed_request_is_one_line(mats: Mats, arguments, code, said):
@@ -230,10 +224,3 @@ def test_a_missing_option_is_one_error_and_the_counts_add_up(mats):
     report = mats("import", file, "no-such-file.json", "--json").json
     assert len(report["rejected"]) == report["rows"] == 3
     assert report["new"] + report["changed"] + report["unchanged"] == 0
-
-
-def test_a_file_that_is_not_there_is_named_once(mats):
-    assert (
-        mats("import", "/no/such.json").err.strip()
-        == "rejected /no/such.json: cannot be read: No such file or directory"
-    )

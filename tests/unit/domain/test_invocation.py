@@ -142,25 +142,6 @@ def operation(**descriptor: Any) -> Any:
     )
 
 
-def test_an_http_operation():
-    found = operation(
-        parameters=[{"name": "id", "in": "path"}, {"name": "tag", "in": "query", "style": "form", "explode": False}],
-        requestMediaTypes=["text/csv", "application/json"],
-        security=[{"key": []}],
-        securitySchemes={"key": {"type": "apiKey", "name": "X-Key", "in": "header", "x-value": SECRET}},
-    )
-    assert found == {
-        "protocol": "http",
-        "method": "POST",
-        "url": "https://api.example.com/v1/claims/{id}",
-        "parameters": [
-            {"name": "id", "in": "path"}, {"name": "tag", "in": "query", "style": "form", "explode": False},
-        ],
-        "body": "application/json",
-        "auth": [{"scheme": "apiKey", "name": "X-Key", "in": "header"}],
-    }  # fmt: skip
-
-
 def test_an_operation_needs_an_address_and_a_method():
     assert call(endpoint="/v1/claims", descriptor={"method": "GET"}) is None
     assert call(endpoint="https://x.example/", descriptor={"method": "FETCH"}) is None

@@ -61,13 +61,6 @@ def test_lines_of_a_pipe_are_read_as_they_arrive():
         assert lines.readline() == row("a")
 
 
-def test_a_document_on_one_line_or_many_is_imported_alike(tmp_path):
-    for indent in (None, 2):
-        file = tmp_path / f"{indent}.json"
-        file.write_text(json.dumps(d.CARD, indent=indent))
-        assert imported(file).report.placed[Placed.NEW] == 1
-
-
 def test_lines_may_hold_documents_of_other_formats(tmp_path):
     file = tmp_path / "servers.jsonl"
     file.write_bytes(b"\n".join(json.dumps(v).encode() for v in (d.SERVER, d.OLD_SERVER, d.CARD)) + b"\n" + row("a"))
@@ -197,17 +190,6 @@ def test_second_registration_under_one_id_is_rejected(tmp_path):
     assert " is in " in rejected.faults[0].message
     assert "a.json" in rejected.faults[0].message
     assert importer.report.placed == {Placed.NEW: 1, Placed.UNCHANGED: 1}
-
-
-def test_changed_registration_is_reported(tmp_path):
-    file = tmp_path / "a.json"
-    registry = MemoryRegistry()
-    for version in ("1", "2"):
-        file.write_text(json.dumps({**d.CARD, "version": version}))
-        importer = Importer(registry)
-        importer.import_sources(open_sources(str(file)))
-    ((id, placed, place),) = importer.report.registered
-    assert (id, placed, place.file) == ("com.example/Travel desk", Placed.CHANGED, str(file))
 
 
 DOCUMENTS = [

@@ -6,7 +6,8 @@ from mats.domain.profile.origin import Placed
 from mats.domain.protocols.protocol import Source
 from mats.local.imports import importer as importer_module
 from mats.local.imports.files import read_lines
-from mats.local.imports.importer import Importer
+from mats.local.imports.importer import DryRunRegistry, Importer
+from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
 
 
@@ -31,3 +32,17 @@ def test_change_of_kind_is_rejected_with_its_line():
     import_lines(importer, "b", b'{"namespace": "n", "name": "x", "kind": "agent"}')
     (rejected,) = importer.report.rejected
     assert (rejected.place.file, rejected.place.line, rejected.faults[0].attribute) == ("b", 1, "kind")
+
+
+def test_dry_run_reports_placements_and_writes_nothing():
+    there = MemoryRegistry()
+    there.put([a_registration(name="same"), a_registration(name="other"), a_registration(name="kind")])
+    before = dict(there.items)
+    placed = DryRunRegistry(there).put(
+        [
+            a_registration(name="same"), a_registration(name="other", version="2"),
+            a_registration(name="kind", kind="agent"), a_registration(name="fresh"),
+        ]
+    )  # fmt: skip
+    assert list(placed.values()) == [Placed.UNCHANGED, Placed.CHANGED, Placed.OTHER_KIND, Placed.NEW]
+    assert there.items == before
