@@ -16,9 +16,9 @@ from mats.domain.protocols.protocol import Source
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.spending import print_with_usage
-from mats.local.imports.files import Location
+from mats.local.imports.files import Location, Stream
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
-from mats.local.imports.sources import LIVE, Stream, open_reading, open_sources, parse_location
+from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.settings import Settings
 
 _MOST_SHOWN = 50

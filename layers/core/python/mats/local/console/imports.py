@@ -13,9 +13,9 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.origin import Placed
 from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.protocols.protocol import Source
-from mats.local.imports.files import File, FileUnreadable, Location
+from mats.local.imports.files import File, FileUnreadable, Location, Stream
 from mats.local.imports.importer import DryRunRegistry, Finding, Importer, check_namespace
-from mats.local.imports.sources import Stream, read_values
+from mats.local.imports.sources import read_values
 from mats.ports import Item
 
 MAX_BODY_BYTES = 40_000_000

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.domain.protocols import skill
@@ -54,6 +54,17 @@ class Location(NamedTuple):
 
     def __str__(self) -> str:
         return (f"line {self.line}" if self.line else self.where or "the whole") + f" of {self.file}"
+
+
+class Skipped(NamedTuple):
+    """A file of a folder that is of no known format."""
+
+    reason: str
+
+
+Value: TypeAlias = Json | MappedValue | Invalid | Skipped
+"""A JSON value, or instead of one: faults or notes, why a file is unreadable, a skipped file."""
+Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
 class FileUnreadable(Invalid):

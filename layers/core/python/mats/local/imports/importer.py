@@ -13,8 +13,7 @@ from mats.domain.profile.assignment import Assigned, covers, namespace_of_patter
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.local.imports import formats
-from mats.local.imports.files import Location
-from mats.local.imports.sources import Skipped, Stream
+from mats.local.imports.files import Location, Skipped, Stream
 from mats.ports import Item, Registry, TrustBook
 
 BATCH = 256

@@ -13,8 +13,7 @@ from mats.domain.protocols.protocol import Json, Source, join_labels, namespace_
 from mats.local.imports import mcp_client
 from mats.local.imports.addresses import redact, without_query
 from mats.local.imports.decoding import MAX_BYTES, decode
-from mats.local.imports.files import Location, is_address
-from mats.local.imports.sources import Stream
+from mats.local.imports.files import Location, Stream, is_address
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _UNKNOWN = re.compile(r"\$\{[^}]*\}")

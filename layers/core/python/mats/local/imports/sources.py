@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any
 
 from mats.bootstrap.models import bedrock_catalogue
-from mats.domain.errors import Fault, Invalid, RequestInvalid
+from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
 from mats.domain.protocols.protocol import Json, MappedValue, Source
@@ -24,6 +24,8 @@ from mats.local.imports.files import (
     File,
     FileUnreadable,
     Location,
+    Skipped,
+    Stream,
     decompress,
     find_files,
     is_address,
@@ -38,17 +40,6 @@ from mats.settings import Settings
 LIVE = "`mcp -- COMMAND...`, `mcp URL`, `mcp-registry URL`, `a2a URL`, `ard URL`, `bedrock`"
 """Sources that are not named by a path or an address alone, for help."""
 _BY_ADDRESS = (SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A)
-
-
-class Skipped(NamedTuple):
-    """A file of a folder that is of no known format."""
-
-    reason: str
-
-
-Value: TypeAlias = Json | MappedValue | Invalid | Skipped
-"""A JSON value, or instead of one: faults or notes, why a file is unreadable, a skipped file."""
-Stream: TypeAlias = Iterator[tuple[Location, Value]]
 
 
 @dataclass(frozen=True, slots=True)
