@@ -151,7 +151,7 @@ def _endpoint(
 def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> Route:
     """`GET /metrics`. Where the service has tokens, the guard asks for one of them, as for every answer."""
 
-    def read() -> Response:
+    def respond() -> Response:
         try:
             content, media_type = render()
         except DependencyFailed as error:
@@ -163,7 +163,7 @@ def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> R
             return to_starlette("/metrics", problem)
         if request.method not in ("GET", "HEAD"):
             return _problem(request, 405, "use GET", {"Allow": "GET"})
-        return await anyio.to_thread.run_sync(read)
+        return await anyio.to_thread.run_sync(respond)
 
     return Route("/metrics", answer, methods=METHODS)
 

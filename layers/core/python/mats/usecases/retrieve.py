@@ -125,15 +125,18 @@ class Retrieved:
     """The candidates of a request, for a caller in these audiences, and what was found for each of its texts.
 
     The first text is the whole request, any others are its parts; None stands for one that could not be searched.
-    `named` are those from a namespace that a text names.
     """
 
     profiles: Sequence[Profile]
     near: Mapping[Id, frozenset[Id]]
-    named: frozenset[Id]
     texts: Sequence[str]
     searches: Sequence[Search | None]
     audiences: frozenset[str]
+
+    @property
+    def of_named_namespaces(self) -> frozenset[Id]:
+        """Candidates from a namespace that a text names."""
+        return frozenset(profile.id for found in self.searches if found and found.named for profile in found.profiles)
 
     @property
     def vector(self) -> Vector | None:
@@ -170,7 +173,7 @@ class Retrieved:
 
     def _candidates(self, text: int, measured: tuple[Scores, Scores] | None, scale: Scale) -> list[Candidate]:
         """The profiles as measured by a text, with what votes add; none if it could not be searched."""
-        search, asked = self.searches[text], pairs(self.texts[text])
+        search, asked, named = self.searches[text], pairs(self.texts[text]), self.of_named_namespaces
         if search is None:
             return []
         bm25, cosine = measured or ({}, search.cosine)
@@ -181,7 +184,7 @@ class Retrieved:
                 cosine=cosine.get(id),
                 pairs=pairs_found(asked, profile),
                 near=self.near.get(id, frozenset()),
-                named=id in self.named,
+                named=id in named,
             )
             for id, profile in ((profile.id, profile) for profile in self.profiles)
         ]
@@ -230,7 +233,9 @@ class Retrieve:
         """
         if len(texts) == 1:
             found = self.search(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
-            return self._retrieved(found.profiles, found.near, texts, [found], admitted)
+            return Retrieved(
+                profiles=found.profiles, near=found.near, texts=texts, searches=[found], audiences=admitted.audiences
+            )
         traces = [trace.branch() for _ in texts]
 
         def search_one(text: str, own: Trace) -> Search | DependencyFailed:
@@ -255,20 +260,7 @@ class Retrieve:
             near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
         chosen = [window[position] for position in shared.kept[: self.k]]
         searches = [found if isinstance(found, Search) else None for found in results]
-        return self._retrieved(chosen, near, texts, searches, admitted)
-
-    @staticmethod
-    def _retrieved(
-        profiles: Sequence[Profile],
-        near: Mapping[Id, frozenset[Id]],
-        texts: Sequence[str],
-        searches: Sequence[Search | None],
-        admitted: Filter,
-    ) -> Retrieved:
-        named = frozenset(profile.id for found in searches if found and found.named for profile in found.profiles)
-        return Retrieved(
-            profiles=profiles, near=near, named=named, texts=texts, searches=searches, audiences=admitted.audiences
-        )
+        return Retrieved(profiles=chosen, near=near, texts=texts, searches=searches, audiences=admitted.audiences)
 
     def measure(self, found: Retrieved) -> Measured:
         """BM25 and cosine of every candidate for each text, including those that only the other side found.
