@@ -91,7 +91,6 @@ calibrate: setup ## Fit score constants and verdict thresholds on DATA
 
 readme: setup ## Render the parts of README and docs that come from experiments/results
 	@$(BIN)/python -m experiments readme
-	@$(BIN)/python -m infra.cost --pages
 
 docs: setup ## Write docs/reference from the code
 	@$(BIN)/python -m mats.local.reference

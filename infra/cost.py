@@ -1,7 +1,4 @@
-"""Estimated cost of a month in AWS for a given traffic, with every formula, and the domain it needs: `make cost`.
-
-`python -m infra.cost --pages` renders the tables of docs/scale.md and docs/aws.md.
-"""
+"""Estimated cost of a month in AWS for a given traffic, with every formula, and the domain it needs: `make cost`."""
 
 import argparse
 import json
@@ -9,11 +6,10 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from experiments.report.rendered_pages import replace_block, rewrite
 from infra.alarms import OWN, PIPES, charged_metrics
 from infra.context import Context
 from infra.sizes import SIZES
@@ -21,7 +17,6 @@ from infra.vendor import ROOT
 from mats.domain.prompts.usage import Prices
 from mats.settings import TITAN, Settings
 
-PAGES = (ROOT / "docs" / "scale.md", ROOT / "docs" / "aws.md")
 GROWTH = ROOT / "experiments" / "results" / "aws-growth.json"
 """Growth of the index, as measured for docs/decisions/0061."""
 _RERANK = ROOT / "experiments" / "results" / "bench-rerank.json"
@@ -356,8 +351,8 @@ class DomainChoice:
     def __str__(self) -> str:
         index, how = self.index, "measured" if self.index.measured else "estimated from what was measured"
         return (
-            f"The index of {index.capabilities:,} capabilities, {how}: {_gigabytes(index.disk_gb)} on disk and "
-            f"{_gigabytes(index.memory_gb)} of memory in each copy, {index.cpu_ms:.0f} ms of a core for a query.\n"
+            f"The index of {index.capabilities:,} capabilities, {how}: {gigabytes(index.disk_gb)} on disk and "
+            f"{gigabytes(index.memory_gb)} of memory in each copy, {index.cpu_ms:.0f} ms of a core for a query.\n"
             f'Enough for it: CONTEXT="size=production instance_type={self.node} storage_gb={self.gb_each}", '
             f"{self.usd:,.0f} dollars a month for {NODES} such nodes."
         )
@@ -430,77 +425,11 @@ def domain_text(traffic: Traffic, price: PriceList) -> str:
         return str(error)
 
 
-def _gigabytes(size: float) -> str:
+def gigabytes(size: float) -> str:
     """Two decimals below 1 GB, one from there on."""
     if size < 0.01:
         return "under 0.01 GB"
     return f"{size:.1f} GB" if size >= 1 else f"{size:.2f} GB"
-
-
-# --- tables of the pages ---
-
-_SIZES = (10_000, 100_000, 300_000, 1_000_000)
-
-
-def render(page: str) -> str:
-    """The page with those tables that it has as results and prices have them now."""
-    for name, table in (("growth", _growth_table), ("domains", _domain_table), ("cost", _cost_table)):
-        if f"<!-- {name}:" in page:
-            page = replace_block(page, name, "\n".join(table()))
-    return page
-
-
-def _cost_table() -> Iterator[str]:
-    """The six most expensive services for 10,000 queries a second."""
-    traffic = Traffic(queries=10_000 * SECONDS, capabilities=10_000_000, size="production")
-    costs: dict[str, float] = {}
-    for line in estimate(traffic, PriceList.load()):
-        costs[line.service] = costs.get(line.service, 0.0) + line.usd
-    yield from ("| service | dollars a month | dollars a million queries |", "|---|---:|---:|")
-    for name, usd in sorted(costs.items(), key=lambda each: -each[1])[:6]:
-        yield f"| {name} | {usd:,.0f} | {1e6 * usd / traffic.queries:.2f} |"
-
-
-def _growth_table() -> Iterator[str]:
-    rows = growth_rows()
-    yield (
-        "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
-        "| disk | memory | recall@15 / @200 | filling, on the node |"
-    )
-    yield "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|"
-    for row in sorted(rows, key=lambda row: (-row["dimension"], row["encoding"] != "float", row["documents"])):
-        state = row["as_filled"]
-        beside = f"{state['beside']['p50_ratio']:.2f} ×" if "beside" in state else ""
-        filled = f"{row['fill']['node_cpu_s'] / 60:.1f} core-min" if row["fill"] else ""
-        yield (
-            f"| {row['documents']:,} | {row['dimension']:,} | {row['encoding']} "
-            f"| {state['ms']['p50']:.0f} / {state['ms']['p99']:.0f} ms | {beside} | {state['node_cpu_ms']:.0f} core-ms "
-            f"| {_gigabytes(state['disk_gb'])} | {_gigabytes(state['searched_gb'])} "
-            f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} |"
-        )
-    measured = {(row["dimension"], row["encoding"], row["documents"]) for row in rows}
-    gaps = {
-        f"{dimension:,} components as {encoding}": [
-            f"{n:,}" for n in _SIZES if (dimension, encoding, n) not in measured
-        ]
-        for dimension, encoding in product((1_024, 256), ("float", "7 bits"))
-    }
-    missing = [f"{what} at {' and '.join(sizes)}" for what, sizes in gaps.items() if sizes]
-    yield from ("", f"Not measured: {'; '.join(missing)}." if missing else "Every size was measured.")
-
-
-def _domain_table() -> Iterator[str]:
-    price = PriceList.load()
-    yield "| capabilities | queries a second | the index in each copy | domain | dollars a month |"
-    yield "|---:|---:|---|---|---:|"
-    for index, per_second in product(map(index_of, _SIZES), (10, 100)):
-        domain = domain_for(index, per_second, price)
-        yield (
-            f"| {index.capabilities:,} | {per_second} | {_gigabytes(index.disk_gb)} on disk, "
-            f"{_gigabytes(index.memory_gb)} of memory, {index.cpu_ms:.0f} core-ms a query"
-            f"{'' if index.measured else ' (not measured; from the curve)'} "
-            f"| {NODES} × `{domain.node}`, {domain.gb_each} GB each | {domain.usd:,.0f} |"
-        )
 
 
 # --- the command ---
@@ -542,12 +471,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kind = (lambda text: int(float(text))) if is_count else str  # 1e6, too
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default, help=f"default {shown}")
     parser.add_argument("--json", action="store_true", help="for scripts")
-    parser.add_argument("--pages", action="store_true", help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
     as_json = given.pop("json")
-    if given.pop("pages"):
-        rewrite(dict.fromkeys(PAGES, render))
-        return
     try:
         traffic, price = Traffic(**given), PriceList.load()
         lines = estimate(traffic, price)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.report import scale
 from experiments.report.rendered_pages import replace_block, rewrite
 from experiments.report.results import paper
 from experiments.report.security import security_tables
@@ -48,6 +49,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     SCORING: render_scoring,
     MEASURED: render_results,
     SECURITY: render_security,
+    **dict.fromkeys(scale.PAGES, scale.render),
 }
 """The pages with rendered parts."""
 

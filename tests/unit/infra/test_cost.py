@@ -124,12 +124,6 @@ def test_the_command_reads_numbers_as_people_write_them(capsys):
         cost.main(["--size", "huge"])
 
 
-@pytest.mark.parametrize("page", cost.PAGES, ids=lambda page: page.name)
-def test_the_pages_show_the_results_and_prices_that_are_there(page: Path):
-    text = page.read_text("utf-8")
-    assert cost.render(text) == text
-
-
 # --- the domain ---
 
 
