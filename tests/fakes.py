@@ -5,6 +5,7 @@ import math
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -237,6 +238,12 @@ class MemoryIndex:
             before = self.entries.get(entry.profile.id)
             if before is None or before.profile.rev < entry.profile.rev:
                 self.entries[entry.profile.id] = entry
+
+    @contextmanager
+    def with_candidate(self, entry: Stored) -> "Iterator[MemoryIndex]":
+        other = MemoryIndex()
+        other.entries = {**self.entries, entry.profile.id: entry}
+        yield other
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         scores = {id: self._score(terms, entry) for id, entry in self._visible_to(admitted).items()}

@@ -18,6 +18,7 @@ from mats.local import worker
 from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
+from mats.usecases.drafts import ProfileMaker
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
 
@@ -35,7 +36,8 @@ def over(events, enrich):
     return SimpleNamespace(
         models=SimpleNamespace(encoder=None, writer=None),
         stores=SimpleNamespace(queue=events),
-        change_processor=ChangeProcessor(enrich, dict),
+        change_processor=ChangeProcessor(lambda changes, deadline, run: enrich(changes, deadline), dict),
+        profile_maker=ProfileMaker(encoder=None, writer=None),
     )
 
 
