@@ -232,7 +232,7 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
         DependencyFailed: boto3 is not installed, or Bedrock did not answer.
     """
     try:
-        from mats.adapters.bedrock import client as catalogue  # noqa: PLC0415 - boto3, for those who use Bedrock
+        from mats.adapters.bedrock import catalogue  # noqa: PLC0415 - boto3, for those who use Bedrock
     except ModuleNotFoundError as error:
         raise NotInstalled(f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'") from error
     return catalogue.list_models(settings.region)

@@ -1,11 +1,10 @@
-"""A metered client of `bedrock-runtime`, Converse and InvokeModel, and the list of the region's models."""
+"""A metered client of `bedrock-runtime`, Converse and InvokeModel."""
 
 import io
 import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from urllib3.exceptions import HTTPError
 
-from mats.adapters.aws import call, client, open_connection, unexpected_response
+from mats.adapters.aws import call, client, open_connection
 from mats.adapters.bedrock.converse import parse_response, token_counts
 from mats.adapters.llm import Meter, ModelReply, at_path
 from mats.domain.errors import DependencyFailed, ModelRefused
@@ -214,52 +213,3 @@ def refusal(what: str, model: str, code: str, message: str) -> ModelRefused | No
         return None
     text = f"{what} cannot be used ({code}: {message}); {_CAUSES[code]}"
     return ModelRefused(text, model=model, cause=f"{code}: {message}")
-
-
-_TIMEOUT_S = 20
-_ATTEMPTS = 3
-_MAX_PAGES = 100
-
-
-def list_models(region: str) -> dict[str, Any]:
-    """The responses of ListFoundationModels and ListInferenceProfiles as one JSON value, times as ISO 8601.
-
-    Raises:
-        DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to act.
-    """
-    bedrock = client(
-        "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"
-    )
-    models = call("Bedrock's list of models", bedrock.list_foundation_models)
-    profiles: list[Any] = []
-    cursor: dict[str, str] = {}
-    for _ in range(_MAX_PAGES):
-        page = call(
-            "Bedrock's list of inference profiles", partial(bedrock.list_inference_profiles, maxResults=1_000, **cursor)
-        )
-        profiles += _list(page, "inferenceProfileSummaries")
-        if not page.get("nextToken"):
-            break
-        cursor = {"nextToken": page["nextToken"]}
-    summaries = _list(models, "modelSummaries")
-    return {"modelSummaries": _json(summaries), "inferenceProfileSummaries": _json(profiles)}
-
-
-def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
-    found = answer.get(key)
-    if not isinstance(found, list):
-        raise unexpected_response("Bedrock")
-    return found
-
-
-def _json(value: Any) -> Any:
-    """The value as JSON; botocore parses times into `datetime`."""
-    match value:
-        case datetime():
-            return value.isoformat()
-        case dict():
-            return {key: _json(inner) for key, inner in value.items()}
-        case list():
-            return [_json(inner) for inner in value]
-        case _:
-            return value
