@@ -7,7 +7,6 @@ from experiments.report.rendered_pages import replace_block
 from infra.cost import (
     NODES,
     SECONDS,
-    PriceList,
     Traffic,
     domain_for,
     estimate,
@@ -33,7 +32,7 @@ def _cost_table() -> Iterator[str]:
     """The six most expensive services for 10,000 queries a second."""
     traffic = Traffic(queries=10_000 * SECONDS, capabilities=10_000_000, size="production")
     costs: dict[str, float] = {}
-    for line in estimate(traffic, PriceList.load()):
+    for line in estimate(traffic):
         costs[line.service] = costs.get(line.service, 0.0) + line.usd
     yield from ("| service | dollars a month | dollars a million queries |", "|---|---:|---:|")
     for name, usd in sorted(costs.items(), key=lambda each: -each[1])[:6]:
@@ -69,11 +68,10 @@ def _growth_table() -> Iterator[str]:
 
 
 def _domain_table() -> Iterator[str]:
-    price = PriceList.load()
     yield "| capabilities | queries a second | the index in each copy | domain | dollars a month |"
     yield "|---:|---:|---|---|---:|"
     for index, per_second in product(map(index_of, _SIZES), (10, 100)):
-        domain = domain_for(index, per_second, price)
+        domain = domain_for(index, per_second)
         yield (
             f"| {index.capabilities:,} | {per_second} | {gigabytes(index.disk_gb)} on disk, "
             f"{gigabytes(index.memory_gb)} of memory, {index.cpu_ms:.0f} core-ms a query"

@@ -106,15 +106,15 @@ def test_the_metrics_of_bill_and_dashboard_are_those_that_functions_write(deploy
 def test_the_bill_counts_what_the_stack_has(deployed, alarms):
     from infra.constructs.maintenance import KEPT_VERSIONS
 
-    assert cost.ASSUMED.kept_versions == KEPT_VERSIONS
+    assert cost.ASSUMED["kept_versions"] == KEPT_VERSIONS
     counted = [sum("MetricStat" in each for each in alarm.raw.get("Metrics", [])) or 1 for alarm in alarms.values()]
     assert sum(counted) == charged_metrics(usd_per_hour=5) == cost.ALARM_METRICS
     discovery, maintenance = (
         deployed.one("AWS::Lambda::Function", name) for name in ("OnlineDiscoveryFunction", "MaintenanceFunction")
     )
-    assert cost.ASSUMED.discovery_gb == discovery["MemorySize"] / 1024
-    assert cost.ASSUMED.maintenance_gb == maintenance["MemorySize"] / 1024
-    assert maintenance["Timeout"] - RESERVE_MS / 1000 == cost.PIECE_S
+    assert cost.ASSUMED["discovery_gb"] == discovery["MemorySize"] / 1024
+    assert cost.ASSUMED["maintenance_gb"] == maintenance["MemorySize"] / 1024
+    assert maintenance["Timeout"] - RESERVE_MS / 1000 == cost.ASSUMED["piece_s"]
 
 
 # --- the watch of the Pipes ---

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from infra import cost
 from infra.cost import (
-    Assumptions,
+    ASSUMED,
     CannotEstimate,
     Line,
     MeasuredIndex,
-    PriceList,
     Traffic,
     domain_for,
     domain_text,
@@ -25,7 +24,6 @@ from infra.cost import (
 from infra.sizes import SIZES
 from infra.vendor import ROOT
 
-PRICES = PriceList.load()
 COUNTS = st.integers(0, 10**9)
 TRAFFIC = st.builds(
     Traffic,
@@ -38,7 +36,7 @@ TRAFFIC = st.builds(
 
 
 def total(traffic: Traffic, *, fixed: bool | None = None) -> float:
-    return sum(line.usd for line in estimate(traffic, PRICES) if fixed is None or line.fixed is fixed)
+    return sum(line.usd for line in estimate(traffic) if fixed is None or line.fixed is fixed)
 
 
 @given(TRAFFIC)
@@ -65,7 +63,7 @@ def test_a_bigger_size_a_private_network_and_a_bigger_registry_never_cost_less(t
 
 @given(TRAFFIC)
 def test_every_line_has_its_formula_and_its_reason(traffic):
-    for line in estimate(traffic, PRICES):
+    for line in estimate(traffic):
         assert line.usd >= 0
         assert line.unit in line.formula
         assert line.why
@@ -84,9 +82,9 @@ def test_a_formula_can_be_checked_with_a_pocket_calculator(line, formula):
 
 
 def test_a_rerank_call_has_the_measured_tokens_at_the_price_that_answers_use():
-    measured = json.loads(cost._RERANK.read_text("utf-8"))
+    measured = json.loads(cost.RERANK.read_text("utf-8"))
     table = json.loads((ROOT / "layers/core/python/mats/prices.json").read_text("utf-8"))["models"]
-    lines = [x for x in estimate(Traffic(queries=1000), PRICES) if "nova-micro" in x.service]
+    lines = [x for x in estimate(Traffic(queries=1000)) if "nova-micro" in x.service]
     assert [x.quantity for x in lines] == [1000 * measured[name]["p50"] for name in ("input_tokens", "output_tokens")]
     assert [x.price for x in lines] == table["amazon.nova-micro"]
 
@@ -98,18 +96,18 @@ def test_all_faults_of_the_traffic_are_named_at_once():
 
 def test_a_model_without_a_price_is_an_error():
     with pytest.raises(CannotEstimate, match="mystery-1"):
-        estimate(Traffic(rerank_model="mystery-1"), PRICES)
+        estimate(Traffic(rerank_model="mystery-1"))
 
 
 def test_assumptions_can_be_replaced():
-    slower = estimate(Traffic(queries=10**6), PRICES, Assumptions(discovery_s=2.0))
+    slower = estimate(Traffic(queries=10**6), {**ASSUMED, "discovery_s": 2.0})
     assert sum(x.usd for x in slower) > total(Traffic(queries=10**6))
 
 
 def test_the_report_names_its_sources_and_a_domain_that_is_too_small():
     big = Traffic(capabilities=10**6)
     assert (fits(big), fits(Traffic())) == (False, True)
-    text = cost.report(big, estimate(big, PRICES), PRICES)
+    text = cost.report(big, estimate(big))
     assert "fill more than half" in text
     assert "us-east-1" in text
     assert "check them" in text
@@ -162,15 +160,15 @@ def test_beyond_a_single_size_time_grows_in_proportion_too(measured):
 
 @given(st.integers(1, 3_000_000), st.integers(0, 50))
 def test_more_capabilities_or_queries_never_cost_less(capabilities, per_second):
-    small = domain_for(index_of(capabilities), per_second, PRICES)
-    assert domain_for(index_of(2 * capabilities), per_second, PRICES).usd >= small.usd
-    assert domain_for(index_of(capabilities), 2 * per_second, PRICES).usd >= small.usd
+    small = domain_for(index_of(capabilities), per_second)
+    assert domain_for(index_of(2 * capabilities), per_second).usd >= small.usd
+    assert domain_for(index_of(capabilities), 2 * per_second).usd >= small.usd
 
 
 @given(st.floats(0, 50), st.floats(0, 100))
 def test_a_domain_holds_its_index_twice_on_disk_and_once_in_memory(disk_gb, per_second):
     index = MeasuredIndex(capabilities=1, disk_gb=disk_gb, memory_gb=disk_gb / 4, cpu_ms=30, measured=True)
-    domain = domain_for(index, per_second, PRICES)
+    domain = domain_for(index, per_second)
     assert domain.gb_each >= 2 * disk_gb
     cores, memory_gb = cost.NODE_TYPES[domain.node]
     assert index.memory_gb < memory_gb / 2
@@ -179,13 +177,13 @@ def test_a_domain_holds_its_index_twice_on_disk_and_once_in_memory(disk_gb, per_
 
 def test_more_than_a_domain_carries_is_an_error_that_points_to_cells(measured):
     with pytest.raises(CannotEstimate, match=r"docs/scale.md"):
-        domain_for(index_of(100_000_000), 1, PRICES)
+        domain_for(index_of(100_000_000), 1)
 
 
 def test_the_text_has_the_context_of_a_deployment(measured):
-    text = domain_text(Traffic(capabilities=10**6, size="production"), PRICES)
+    text = domain_text(Traffic(capabilities=10**6, size="production"))
     assert 'CONTEXT="size=production instance_type=r7g.large.search storage_gb=40"' in text
     assert "estimated from what was measured: 18.0 GB on disk" in text
-    assert "0.02 GB on disk and under 0.01 GB of memory" in domain_text(Traffic(capabilities=1_000), PRICES)
+    assert "0.02 GB on disk and under 0.01 GB of memory" in domain_text(Traffic(capabilities=1_000))
     measured.unlink()
-    assert "docs/decisions/0061" in domain_text(Traffic(), PRICES)
+    assert "docs/decisions/0061" in domain_text(Traffic())
