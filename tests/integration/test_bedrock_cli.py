@@ -122,3 +122,4 @@ def test_replaying_an_unknown_query_id_is_an_error(mats: Mats):
     ran = mats("replay", "nowhere")
     assert ran.code == 1
     assert "mats.log" in ran.err
+    assert mats("replay", "nowhere", "--log", "missing.log").code == 2

@@ -1,5 +1,6 @@
 """On how many cores the encoder's runs are, by what else runs."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> list[int]:
     runs: list[int] = []
     monkeypatch.setattr(module, "_session", lambda path, threads: FakeSession(threads, runs))
     monkeypatch.setattr(module, "cores", lambda: 4)
-    monkeypatch.setattr(module, "DaemonThreads", lambda most, name: AtOnce())
+    monkeypatch.setattr(module, "ThreadPoolExecutor", lambda most, name: AtOnce())
     return runs
 
 
@@ -84,7 +85,19 @@ def test_one_core_is_all_there_is(runs, monkeypatch):
 
 
 def test_a_run_does_not_wait_for_the_session_that_is_made_for_the_next(runs, monkeypatch):
-    monkeypatch.setattr(module, "DaemonThreads", lambda most, name: Never())
+    monkeypatch.setattr(module, "ThreadPoolExecutor", lambda most, name: Never())
     sessions = Sessions(Path("model"))
     sessions.run({"meanwhile": lambda: sessions.run({}, many=False)}, many=False)
     assert runs == [2, 2]
+
+
+def test_an_exit_waits_for_the_session_that_is_made_meanwhile(monkeypatch):
+    made_by: list[threading.Thread] = []
+
+    def make(path: Path, threads: int) -> FakeSession:
+        made_by.append(threading.current_thread())
+        return FakeSession(threads, [])
+
+    monkeypatch.setattr(module, "_session", make)
+    Sessions(Path("model")).run({}, many=True)
+    assert [thread.daemon for thread in made_by] == [False, False]

@@ -7,7 +7,7 @@ import threading
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -68,7 +68,8 @@ class Sessions:
         """The session for runs side by side; while it is made, the other one, unless the caller can wait."""
         with self._counting:
             if self._side_by_side is None:
-                self._side_by_side = DaemonThreads(1, "encoder-session").submit(_session, self._path, 1)
+                # the standard pool: a process that exits while onnxruntime makes a session is aborted
+                self._side_by_side = ThreadPoolExecutor(1, "encoder-session").submit(_session, self._path, 1)
         return self._side_by_side.result() if wait or self._side_by_side.done() else self._alone
 
 

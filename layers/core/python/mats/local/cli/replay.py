@@ -39,7 +39,8 @@ def replay(
     context: typer.Context,
     query_id: Annotated[str, typer.Argument(help="The `query_id` of an answer of `mats serve`.")],
     log: Annotated[
-        Path | None, typer.Option(help="Read this log instead, such as one fetched from CloudWatch.", dir_okay=False)
+        Path | None,
+        typer.Option(help="Read this log instead, such as one fetched from CloudWatch.", dir_okay=False, exists=True),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
