@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import studies
-from experiments.report.cells import PaperRow, Section, Table
+from experiments.report.cells import Figure, PaperRow, Section, Table
 from experiments.studies.context import Experiment
 
 ARCHIVE = Path(studies.__file__).with_name("archive")
@@ -40,6 +40,7 @@ def _archived_section(value: Mapping[str, Any]) -> Section:
             )
             for one in value["tables"]
         ),
+        figures=tuple(Figure(id=one["id"], caption=one["caption"], alt=one["alt"]) for one in value["figures"]),
     )
 
 

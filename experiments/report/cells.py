@@ -36,7 +36,8 @@ class Figure:
     id: str
     caption: str
     alt: str
-    draw: Callable[[], "Canvas"]
+    draw: Callable[[], "Canvas"] | None = None
+    """None for a figure of a decided experiment, whose files are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

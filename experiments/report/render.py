@@ -13,10 +13,12 @@ from experiments.report.paper_section import paper_tables
 from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
 from mats.domain.errors import Fault
-from mats.evaluation.results import Json, ResultsInvalid, read_results
+from mats.evaluation.results import RESULTS, Json, ResultsInvalid, read_results
 
 _Made = TypeVar("_Made")
 TITLE = "The paper's experiments, measured"
+KEPT = RESULTS / "report"
+"""The folder with the figures of decided experiments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,14 @@ def write_report(report: ExperimentReport, out: Path) -> list[Path]:
     for path, text in zip(written, (report.markdown(), report.json()), strict=True):
         path.write_text(text, encoding="utf-8", errors="replace")
     for figure in report.figures:
+        files = [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
+        written += files
+        if figure.draw is None:
+            for file in files:
+                file.write_bytes((KEPT / file.name).read_bytes())
+            continue
         with style_context():
             canvas = figure.draw()
-            written += [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
-            written[-2].write_text(svg(canvas), encoding="utf-8")
-            written[-1].write_bytes(png(canvas))
+            files[0].write_text(svg(canvas), encoding="utf-8")
+            files[1].write_bytes(png(canvas))
     return written

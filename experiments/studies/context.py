@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,13 +16,11 @@ from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
 from mats.evaluation.measures import Values, estimate, mcnemar
 from mats.evaluation.results import Json
-from mats.evaluation.systems.base import Answers, ask, total_failure
+from mats.evaluation.systems.base import Answers, total_failure
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.score import estimate_json, metrics_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer
-from mats.usecases.discover import Discover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +101,6 @@ class ExperimentContext:
         """The result of `measure` over the answers of a system to a set, or `not_run` with the reason."""
         answers = self.answers(name, variant)
         return {"not_run": answers} if isinstance(answers, str) else measure(answers, self.dataset(name))
-
-    def match_of_each(self, name: str, pipelines: Mapping[str, Discover]) -> dict[str, Any]:
-        dataset, results = self.dataset(name), {}
-        for label, discover in pipelines.items():
-            self.log(f"{name}: {label}")
-            results[label] = match_json(ask(shortlist_system(discover), dataset.queries), dataset)
-        return results
 
     def to_json(self) -> dict[str, Any]:
         settings = self.models.settings

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.catalogue import EXPERIMENTS, RUNNABLE
+
 NO_JUDGE = "no model that judges is turned on; MATS_BEDROCK=1 turns one on"
 OFFLINE = ("regex", "bm25", "lexical", "dense", "hybrid")
 JUDGED = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
@@ -128,32 +130,6 @@ def signals(judged: bool = True) -> dict[str, Any]:
     }
 
 
-def field_weights(judged: bool = True) -> dict[str, Any]:
-    return {"sets": {name: {"settings": one["settings"]} for name, one in first_stage(judged)["sets"].items()}}
-
-
-def first_stage(judged: bool = True, sources: int = 22) -> dict[str, Any]:
-    def some(first: float) -> dict[str, Any]:
-        return {"match@1": an_estimate(first, 0.05), "match@15": an_estimate(first + 0.3, 0.05)}
-
-    def source(i: int) -> dict[str, Any]:
-        return {"queries": 30 + 90 * (i % 7), "bm25": some(0.1 + 0.02 * i), "hybrid": some(0.15 + 0.02 * i)}
-
-    return {
-        "sets": {
-            name: {
-                **sizes(name, i),
-                "settings": {"as shipped": some(0.4), "words only": some(0.35), "vectors only": some(0.3)},
-                "k": {str(k): {"match": an_estimate(0.5 + k / 120), "recall": an_estimate(0.45 + k / 120)}
-                      for k in (5, 10, 15, 25, 50)},
-                "sources": {f"{'a-source-with-a-name' if n % 5 == 0 else 'source'}-{n}": source(n)
-                            for n in range(sources if name == "tools" else 1)},
-            }
-            for i, name in enumerate(SETS)
-        }
-    }  # fmt: skip
-
-
 def efficiency(judged: bool = True) -> dict[str, Any]:
     def one(i: int) -> dict[str, Any]:
         ms = {"encode": {"p50": 4.1, "p95": 6.3}, "lexical": {"p50": 1.2, "p95": 2.9}, "neural": {"p50": 1.9, "p95": 3}}
@@ -196,27 +172,6 @@ def abstention(judged: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def learning(judged: bool = True) -> dict[str, Any]:
-    row = {"queries": 200, "match@1": an_estimate(0.5), "match@15": an_estimate(0.8), "complete@5": an_estimate(0.3)}
-    slices = {"familiar": row, "new": {**row, "queries": 0, "match@1": None, "match@15": None, "complete@5": None}}
-    after = dict.fromkeys(("0", "100", "standard", "false", "shown"), slices)
-    return {
-        "splits": 3, "false_share": 0.2, "outcomes": [0, 100],
-        "sets": {"multitool": {"history": 100, "after": after}, "tools": {"history": 100, "after": after}},
-    }  # fmt: skip
-
-
-def demand(judged: bool = True) -> dict[str, Any]:
-    registries = {
-        name: {
-            "rows": [{"capabilities": size, "gaps": 30, "named": 24, "false": 3} for size in (count, count + 1)],
-            "mean": [{"reporting": share, "named": 0.8, "false": 0.1} for share in (0.0, 0.5, 1.0)],
-        }
-        for name, count in {"large": 10_000, "small": 1_000}.items()
-    }
-    return {"families": 30, "others": 1_000, "mistaken_reports": 0.05, "registries": registries}
-
-
 def decided(judged: bool = True) -> dict[str, Any]:
     """An archived experiment: only its provenance is read."""
     return {}
@@ -224,11 +179,8 @@ def decided(judged: bool = True) -> dict[str, Any]:
 
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "blends": decided, "length-bias": decided, "parts": decided,
-    "first-stage": first_stage, "field-weights": field_weights, "learning": learning,
-    "efficiency": efficiency, "kinds": kinds,
-    "abstention": abstention, "demand": demand,
-}  # fmt: skip
+    "efficiency": efficiency, "kinds": kinds, "abstention": abstention,
+} | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 
 
 def all_results(judged: bool = True) -> dict[str, Any]:

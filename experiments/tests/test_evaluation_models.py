@@ -15,7 +15,7 @@ from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.systems.base import SystemAnswer, ask
 from mats.evaluation.systems.cached_converse import Budget, BudgetSpent
-from mats.evaluation.systems.models import PAPER_ENCODERS, Models
+from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
@@ -350,9 +350,3 @@ def test_variants_have_the_papers_names_and_llm_variants_a_prompt():
     ]  # fmt: skip
     assert {name for name, variant in SYSTEMS.items() if variant.prompt()} == set(ASKING)
     assert {name for name, variant in SYSTEMS.items() if "llm" in variant.needs} == set(ASKING)
-
-
-def test_the_papers_encoders_are_settings():
-    for encoder in PAPER_ENCODERS.values():
-        given = Settings(bedrock=True, encoder=encoder.encoder, query_prefix=encoder.query_prefix)
-        assert Settings.from_env(given.to_env()) == given

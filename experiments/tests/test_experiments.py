@@ -9,7 +9,6 @@ from experiments.data.slices import dense_slice
 from experiments.studies import enrichment, scale
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
 from experiments.studies.decomposition import category
-from experiments.studies.first_stage import reciprocal_ranks
 from experiments.studies.kinds import first_of_kind
 from mats.domain.capability.capability import Id, Kind
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
@@ -101,17 +100,6 @@ class TestScaleSweep:
     def test_a_crossover_that_was_not_measured_says_why(self):
         why = {scale.SINGLE: "needs an LLM", scale.TWO_STAGE: "needs an LLM"}
         assert scale._find_crossover({}, why) == {"not_run": "needs an LLM"}
-
-
-class TestReciprocalRankFusion:
-    def test_reciprocal_ranks_depend_on_the_order_only(self):
-        fused = reciprocal_ranks({Id("n/a"): 9.0, Id("n/b"): 8.9}, {Id("n/b"): 0.9, Id("n/c"): 0.1})
-        assert fused == pytest.approx({"n/a": 1 / 61, "n/b": 1 / 62 + 1 / 61, "n/c": 1 / 62})
-
-    @given(*[st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 9))] * 2)
-    def test_only_the_order_of_a_list_counts(self, lexical, neural):
-        stretched = {id: 10 * score + 1 for id, score in lexical.items()}
-        assert reciprocal_ranks(stretched, neural) == reciprocal_ranks(lexical, neural)
 
 
 def test_a_folder_without_any_of_the_sets_is_an_error(tmp_path):

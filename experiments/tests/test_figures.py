@@ -17,12 +17,13 @@ from experiments.report.style import (
     style_context,
     svg,
 )
-from experiments.tests.results_builders import all_results, enrichment, first_stage, scale, written
+from experiments.tests.results_builders import all_results, enrichment, scale, written
+from mats.evaluation.results import RESULTS
 
 
 def drawings(folder):
     with style_context():
-        return {figure.id: svg(figure.draw()) for figure in build_report(folder).figures}
+        return {figure.id: svg(figure.draw()) for figure in build_report(folder).figures if figure.draw}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def drawn(tmp_path_factory):
 
 
 def test_there_are_the_papers_figures_and_ours(drawn):
-    assert list(drawn) == ["scale", "decomposition", "sparsity", "sources", "learning-curves", "latency", "abstention"]
+    assert list(drawn) == ["scale", "decomposition", "sparsity", "latency", "abstention"]
 
 
 def test_the_same_results_give_the_same_bytes(drawn, tmp_path):
@@ -71,13 +72,7 @@ def luminance(colour):
 def test_figures_are_drawn_with_and_without_a_reranker(tmp_path, judged):
     made = build_report(written(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
     with style_context():
-        assert all("<svg" in svg(figure.draw()) for figure in made.figures)
-
-
-def test_two_sources_make_a_figure_and_one_does_not(tmp_path):
-    two, one = (build_report(written(tmp_path / str(n), {"first-stage": first_stage(sources=n)})) for n in (2, 1))
-    assert [figure.id for figure in two.figures] == ["sources"]
-    assert one.figures == ()
+        assert all("<svg" in svg(figure.draw()) for figure in made.figures if figure.draw)
 
 
 def test_every_figure_has_a_caption_and_an_alternative_text(tmp_path):
@@ -101,9 +96,13 @@ def test_an_absent_estimate_has_no_bar():
 
 
 def test_a_report_is_a_text_its_data_and_two_files_a_figure(tmp_path):
-    made = build_report(written(tmp_path / "in", {"enrichment": enrichment()}))
+    made = build_report(written(tmp_path / "in", {"enrichment": enrichment(), "learning": {}}))
     names = {path.name for path in write_report(made, tmp_path / "out")}
-    assert names == {"report.md", "report.json", "sparsity.svg", "sparsity.png"}
+    assert names == {
+        "report.md", "report.json", "sparsity.svg", "sparsity.png", "learning-curves.svg", "learning-curves.png"
+    }  # fmt: skip
+    kept = (RESULTS / "report" / "learning-curves.svg").read_bytes()
+    assert (tmp_path / "out" / "learning-curves.svg").read_bytes() == kept
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     write_report(made, tmp_path / "out")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

@@ -99,13 +99,6 @@ def test_without_measured_systems_there_are_tables_and_no_figures(tmp_path):
     assert made.markdown()
 
 
-def test_a_set_whose_first_stage_did_not_run_is_explained(tmp_path):
-    first = {"sets": {"tools": {"documents": 1, "queries": 1, "not_run": "no encoder"}}}
-    made = build_report(written(tmp_path, {"first-stage": first}))
-    assert "Not run (tools): no encoder" in tables(made)["first-stage-settings"].notes
-    assert made.figures == ()
-
-
 def test_the_papers_number_stands_below_ours(results):
     table = tables(build_report(results))["main-match-1"]
     ours = next(i for i, row in enumerate(table.rows) if row[0].startswith("tools"))

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
@@ -60,9 +60,9 @@ def _has_texts_of(profile: Profile, indexed: str) -> bool:
     return lexical_fields(Profile.model_validate_json(indexed)) == lexical_fields(profile)
 
 
-def document_of(row: int, profile: str, weights: Mapping[str, float] = FIELD_WEIGHTS) -> Document:
+def document_of(row: int, profile: str) -> Document:
     """The terms of an indexed profile."""
-    return pack(row, count_terms(lexical_fields(Profile.model_validate_json(profile)), weights))
+    return pack(row, count_terms(lexical_fields(Profile.model_validate_json(profile)), FIELD_WEIGHTS))
 
 
 def renew_terms(database: Database) -> None:

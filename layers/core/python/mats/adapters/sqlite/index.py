@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.entries import FINDABLE, document_of, renew_terms, write
+from mats.adapters.sqlite.entries import renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
@@ -66,13 +66,6 @@ class SqliteIndex:
         self._version = -1
         self._change = -1
         self._catch_up()
-
-    def weighing(self, weights: Mapping[str, float]) -> "SqliteIndex":
-        """This index as it is now with other weights of the lexical fields, by the names of `FIELD_WEIGHTS`."""
-        fork = self._fork(self._database)
-        fork._postings = Postings()
-        fork._postings.put([document_of(row, profile, weights) for row, profile in self._database.rows(FINDABLE)])
-        return fork
 
     def put(self, entries: Sequence[Stored]) -> None:
         """In one transaction. After a power cut, profiles whose entry was lost are not marked as indexed either."""

@@ -3,40 +3,20 @@
 import hashlib
 import sqlite3
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mats import bootstrap
 from mats.adapters.bedrock.converse import Converse, ask_through
 from mats.evaluation.systems.cached_converse import Budget, CachedConverse, ReplyCache
 from mats.ports import Encoder, Reranker, Vector, Writer
-from mats.settings import DEFAULT_ENCODER, TITAN, Settings
+from mats.settings import TITAN, Settings
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
-
-
-class PaperEncoder(NamedTuple):
-    """MATS_ENCODER and MATS_QUERY_PREFIX for an encoder of the paper."""
-
-    encoder: str
-    query_prefix: str = ""
-
-
-PAPER_ENCODERS: Mapping[str, PaperEncoder] = {
-    "MiniLM": PaperEncoder(DEFAULT_ENCODER),
-    "BGE-large": PaperEncoder("BAAI/bge-large-en-v1.5", "Represent this sentence for searching relevant passages: "),
-    "ToolBench-IR": PaperEncoder("ToolBench/ToolBench_IR_bert_based_uncased"),
-    "Titan": PaperEncoder(f"{TITAN}:0"),
-}
-"""By the paper's name. Any BERT-style encoder can be used, by its name on the hub or its folder.
-
-BGE-large is pooled by CLS. If the hub has no model.safetensors of ToolBench-IR, name a folder with its weights saved as
-such.
-"""
 
 
 class CachedEncoder:
