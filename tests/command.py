@@ -24,6 +24,9 @@ from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.sqlite.database import Database
 from mats.local.cli import output
 from mats.local.cli.main import app
+from tests.forked import Forked
+
+Process = Forked | subprocess.Popen[bytes]
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = [sys.executable, "-m", "mats.local.cli"]
@@ -55,7 +58,7 @@ class Mats:
     encoder: str = "none"
     folder: Path = ROOT
     """The working directory."""
-    started: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+    started: "list[Process]" = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -64,7 +67,9 @@ class Mats:
     def __call__(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
         """Run a command in this process, which has imported everything and loaded the encoder before."""
         if SERVERS & {*arguments[:1]}:
-            return self.process(*arguments, stdin=stdin, **more)
+            process = self.start(*arguments, settings=more, stdin=subprocess.PIPE)
+            out, err = process.communicate(stdin, timeout=300)
+            return Ran(process.returncode, out.decode(), err.decode())
         with _one_at_a_time, in_process({**self.environment, **more}, stdin, folder=self.folder) as (out, err):
             try:
                 app(args=list(arguments), prog_name="mats")
@@ -82,15 +87,17 @@ class Mats:
         )  # fmt: skip
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
-    def start(
-        self, *arguments: str, settings: Mapping[str, str] | None = None, **more: Any
-    ) -> "subprocess.Popen[bytes]":
-        """Start a process and do not wait for it."""
-        process = subprocess.Popen(
-            [*PROGRAM, *arguments],
-            env={**self.environment, **(settings or {})}, cwd=self.folder,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
-        )  # fmt: skip
+    def start(self, *arguments: str, settings: Mapping[str, str] | None = None, **more: Any) -> "Process":
+        """Start a process and do not wait for it; with options that only `Popen` has, by a new interpreter."""
+        environment = {**self.environment, **(settings or {})}
+        process: Process
+        if more.keys() <= {"stdin"}:
+            process = Forked(*arguments, env=environment, cwd=self.folder, **more)
+        else:
+            process = subprocess.Popen(
+                [*PROGRAM, *arguments],
+                env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+            )  # fmt: skip
         self.started.append(process)
         return process
 
@@ -183,7 +190,7 @@ class Service:
     """A running service."""
 
     url: str
-    process: "subprocess.Popen[bytes]"
+    process: "Process"
 
     def request(
         self, path: str, body: Any = None, *, method: str | None = None, raw: bytes | None = None
