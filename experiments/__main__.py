@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -61,10 +62,9 @@ def run(
     """
     if unknown := set(names or ()) - RUNNABLE.keys():
         raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
-    models = Models(Settings.from_env(os.environ))
-    if not models.lacking({"llm"}):
-        called = [models.settings.rerank_model, models.settings.writer_model]
-        limit_spending(models.budget, called, max_usd, max_calls)
+    models = Models(_settings(data))
+    if not models.lacking({"llm"}) and not models.recordings:
+        limit_spending(models.budget, list(models.names.values()), max_usd, max_calls)
     with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
         chosen = names or list(RUNNABLE)
         for name in chosen:
@@ -73,6 +73,15 @@ def run(
             seconds = round(time.monotonic() - began, 1)
             path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
             note(f"{name}: results written to {path}")
+
+
+def _settings(data: Path) -> Settings:
+    """Those of the environment, with the recorded replies of the data folder where no language model is configured."""
+    settings, recorded = Settings.from_env(os.environ), data / "recorded"
+    if settings.has_llm or not recorded.is_dir():
+        return settings
+    note(f"no language model is configured: replies come from {recorded}")
+    return replace(settings, llm_url=f"file:{recorded}")
 
 
 @app.command()

@@ -21,12 +21,9 @@ def _picker(
         measures=("match@1",),
         name=name,
         description=description,
-        needs=frozenset({"llm"}),
+        needs=frozenset({"llm", "conversation"}),
         prompt=lambda: prompt(name).hash,
-        build=lambda bench: system(
-            bench.dataset.registrations,
-            ChatModel(converse=bench.models.converse, model=bench.models.settings.rerank_model),
-        ),
+        build=lambda bench: system(bench.dataset.registrations, ChatModel(models=bench.models)),
     )
 
 

@@ -1,14 +1,15 @@
-"""A multi-turn conversation with tools through Converse; only baselines need one."""
+"""A multi-turn conversation with tools, on Bedrock or through chat completions; only baselines need one."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mats.adapters.bedrock.converse import dialect_of
 from mats.adapters.llm import CUT_OFF, MALFORMED, ToolCall
 from mats.domain.prompts.usage import Usage
-from mats.evaluation.systems.cached_converse import CachedConverse
+from mats.evaluation.systems.models import Models
 
 ANY = "*"
 """`must_call`: some tool."""
@@ -16,7 +17,7 @@ FREE = ""
 """`must_call`: none; text is allowed."""
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EMPTY = "…"
-"""Stands for an empty message, which Converse rejects."""
+"""Stands for an empty message, which services reject."""
 
 
 ToolSpec: TypeAlias = Mapping[str, Any]
@@ -54,10 +55,9 @@ Message: TypeAlias = UserMessage | ModelTurn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatModel:
-    """A model on Bedrock that converses, one Converse call per turn. Safe to call from several threads."""
+    """The settings' reranker in conversation, one call per turn. Safe to call from several threads."""
 
-    converse: CachedConverse
-    model: str
+    models: Models
 
     def turn(
         self, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec], *, must_call: str, max_tokens: int
@@ -70,27 +70,67 @@ class ChatModel:
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
         """
-        specs = [
-            {"toolSpec": {"name": t["name"], "description": t["description"], "inputSchema": {"json": t["schema"]}}}
-            for t in tools
-        ]
-        request: dict[str, Any] = {
-            "modelId": self.model,
-            "system": [{"text": system}],
-            "messages": [_message(message) for message in messages],
-            "inferenceConfig": {"maxTokens": max_tokens, "temperature": 0.0},
-            "toolConfig": {"tools": specs},
-        }
-        dialect = dialect_of(self.model)
-        if choice := _tool_choice(must_call, dialect.choice):
-            request["toolConfig"]["toolChoice"] = choice
-        if dialect.extra:
-            request["additionalModelRequestFields"] = dict(dialect.extra)
-        call = self.converse.send(request)
+        request_of = _converse_request if self.models.speaks_converse else _chat_request
+        call = self.models.send(
+            request_of(self.models.names["reranker"], system, messages, tools, must_call=must_call, limit=max_tokens)
+        )
         reply, calls = call.reply, _valid_calls(call.reply.calls, len(messages))
         return ModelTurn(
             text=reply.text, calls=calls, stop=reply.stop, usage=reply.usage, took_ms=call.took_ms, cached=call.cached
         )
+
+
+def _chat_request(
+    model: str, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec], *, must_call: str, limit: int
+) -> dict[str, Any]:
+    """A turn as chat completions takes it."""
+    functions = [{"name": t["name"], "description": t["description"], "parameters": t["schema"]} for t in tools]
+    return {
+        "model": model,
+        "messages": [{"role": "system", "content": system}, *(each for m in messages for each in _chat_messages(m))],
+        "max_tokens": limit,
+        "temperature": 0,
+        "tools": [{"type": "function", "function": function} for function in functions],
+        "tool_choice": "auto" if must_call == FREE else "required",
+    }
+
+
+def _chat_messages(message: Message) -> Iterator[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        for id, text in message.results:
+            yield {"role": "tool", "tool_call_id": id, "content": text.strip() or _EMPTY}
+        if message.texts:
+            yield {"role": "user", "content": "\n\n".join(message.texts)}
+        return
+    calls = [
+        {"id": c.id, "type": "function", "function": {"name": c.tool, "arguments": json.dumps(c.arguments)}}
+        for c in message.calls
+    ]
+    text = message.text.strip() or ("" if calls else _EMPTY)
+    yield {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+
+
+def _converse_request(
+    model: str, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec], *, must_call: str, limit: int
+) -> dict[str, Any]:
+    """A turn as Bedrock's Converse takes it."""
+    specs = [
+        {"toolSpec": {"name": t["name"], "description": t["description"], "inputSchema": {"json": t["schema"]}}}
+        for t in tools
+    ]
+    request: dict[str, Any] = {
+        "modelId": model,
+        "system": [{"text": system}],
+        "messages": [_message(message) for message in messages],
+        "inferenceConfig": {"maxTokens": limit, "temperature": 0.0},
+        "toolConfig": {"tools": specs},
+    }
+    dialect = dialect_of(model)
+    if choice := _tool_choice(must_call, dialect.choice):
+        request["toolConfig"]["toolChoice"] = choice
+    if dialect.extra:
+        request["additionalModelRequestFields"] = dict(dialect.extra)
+    return request
 
 
 def _tool_choice(must_call: str, supported: str | None) -> Mapping[str, Any]:
@@ -113,7 +153,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _valid_calls(calls: Sequence[ToolCall], place: int) -> tuple[ToolCall, ...]:
-    """The calls in a form that Converse accepts in the next request: valid name, unique id, object as arguments.
+    """The calls in a form that services accept in the next request: valid name, unique id, object as arguments.
 
     A name that no tool can have becomes `unknown`.
     """

@@ -103,11 +103,12 @@ class ExperimentContext:
         return {"not_run": answers} if isinstance(answers, str) else measure(answers, self.dataset(name))
 
     def to_json(self) -> dict[str, Any]:
-        settings = self.models.settings
+        names, recordings = self.models.names, self.models.recordings
         return {
             "encoder": self.models.encoder.name if self.models.encoder else None,
-            "llm": settings.rerank_model if settings.bedrock else None,
-            "writer": settings.writer_model if settings.bedrock else None,
+            "llm": None if names["reranker"] == "none" else names["reranker"],
+            "writer": None if names["writer"] == "none" else names["writer"],
+            **({"recorded": dict(recordings.counts)} if recordings else {}),
             "prompts": {name: variant.prompt() for name, variant in SYSTEMS.items() if variant.prompt()},
             "sets": {name: dataset.digest for name, dataset in self._datasets.items()},
         }

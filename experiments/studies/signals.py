@@ -51,7 +51,7 @@ def _sample(context: ExperimentContext) -> dict[str, Any]:
     with context.bench_of(dataset) as bench:
         discover = bench.discover.with_scoring(trust=PAPER_TRUST)
         if not lacking:
-            reranker = context.models.reranker(context.models.settings.rerank_model)
+            reranker = context.models.reranker()
             discover = replace(discover, rerank=replace(discover.rerank, reranker=reranker))
         left_out: Mapping[str, Discover | None] = {
             "nothing": discover,

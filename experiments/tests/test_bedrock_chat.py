@@ -9,8 +9,8 @@ from experiments.baselines.chat_model import ANY, FREE, ChatModel, ModelTurn, Us
 from mats import bootstrap
 from mats.adapters.llm import ToolCall
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.evaluation.systems.cached_converse import RecordedConverse, ReplyCache
 from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.replies import CallLog, ReplyCache
 from mats.settings import Settings
 from tests.aws.bedrock import Answer, Refuse, converse_reply, tool_reply
 from tests.builders import a_profile, a_registration
@@ -37,11 +37,12 @@ class Made:
     """Models of one process; several share a cache by its folder."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.models = Models(Settings(bedrock=True, cache=folder))
         self.cache = ReplyCache.open(self.models.settings)
 
     def chat(self, model: str) -> ChatModel:
-        return ChatModel(converse=self.models.converse, model=model)
+        return ChatModel(models=Models(Settings(bedrock=True, cache=self.folder, rerank_model=model)))
 
     @property
     def responses(self) -> int:
@@ -168,8 +169,8 @@ def test_throttled_calls_are_retried(server, made):
 
 class TestReplyCache:
     def test_a_request_is_sent_once_and_the_cached_reply_is_free(self, server, tmp_path):
-        fresh, again = Made(tmp_path), Made(tmp_path)
-        first, second = turn(fresh.chat(NOVA)), turn(again.chat(NOVA))
+        fresh, again = Made(tmp_path).chat(NOVA), Made(tmp_path).chat(NOVA)
+        first, second = turn(fresh), turn(again)
         assert len(server.exchanges) == 1
         assert (first.cached, second.cached) == (False, True)
         assert (second.text, second.calls, second.stop) == (first.text, first.calls, first.stop)
@@ -188,17 +189,16 @@ class TestReplyCache:
         profiles = [a_profile(), a_profile(name="other")]
         for cached in (False, True):
             made = Made(tmp_path)
-            calls = RecordedConverse(made.models.converse)
-            assert made.models.reranker(NOVA, calls).rerank("refund", profiles).scores
-            assert [call.cached for call in calls.calls] == [cached]
+            calls = CallLog()
+            assert made.models.reranker(calls).rerank("refund", profiles).scores
+            assert [call.cached for call in calls.made] == [cached]
             assert made.models.writer.describe(a_registration()).usage.input_tokens > 0
         assert len(server.exchanges) == made.responses == 2
 
     def test_labels_do_not_make_another_request(self, server, made):
         profiles = [a_profile()]
         for number in range(2):
-            calls = RecordedConverse(made.models.converse)
-            made.models.reranker(NOVA, calls).rerank("refund", profiles, {"query_id": str(number)})
+            made.models.reranker().rerank("refund", profiles, {"query_id": str(number)})
         assert (len(server.exchanges), made.responses) == (1, 1)
 
     @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException"])

@@ -66,7 +66,7 @@ def test_a_run_whose_queries_all_failed_keeps_earlier_results(server, run, tmp_p
     path = tmp_path / "evaluate-set-full-ctx.json"
     earlier = path.read_text()
     assert json.loads(earlier)["failed"] == 0
-    (tmp_path / "cache" / "replies.db").unlink()
+    (tmp_path / "cache" / "model-replies.db").unlink()
     server.play = lambda exchange: Refuse("ValidationException", TOO_LONG)
     done = run("--max-usd", "1")
     assert done.exit_code == 1

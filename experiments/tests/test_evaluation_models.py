@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.systems.base import SystemAnswer, ask
-from mats.evaluation.systems.cached_converse import Budget, BudgetSpent
 from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.replies import Budget, BudgetSpent
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
@@ -258,8 +259,10 @@ def test_no_label_of_a_data_set_reaches_a_model(server, settings, tmp_path):
 
 class TestNotRun:
     @pytest.mark.parametrize("name", ASKING)
-    def test_without_bedrock_the_reason_names_the_setting(self, name):
-        assert "MATS_BEDROCK=1" in Models(Settings(encoder="none")).lacking(SYSTEMS[name].needs)
+    def test_without_an_llm_the_reason_names_the_settings(self, name):
+        assert "MATS_LLM_URL and MATS_LLM_MODEL, or MATS_BEDROCK=1" in Models(Settings(encoder="none")).lacking(
+            SYSTEMS[name].needs
+        )
 
     def test_without_a_model_the_reason_names_the_setting(self, settings):
         lacking = Models(replace(settings, rerank_model="none")).lacking({"llm"})
@@ -310,9 +313,13 @@ def test_every_system_measures_a_total_that_holds_its_model(server, settings, na
         assert answer.took_ms["total"] >= answer.took_ms["rerank" if name in PIPELINES else "llm"] > 0
 
 
+def scored(bench: Workbench, name: str) -> dict[str, Any]:
+    return score(bench, SYSTEMS[name], SYSTEMS[name].answers(bench))
+
+
 def test_results_name_the_model_and_count_what_failed(server, settings):
     with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
-        results = score(bench, SYSTEMS["pipeline-hybrid"])
+        results = scored(bench, "pipeline-hybrid")
     assert (results["llm"], results["prompt"]) == (settings.rerank_model, SYSTEMS["pipeline-hybrid"].prompt())
     assert (results["failed"], results["reasons"], results["calls"], results["replayed"]) == (0, {}, 5, 0)
     assert results["metrics"]["match@1"] == 1.0
@@ -328,7 +335,7 @@ def test_results_count_the_reasons_of_failures(server, settings):
         Refuse("ValidationException", "too long") if of_refund(exchange) else picking(exchange)
     )
     with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
-        results = score(bench, SYSTEMS["search-and-pick"])
+        results = scored(bench, "search-and-pick")
     [(reason, count)] = results["reasons"].items()
     assert (results["failed"], count) == (1, 1)
     assert "too long" in reason
@@ -338,7 +345,7 @@ def test_results_count_the_reasons_of_failures(server, settings):
 def test_measures_of_a_single_pick_other_than_match_1_are_undefined(server, settings):
     server.play = picking
     with Workbench(dataset=a_dataset(), models=Models(settings)) as bench:
-        results = score(bench, SYSTEMS["search-and-pick"])
+        results = scored(bench, "search-and-pick")
     assert results["metrics"]["match@1"] is not None
     for name in ("match@3", "match@5", "match@15", "mrr", "recall@15"):
         assert (results["metrics"][name], results["intervals_95"][name]) == (None, None)

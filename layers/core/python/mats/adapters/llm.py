@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
@@ -26,7 +27,8 @@ class Question:
     """Texts of one user message, to be answered at temperature 0 through the prompt's tool, or as JSON of its schema.
 
     `lengths` are the exact numbers of items of array properties, for services that enforce a schema. `labels` go into
-    the service's log, if it has one.
+    the service's log, if it has one. `query` and `ids`, of the candidates in order or of the registration, say what the
+    question is about; they are never sent.
     """
 
     model: str
@@ -35,6 +37,8 @@ class Question:
     max_tokens: int
     labels: Labels
     lengths: Mapping[str, int] = field(default_factory=dict)
+    query: str = ""
+    ids: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,8 @@ class LlmReranker:
             max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates),
             lengths={"s": len(candidates)},
             labels=labels,
+            query=query,
+            ids=tuple(profile.id for profile in candidates),
         )
         reply = self.ask(question)
         if reply.is_refusal:
@@ -168,12 +174,12 @@ class LlmWriter:
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """Retry once after an unusable reply, with its fault added to the request."""
         request = fill_template(self.text.request, {"registration": brief(registration)})
-        first = self._send(request, labels=labels)
+        first = self._send(registration, request, labels=labels)
         try:
             parsed = self._parse(first)
         except ReplyUnusable as error:
             repair = fill_template(self.text.parts["repair"], {"error": str(error)})
-            second = self._send(request, repair, labels=labels)
+            second = self._send(registration, request, repair, labels=labels)
             try:
                 parsed = self._parse(second)
             except ReplyUnusable as again:
@@ -183,8 +189,16 @@ class LlmWriter:
             return Written(enrichment=parsed.enrichment, notes=(note, *parsed.notes), usage=usage)
         return Written(enrichment=parsed.enrichment, notes=parsed.notes, usage=first.usage)
 
-    def _send(self, *texts: str, labels: Labels) -> ModelReply:
-        return self.ask(Question(model=self.name, prompt=self.text, texts=texts, max_tokens=_MAX_TOKENS, labels=labels))
+    def _send(self, registration: Registration, *texts: str, labels: Labels) -> ModelReply:
+        question = Question(
+            model=self.name,
+            prompt=self.text,
+            texts=texts,
+            max_tokens=_MAX_TOKENS,
+            labels=labels,
+            ids=(registration.id,),
+        )
+        return self.ask(question)
 
     def _parse(self, reply: ModelReply) -> ParsedReply:
         if reply.is_refusal:

@@ -3,14 +3,18 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 from mats.bootstrap.models import (
+    BATCH_BUDGETS,
     RERANKED,
     Calibration,
     batch_bedrock,
     bedrock,
     load_calibration,
     load_encoder,
+    model_names,
     prices,
     prompt,
+    recordings,
+    server,
     user_cache,
 )
 from mats.bootstrap.system import Stores, System
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
 
 __all__ = [
+    "BATCH_BUDGETS",
     "RERANKED",
     "AnySystem",
     "Calibration",
@@ -28,9 +33,12 @@ __all__ = [
     "change_processor",
     "load_calibration",
     "load_encoder",
+    "model_names",
     "open_system",
     "prices",
     "prompt",
+    "recordings",
+    "server",
     "user_cache",
 ]
 

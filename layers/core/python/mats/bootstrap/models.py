@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from boto3.session import Session
 
     from mats.adapters.bedrock.factory import Bedrock
+    from mats.adapters.chat_completions.factory import ChatCompletions
+    from mats.adapters.recordings import Recordings
 
 LOGGER = logging.getLogger("mats")
 BUDGETS = Budgets()
@@ -133,7 +135,9 @@ def configured_models(
 
     @cache
     def service() -> ModelService | None:
-        return _by_address(settings) if settings.llm_url else on_bedrock()
+        if settings.llm_recordings:
+            return recordings(settings.llm_recordings)
+        return server(settings, budgets_of(settings)) if settings.llm_url else on_bedrock()
 
     def make_writer(model: str) -> Writer | None:
         named = model != "none" and service()
@@ -160,31 +164,12 @@ def _name(settings: Settings, model: str) -> str:
 def model_names(settings: Settings) -> dict[str, str]:
     """The language model of each role, or `none`; makes no model."""
     configured = {"reranker": settings.rerank_model, "writer": settings.writer_model}
-    enabled = settings.bedrock or settings.llm_url
-    return {role: _name(settings, model) if enabled else "none" for role, model in configured.items()}
+    return {role: _name(settings, model) if settings.has_llm else "none" for role, model in configured.items()}
 
 
 def budgets_of(settings: Settings) -> Budgets:
     """The timeouts of an answer's stages."""
     return replace(BUDGETS, rerank_ms=settings.rerank_ms)
-
-
-def _by_address(settings: Settings) -> ModelService:
-    try:
-        from mats.adapters.chat_completions.factory import ChatCompletions  # noqa: PLC0415 - urllib3
-        from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise NotInstalled(
-            f"MATS_LLM_URL needs {error.name}, which is not installed: pip install 'mats[local]'"
-        ) from error
-    return ChatCompletions(
-        prices(),
-        url=settings.llm_url,
-        key=settings.llm_key,
-        output=None if settings.llm_output == "auto" else Output(settings.llm_output),
-        rerank_ms=settings.rerank_ms,
-        concurrency=settings.writer_calls,
-    )
 
 
 def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | None":
@@ -203,6 +188,36 @@ def batch_bedrock(settings: Settings) -> "Bedrock":
         DependencyFailed: boto3 is not installed.
     """
     return _bedrock(settings, BATCH_BUDGETS, attempts=_BATCH_ATTEMPTS)
+
+
+def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
+    """The server of MATS_LLM_URL with these timeouts.
+
+    Raises:
+        DependencyFailed: urllib3 is not installed.
+    """
+    try:
+        from mats.adapters.chat_completions.factory import ChatCompletions  # noqa: PLC0415 - urllib3
+        from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise NotInstalled(
+            f"MATS_LLM_URL needs {error.name}, which is not installed: pip install 'mats[local]'"
+        ) from error
+    return ChatCompletions(
+        prices(),
+        url=settings.llm_url,
+        key=settings.llm_key,
+        output=None if settings.llm_output == "auto" else Output(settings.llm_output),
+        rerank_ms=budgets.rerank_ms,
+        concurrency=settings.writer_calls,
+    )
+
+
+def recordings(folder: Path) -> "Recordings":
+    """The recorded replies and judgements in a folder."""
+    from mats.adapters.recordings import Recordings  # noqa: PLC0415 - only where replies are replayed
+
+    return Recordings(folder, prices())
 
 
 def prices() -> Prices:

@@ -1,22 +1,19 @@
 """Writer, reranker and encoder on Bedrock, each with a client of the right timeout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError
 
 from mats.adapters import aws
 from mats.adapters.bedrock.client import BedrockClient
-from mats.adapters.bedrock.converse import ask_through
+from mats.adapters.bedrock.converse import ask_through, prompt_request
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.llm import LlmReranker, Meter
+from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply, Question
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices
-
-if TYPE_CHECKING:
-    from mats.adapters.llm import LlmWriter
 
 _CONNECTIONS = 256
 """The number of concurrent requests of the service."""
@@ -85,15 +82,21 @@ class Bedrock:
         """Functions that open the connections of the models that answers need; none calls a model."""
         return [client.open_connection for client in (self.online, *self._query_clients)]
 
-    def writer(self, model: str, prompt: Prompt) -> "LlmWriter":
-        """The enrichment LLM."""
-        from mats.adapters.llm import LlmWriter  # noqa: PLC0415 - keeps the cold start of discovery short
+    def ask(self, question: Question) -> ModelReply:
+        """The reply to a question, within the timeout of a rerank call."""
+        return self.send(prompt_request(question))
 
+    def send(self, request: Mapping[str, Any]) -> ModelReply:
+        """The reply to a Converse request, within the timeout of a rerank call."""
+        return self.online.converse(request)
+
+    def writer(self, model: str, prompt: Prompt) -> LlmWriter:
+        """The enrichment LLM."""
         return LlmWriter(ask=ask_through(self.offline.converse), name=model, text=prompt)
 
     def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
         """The discovery LLM."""
-        return LlmReranker(ask=ask_through(self.online.converse), name=model, text=prompt)
+        return LlmReranker(ask=self.ask, name=model, text=prompt)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -81,21 +81,33 @@ class ChatClient:
             DependencyFailed: there was none; NotPermitted if an operator has to act, ModelRefused if the server has no
                 such model or takes no form of request.
         """
+        reply, form = self._exchange(question.model, lambda form: request_of(question, form))
+        self._forms.remember(question.model, form, reply)
+        return reply
+
+    def send(self, request: Mapping[str, Any]) -> ModelReply:
+        """The reply to a request as chat completions takes it; its limit and temperature take the server's form.
+
+        Raises:
+            DependencyFailed: as `ask` does.
+        """
+        return self._exchange(request["model"], lambda form: form.applied_to(request))[0]
+
+    def _exchange(self, model: str, request_in: Callable[[Form], dict[str, Any]]) -> tuple[ModelReply, Form]:
+        """The reply to a request, and the form of it that the server took."""
         deadline = time.monotonic() + self._timeout_s
-        form = self._forms.of(question.model)
+        form = self._forms.of(model)
         while True:
-            status, content = self._post(request_of(question, form), deadline)
+            status, content = self._post(request_in(form), deadline)
             answer = _parse_json(content)
             status = status if status != 200 else status_in_body(answer) or 200
             if status == 200:
                 break
-            message = message_of(content, self._key)
-            form = self._next_form(form, status, message, question.model)
-        reply = parse_answer(answer, self._meter.add(question.model, *token_counts(answer)))
+            form = self._next_form(form, status, message_of(content, self._key), model)
+        reply = parse_answer(answer, self._meter.add(model, *token_counts(answer)))
         if reply is None:
             raise unexpected_answer(self._url)
-        self._forms.remember(question.model, form, reply)
-        return reply
+        return reply, form
 
     def _next_form(self, form: Form, status: int, message: str, model: str) -> Form:
         """The form to try after an error.

@@ -1,11 +1,12 @@
 """Writer and reranker of one model server, each with a client of the right timeout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
 from mats.adapters.chat_completions.client import ChatClient, Forms
 from mats.adapters.chat_completions.form import Output
-from mats.adapters.llm import LlmReranker, LlmWriter, Meter
+from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply, Question
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices
@@ -60,6 +61,14 @@ class ChatCompletions:
     def openers(self) -> list[Callable[[], None]]:
         """Functions that open the connections of the models that answers need; none asks a model."""
         return [self._online.open_connection]
+
+    def ask(self, question: Question) -> ModelReply:
+        """The reply to a question, within the timeout of a rerank call."""
+        return self._online.ask(question)
+
+    def send(self, request: Mapping[str, Any]) -> ModelReply:
+        """The reply to a request of chat completions, within the timeout of a rerank call."""
+        return self._online.send(request)
 
     def writer(self, model: str, prompt: Prompt) -> LlmWriter:
         """The enrichment LLM."""

@@ -47,6 +47,12 @@ class Form:
             return self.with_next_output()
         return None
 
+    def applied_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """A request in the first form, with this form's limit and temperature."""
+        left_out = {"max_tokens"} if self.tempered else {"max_tokens", "temperature"}
+        rest = {name: value for name, value in request.items() if name not in left_out}
+        return {**rest, self.limit: request["max_tokens"]}
+
     def with_next_output(self) -> "Form":
         """The same with the next way to JSON; itself if there is none."""
         ways = list(Output)

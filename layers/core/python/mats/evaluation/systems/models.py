@@ -1,4 +1,4 @@
-"""The models of an evaluation, cached on disk: the encoder, and the LLMs on Bedrock if the settings enable them."""
+"""The models of an evaluation, cached on disk: the encoder, and the LLMs that the settings name."""
 
 import hashlib
 import sqlite3
@@ -7,16 +7,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mats import bootstrap
-from mats.adapters.bedrock.converse import Converse, ask_through
-from mats.evaluation.systems.cached_converse import Budget, CachedConverse, ReplyCache
+from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Question
+from mats.domain.errors import NotPermitted
+from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.systems.base import LONGEST_QUERY
+from mats.evaluation.systems.replies import Budget, CachedCalls, CallLog, ReplyCache, TimedReply
 from mats.ports import Encoder, Reranker, Vector, Writer
 from mats.settings import TITAN, Settings
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
+    from mats.adapters.chat_completions.factory import ChatCompletions
+    from mats.adapters.recordings import Recordings
 
 
 class CachedEncoder:
@@ -103,43 +108,102 @@ class Models:
         """The settings under which registries are filled: without writer and reranker."""
         return replace(self.settings, writer_model="none", rerank_model="none")
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The language models by role, `reranker` and `writer`; `none` without."""
+        return bootstrap.model_names(self.settings)
+
+    @cached_property
+    def recordings(self) -> "Recordings | None":
+        """The recorded replies, if MATS_LLM_URL names some; they are neither cached nor limited."""
+        return bootstrap.recordings(folder) if (folder := self.settings.llm_recordings) else None
+
     @cached_property
     def _bedrock(self) -> "Bedrock":
         return bootstrap.batch_bedrock(self.settings)
 
     @cached_property
-    def _cache(self) -> ReplyCache:
-        return ReplyCache.open(self.settings)
+    def _server(self) -> "Bedrock | ChatCompletions":
+        return bootstrap.server(self.settings, bootstrap.BATCH_BUDGETS) if self.settings.llm_url else self._bedrock
 
     @cached_property
-    def converse(self) -> CachedConverse:
-        """Converse for rerankers and conversations.
+    def _calls(self) -> CachedCalls:
+        return CachedCalls(ReplyCache.open(self.settings), bootstrap.prices(), self.budget)
+
+    def send(self, request: Mapping[str, Any]) -> TimedReply:
+        """The reply to a request of a conversation, as the service takes it (`speaks_converse`), cached or new.
 
         Raises:
-            DependencyFailed: boto3 is not installed; NotPermitted if the AWS configuration cannot be used.
+            DependencyFailed: the model did not answer, or boto3 is not installed; NotPermitted if an operator has to
+                act, BudgetSpent if there is no budget left for it.
             StorageUnusable: the reply cache cannot be opened.
         """
-        return CachedConverse(self._bedrock.online.converse, self._cache, bootstrap.prices(), self.budget)
+        model = request["modelId" if self.speaks_converse else "model"]
+        return self._calls.send(
+            {"service": self._service, "model": model, "request": request}, lambda: self._server.send(request)
+        )
 
-    def reranker(self, model: str, converse: Converse | None = None) -> Reranker:
-        """The production reranker with any Converse model, through `converse` if given."""
-        from mats.adapters.llm import LlmReranker  # noqa: PLC0415 - boto3, if Bedrock is enabled
+    @property
+    def speaks_converse(self) -> bool:
+        """Whether requests are Bedrock's, not those of chat completions."""
+        return not self.settings.llm_url
 
-        return LlmReranker(ask=ask_through(converse or self.converse), name=model, text=bootstrap.prompt("rerank"))
+    @property
+    def _service(self) -> str:
+        return self.settings.llm_url or "bedrock"
+
+    def ask(self, question: Question) -> TimedReply:
+        """The reply to a question, recorded, cached or new; raises as `send` does."""
+        if self.recordings:
+            return TimedReply(self.recordings.ask(question), 0.0, cached=True)
+        prompt = question.prompt
+        request = {
+            "service": self._service,
+            "model": question.model,
+            "prompt": [prompt.system, prompt.tool, prompt.parts["plain"]],
+            "texts": question.texts,
+            "limits": [question.max_tokens, dict(question.lengths)],
+        }
+        return self._calls.send(request, lambda: self._server.ask(question))
+
+    def reranker(self, calls: CallLog | None = None) -> Reranker:
+        """The production reranker with the settings' model; `calls` gets its calls."""
+        return LlmReranker(ask=self._logged(calls), name=self.names["reranker"], text=bootstrap.prompt("rerank"))
 
     @cached_property
     def writer(self) -> Writer:
-        from mats.adapters.llm import LlmWriter  # noqa: PLC0415 - boto3, if Bedrock is enabled
+        return LlmWriter(ask=self._logged(None), name=self.names["writer"], text=bootstrap.prompt("enrich"))
 
-        converse = CachedConverse(self._bedrock.offline.converse, self._cache, bootstrap.prices(), self.budget)
-        return LlmWriter(ask=ask_through(converse), name=self.settings.writer_model, text=bootstrap.prompt("enrich"))
+    def _logged(self, calls: CallLog | None) -> AskModel:
+        log = calls or CallLog()
+
+        def ask(question: Question) -> ModelReply:
+            try:
+                call = self.ask(question)
+            except NotPermitted as error:
+                log.denied = error
+                raise
+            log.made.append(call)
+            return call.reply
+
+        return ask
+
+    def answerable(self, dataset: Dataset) -> Dataset:
+        """The data set with the queries that its language model can answer: of recordings, the recorded and judged."""
+        if self.recordings is None:
+            return dataset
+        known = [query for query in dataset.queries if self.recordings.knows(query.text[:LONGEST_QUERY])]
+        return replace(dataset, queries=known)
 
     def lacking(self, needs: Collection[str]) -> str:
         """The reason why a system with these needs cannot run, with what to do; empty if it can."""
-        if "llm" in needs and not self.settings.bedrock:
-            return "needs an LLM: set MATS_BEDROCK=1 and give AWS credentials"
-        if "llm" in needs and self.settings.rerank_model == "none":
-            return "needs an LLM: MATS_RERANK_MODEL is none"
+        if {"llm", "conversation"} & set(needs):
+            if not self.settings.has_llm:
+                return "needs an LLM: set MATS_LLM_URL and MATS_LLM_MODEL, or MATS_BEDROCK=1 with AWS credentials"
+            if self.settings.rerank_model == "none":
+                return "needs an LLM: MATS_RERANK_MODEL is none"
+        if "conversation" in needs and self.recordings:
+            return "has no recording: set MATS_LLM_URL to a model server, or MATS_BEDROCK=1 instead"
         if "encoder" in needs and self.encoder is None:
             return "needs an encoder: MATS_ENCODER is none"
         return ""

@@ -10,8 +10,8 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, RankingSystem, SystemAnswer
-from mats.evaluation.systems.cached_converse import RecordedConverse, TimedReply
 from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.replies import CallLog, TimedReply
 from mats.usecases.discover import Discover
 
 
@@ -30,12 +30,14 @@ def reranked_system(discover: Discover, models: Models) -> RankingSystem:
     """
 
     def answer(query: JudgedQuery) -> SystemAnswer:
-        converse = RecordedConverse(models.converse)
-        rerank = replace(discover.rerank, reranker=models.reranker(models.settings.rerank_model, converse))
-        pipeline = replace(discover.with_scoring(weights=PAPER_WEIGHTS, trust=PAPER_TRUST), rerank=rerank)
-        answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), converse.calls)
-        if converse.denied:
-            raise converse.denied
+        calls = CallLog()
+        pipeline = replace(
+            discover.with_scoring(weights=PAPER_WEIGHTS, trust=PAPER_TRUST),
+            rerank=replace(discover.rerank, reranker=models.reranker(calls)),
+        )
+        answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), calls.made)
+        if calls.denied:
+            raise calls.denied
         return answered
 
     return answer

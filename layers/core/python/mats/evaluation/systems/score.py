@@ -6,35 +6,53 @@ from typing import Any
 
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.measures import MEASURES, Estimate, estimate, per_query
+from mats.evaluation.measures import MEASURES, Estimate, Grades, by_grades, estimate, per_query
 from mats.evaluation.percentiles import percentiles
-from mats.evaluation.systems.base import Answers, Progress, failure_counts, no_progress, run_of, total_failure
+from mats.evaluation.systems.base import Answers, failure_counts, run_of, total_failure
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
 
 
-def score(bench: Workbench, variant: Variant, *, progress: Progress = no_progress) -> dict[str, Any]:
-    """Ask a system every query of a workbench's data set; measures, intervals, sizes, models and usage.
+def score(bench: Workbench, variant: Variant, answers: Answers, grades: Grades | None = None) -> dict[str, Any]:
+    """The measures of a system's answers to a workbench's queries, with intervals, sizes, models and usage.
 
     A measure is None if it is undefined for the system, as all but Match@1 are for one that picks a single result, and
-    if every query failed.
+    if every query failed. With `grades`, the queries that were judged are measured by both yardsticks.
     """
-    answers, models = variant.answers(bench, progress=progress), bench.models
+    models = bench.models
     estimates = _estimates(answers, bench.dataset, () if total_failure(answers) else variant.measures)
     return {
         **dataset_json(bench.dataset),
         "variant": variant.name,
         "k": models.settings.k,
         "encoder": models.encoder.name if "encoder" in variant.needs and models.encoder else None,
-        "llm": models.settings.rerank_model if "llm" in variant.needs else None,
+        "enriched": bench.writer.name if bench.writer else None,
+        "llm": models.names["reranker"] if "llm" in variant.needs else None,
         "prompt": variant.prompt() or None,
         "metrics": {name: round(e.mean, 4) if e else None for name, e in estimates.items()},
         "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] if e else None for name, e in estimates.items()},
+        **({"graded": graded_json(answers, bench.dataset, grades)} if grades is not None else {}),
+        **({"recorded": dict(models.recordings.counts)} if models.recordings else {}),
         **failures_json(answers),
         "calls": sum(answer.calls for answer in answers.values()),
         "replayed": sum(answer.cached for answer in answers.values()),
         "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
         "ms": stage_percentiles(answers),
+    }
+
+
+def graded_json(answers: Answers, dataset: Dataset, grades: Grades) -> dict[str, Any]:
+    """The judged queries by label and by grade."""
+    graded = by_grades(run_of(answers), dataset.queries, grades)
+    if not graded.queries:
+        return {"queries": 0}
+    labelled = per_query(run_of(answers), graded.queries)["match@1"]
+    return {
+        "queries": len(graded.queries),
+        "label_first": estimate_json(estimate(labelled)),
+        "grade_first": estimate_json(estimate(graded.first_serves)),
+        "ndcg@5": estimate_json(estimate(graded.ndcg_at_5)),
+        "unjudged": round(graded.unjudged, 4),
     }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from mats import bootstrap
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, table_of
 from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
@@ -18,6 +19,7 @@ from mats.settings import Settings
 
 if TYPE_CHECKING:
     from mats.evaluation.data.datasets import Dataset
+    from mats.evaluation.measures import Run
     from mats.evaluation.systems.catalogue import Variant
     from mats.evaluation.systems.models import Models
 
@@ -33,10 +35,25 @@ def evaluate(
     ] = "hybrid",
     k: Annotated[int | None, typer.Option(help="Candidates per query.", min=1, max=25, show_default="15")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Converse model id of the LLM, where the system has one; also MATS_RERANK_MODEL.")
+        str | None, typer.Option(help="Model of the reranker, where the system has one; also MATS_RERANK_MODEL.")
     ] = None,
     max_usd: MaxUsd = None,
     max_calls: MaxCalls = None,
+    enriched: Annotated[
+        bool, typer.Option("--enriched", help="Let the writer enrich the registry first, as the paper does.")
+    ] = False,
+    judgements: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of judgements/SET.jsonl: measure judged queries by grades, too, so that equivalents count.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
+    run_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the ranking in TREC's format; `mats compare` reads it.")
+    ] = None,
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -46,8 +63,10 @@ def evaluate(
     query whose model call failed counts as missed; if every query failed, nothing was measured, the exit code is 1 and
     earlier results stay. A system that asks a language model needs a budget, --max-usd or --max-calls; when
     it is spent, the command ends with code 3, and a repeated one goes on where it stopped, because replies are cached.
+    Recorded replies (MATS_LLM_URL=file:FOLDER) cost nothing; only the queries that they know are asked.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
+    from mats.evaluation.runs import write_run  # noqa: PLC0415
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
@@ -61,9 +80,17 @@ def evaluate(
     dataset = load(folder)
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
-    if chosen.has_llm:
-        limit_spending(models.budget, [models.settings.rerank_model], max_usd, max_calls)
-    results = _measure(models, chosen, dataset)
+    if enriched and (lacking := models.lacking({"llm"})):
+        raise DependencyFailed(f"--enriched {lacking}")
+    if (chosen.has_llm or enriched) and not models.recordings:
+        limit_spending(models.budget, list(models.names.values()), max_usd, max_calls)
+    if chosen.has_llm and (known := models.answerable(dataset)) is not dataset:
+        note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
+        dataset = known
+    results, run = _measure(models, chosen, dataset, judgements, enriched=enriched)
+    if run_file:
+        write_run(run_file, run, chosen.name)
+        note(f"run written to {run_file}")
     _write_and_show(results, dataset, as_json=as_json)
 
 
@@ -88,16 +115,26 @@ def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: boo
         err.print(plain(failures), style="yellow", soft_wrap=True)
 
 
-def _measure(models: "Models", chosen: "Variant", dataset: "Dataset") -> dict[str, Any]:
+def _measure(
+    models: "Models", chosen: "Variant", dataset: "Dataset", judgements: Path | None, *, enriched: bool
+) -> tuple[dict[str, Any], "Run"]:
+    """The results and the ranking."""
+    from mats.evaluation.systems.base import run_of  # noqa: PLC0415
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
+    writer = models.writer if enriched else None
     with (
         bar("Indexing", len(dataset.registrations)) as indexed,
         bar("Asking", len(dataset.queries)) as asked,
-        Workbench(dataset=dataset, models=models, indexed=indexed) as bench,
+        Workbench(dataset=dataset, models=models, writer=writer, indexed=indexed) as bench,
     ):
-        return score(bench, chosen, progress=asked)
+        answers = chosen.answers(bench, progress=asked)
+        grades = None
+        if judgements:
+            known = bootstrap.recordings(judgements)
+            grades = {query.id: known.grades(query.text) for query in dataset.queries}
+        return score(bench, chosen, answers, grades), run_of(answers)
 
 
 def _variant(name: str) -> "Variant":
@@ -138,9 +175,51 @@ def _show(results: dict[str, Any], dataset: "Dataset") -> None:
         interval = "–" if low is None else f"{low:.3f} – {high:.3f}"
         table.add_row(name, Text("–" if value is None else f"{value:.3f}", style="bold"), interval)
     out.print(table)
+    if graded := results.get("graded", {}).get("queries"):
+        _show_graded(results["graded"], graded)
     for source in defects(dataset):
         if source.suspicions:
             err.print(plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
+
+
+def _show_graded(graded: dict[str, Any], queries: int) -> None:
+    out.print(f"by judgements, {queries:,} queries; {graded['unjudged']:.1%} of the first five results are not judged")
+    table = table_of("measure", "value", "95 %", right=("value", "95 %"))
+    names = {"label_first": "first has the label", "grade_first": "first is graded 70 or more", "ndcg@5": "nDCG@5"}
+    for key, name in names.items():
+        value = graded[key]
+        table.add_row(name, Text(f"{value['mean']:.3f}", style="bold"), f"{value['low']:.3f} – {value['high']:.3f}")
+    out.print(table)
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A.RUN", help="TREC run file.", exists=True, dir_okay=False)],
+    after: Annotated[Path, typer.Argument(metavar="B.RUN", help="TREC run file.", exists=True, dir_okay=False)],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="The judged data set.", exists=True, file_okay=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two TREC run files on the queries that both answer: every measure, and a paired test of first results."""
+    from mats.evaluation.data.datasets import load  # noqa: PLC0415
+    from mats.evaluation.runs import compare_runs, read_run  # noqa: PLC0415
+
+    results = compare_runs(read_run(before), read_run(after), load(data))
+    if as_json:
+        print_json(results)
+        return
+    out.print(f"{results['dataset']}: {results['queries']:,} queries that both files answer")
+    table = table_of("measure", before.name, after.name, "difference", "95 %")
+    for name, row in results["measures"].items():
+        low, high = row["interval_95"]
+        table.add_row(
+            name,
+            f"{row['before']:.3f}",
+            f"{row['after']:.3f}",
+            f"{row['difference']:+.3f}",
+            f"{low:+.3f} – {high:+.3f}",
+        )
+    out.print(table)
+    test = results["first_results"]
+    out.print(f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)")
 
 
 def gate(

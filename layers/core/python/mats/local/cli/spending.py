@@ -12,7 +12,7 @@ from mats.bootstrap import AnySystem
 from mats.local.cli.output import Exit, complain, out, print_result
 
 if TYPE_CHECKING:
-    from mats.evaluation.systems.cached_converse import Budget
+    from mats.evaluation.systems.replies import Budget
 
 
 def usage_json(system: AnySystem) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The reply cache: keyed by the whole request, shared by threads and processes, durable; and Converse through it."""
+"""The reply cache: keyed by the whole request, shared by threads and processes, durable; and calls through it."""
 
 import os
 import signal
@@ -15,17 +15,30 @@ from hypothesis import strategies as st
 from mats.adapters.llm import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
-from mats.evaluation.systems.cached_converse import CachedConverse, CachedResponse, ReplyCache
+from mats.evaluation.systems.replies import Budget, CachedCalls, ReplyCache, TimedReply
 from mats.settings import Settings
 from tests.conftest import ROOT
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
 )
+REPLIES = st.builds(
+    ModelReply,
+    stop=st.sampled_from(["", "end_turn", "tool_use", "max_tokens"]),
+    calls=st.lists(st.builds(ToolCall, st.text(), st.text(), JSON), max_size=3).map(tuple),
+    text=st.text(),
+    usage=st.builds(Usage, input_tokens=st.integers(0, 9), output_tokens=st.integers(0, 9), usd=st.none()),
+)
+PRICES = Prices({})
 
 
 def a_request(text="hello", model="m"):
-    return {"modelId": model, "messages": [{"role": "user", "content": [{"text": text}]}]}
+    return {"model": model, "texts": [text]}
+
+
+def a_reply(text="", took_ms=1.0):
+    reply = ModelReply(stop="end_turn", calls=(), text=text, usage=PRICES.usage("m", 0, 0))
+    return TimedReply(reply, took_ms, cached=True)
 
 
 @pytest.fixture
@@ -33,18 +46,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "replies.db"
 
 
-def test_a_response_is_found_by_its_request_only(path):
+def test_a_reply_is_found_by_its_request_only(path):
     cache = ReplyCache(path)
-    cache.put(a_request(), CachedResponse({"stopReason": "end_turn"}, 12.5))
-    assert cache.get(a_request()) == CachedResponse({"stopReason": "end_turn"}, 12.5)
-    assert cache.get(a_request("other")) is None
-    assert cache.get(a_request(model="n")) is None
-
-
-def test_the_order_of_keys_does_not_matter(path):
-    cache = ReplyCache(path)
-    cache.put(a_request(), CachedResponse({}, 1.0))
-    assert cache.get(dict(reversed(a_request().items()))) == CachedResponse({}, 1.0)
+    cache.put(a_request(), a_reply("a", 12.5))
+    assert cache.get(dict(reversed(a_request().items())), PRICES) == a_reply("a", 12.5)
+    assert cache.get(a_request("other"), PRICES) is None
+    assert cache.get(a_request(model="n"), PRICES) is None
 
 
 @pytest.fixture(scope="module")
@@ -52,27 +59,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> ReplyCache:
     return ReplyCache(tmp_path_factory.mktemp("cache") / "replies.db")
 
 
-@settings(max_examples=40)
-@given(reply=st.dictionaries(st.text(), JSON), took_ms=st.floats(0, 1e9))
-def test_any_json_round_trips(shared, reply, took_ms):
-    request = a_request(f"{reply} {took_ms}")
-    shared.put(request, CachedResponse(reply, took_ms))
-    assert shared.get(request) == CachedResponse(reply, took_ms)
-
-
-def test_the_first_response_to_a_request_stays(path):
+def test_the_first_reply_to_a_request_stays(path):
     cache = ReplyCache(path)
-    cache.put(a_request(), CachedResponse({"n": 1}, 1.0))
-    cache.put(a_request(), CachedResponse({"n": 2}, 2.0))
-    assert cache.get(a_request()) == CachedResponse({"n": 1}, 1.0)
-
-
-def test_two_connections_see_each_other_immediately(path):
-    here, there = ReplyCache(path), ReplyCache(path)
-    here.put(a_request("a"), CachedResponse({}, 1.0))
-    assert there.get(a_request("a"))
-    there.put(a_request("b"), CachedResponse({}, 1.0))
-    assert here.get(a_request("b"))
+    cache.put(a_request(), a_reply("1"))
+    cache.put(a_request(), a_reply("2"))
+    assert cache.get(a_request(), PRICES) == a_reply("1")
 
 
 def test_threads_over_two_connections_lose_nothing(path):
@@ -80,23 +71,23 @@ def test_threads_over_two_connections_lose_nothing(path):
 
     def store(worker: int) -> None:
         for n in range(20):
-            both[worker % 2].put(a_request(f"{worker} {n}"), CachedResponse({"n": n}, 1.0))
+            both[worker % 2].put(a_request(f"{worker} {n}"), a_reply())
 
     threads = [threading.Thread(target=store, args=(worker,)) for worker in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(both[0].get(a_request(f"{worker} {n}")) for worker in range(4) for n in range(20))
+    assert all(both[0].get(a_request(f"{worker} {n}"), PRICES) for worker in range(4) for n in range(20))
 
 
 WRITER = """
 import sys
 from pathlib import Path
-from mats.evaluation.systems.cached_converse import CachedResponse, ReplyCache
+from tests.unit.evaluation.test_replies import ReplyCache, a_reply, a_request
 cache = ReplyCache(Path(sys.argv[1]))
 for n in range(int(sys.argv[2])):
-    cache.put({"modelId": "m", "n": n}, CachedResponse({"n": n}, 1.0))
+    cache.put(a_request(n), a_reply(str(n)))
     sys.stdout.write(f"{n}\\n")
     sys.stdout.flush()
 """
@@ -114,7 +105,7 @@ def test_two_processes_may_store_the_same_requests(path):
     said = [process.communicate()[0] for process in [writer_process(path, 40), writer_process(path, 40)]]
     assert [each.count(b"\n") for each in said] == [40, 40]
     cache = ReplyCache(path)
-    assert all(cache.get({"modelId": "m", "n": n}) == CachedResponse({"n": n}, 1.0) for n in range(40))
+    assert all(cache.get(a_request(n), PRICES) == a_reply(str(n)) for n in range(40))
 
 
 def test_a_stored_response_survives_a_kill(path):
@@ -126,7 +117,7 @@ def test_a_stored_response_survives_a_kill(path):
     more, _ = process.communicate()
     acknowledged = 30 + more.count(b"\n")
     cache = ReplyCache(path)
-    assert all(cache.get({"modelId": "m", "n": n}) for n in range(acknowledged))
+    assert all(cache.get(a_request(n), PRICES) for n in range(acknowledged))
 
 
 def test_a_file_that_is_no_database_says_what_to_do(path):
@@ -137,35 +128,27 @@ def test_a_file_that_is_no_database_says_what_to_do(path):
 
 
 def test_the_file_is_in_the_cache_folder_of_the_settings(tmp_path: Path):
-    ReplyCache.open(Settings(cache=tmp_path / "mine")).put(a_request(), CachedResponse({}, 1.0))
-    assert (tmp_path / "mine" / "replies.db").is_file()
+    ReplyCache.open(Settings(cache=tmp_path / "mine")).put(a_request(), a_reply())
+    assert (tmp_path / "mine" / "model-replies.db").is_file()
 
 
 NUMBERS = count()
-REPLIES = st.builds(
-    ModelReply,
-    stop=st.sampled_from(["", "end_turn", "tool_use", "max_tokens"]),
-    calls=st.lists(st.builds(ToolCall, st.text(), st.text(), JSON), max_size=3).map(tuple),
-    text=st.text(),
-    usage=st.builds(Usage, input_tokens=st.integers(0, 9), output_tokens=st.integers(0, 9), usd=st.none()),
-)
 
 
 @settings(max_examples=40)
 @given(reply=REPLIES)
 def test_a_cached_reply_equals_the_original_with_its_duration(shared, reply):
-    converse = CachedConverse(lambda request: reply, shared, Prices({}))
-    request = a_request(f"converse {next(NUMBERS)}")
-    first, second = converse.send(request), converse.send(request)
+    calls, request = CachedCalls(shared, PRICES, Budget()), a_request(f"call {next(NUMBERS)}")
+    first, second = calls.send(request, lambda: reply), calls.send(request, lambda: reply)
     assert (first.reply, first.cached) == (reply, False)
     assert (second.reply, second.cached, second.took_ms) == (reply, True, first.took_ms)
 
 
 def test_a_failed_call_is_not_stored(path):
-    def fail(request: object) -> ModelReply:
+    def fail() -> ModelReply:
         raise DependencyFailed("down")
 
     cache = ReplyCache(path)
     with pytest.raises(DependencyFailed):
-        CachedConverse(fail, cache, Prices({}))(a_request())
-    assert cache.get(a_request()) is None
+        CachedCalls(cache, PRICES, Budget()).send(a_request(), fail)
+    assert cache.get(a_request(), PRICES) is None

@@ -1,18 +1,17 @@
-"""A reply cache for Converse on disk, so that a run can be resumed and repeated without cost, and a budget for it."""
+"""A cache of model replies on disk, so that a run can be resumed and repeated without cost, and a budget for it."""
 
 import hashlib
 import json
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mats import bootstrap
-from mats.adapters.bedrock.converse import Converse, parse_response, token_counts
-from mats.adapters.llm import ModelReply
+from mats.adapters.llm import ModelReply, ToolCall
 from mats.domain.errors import NotPermitted, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
 from mats.settings import Settings
@@ -21,11 +20,12 @@ _BUSY_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class CachedResponse:
-    """A Converse response as JSON, and the duration of the original call."""
+class TimedReply:
+    """A reply, the milliseconds of its original call, and whether it came from the cache."""
 
-    response: Mapping[str, Any]
+    reply: ModelReply
     took_ms: float
+    cached: bool
 
 
 class ReplyCache:
@@ -54,36 +54,49 @@ class ReplyCache:
 
     @classmethod
     def open(cls, settings: Settings) -> "ReplyCache":
-        return cls((settings.cache or bootstrap.user_cache()) / "replies.db")
+        return cls((settings.cache or bootstrap.user_cache()) / "model-replies.db")
 
-    def get(self, request: Mapping[str, Any]) -> CachedResponse | None:
-        """The response to exactly this request, which includes the model's id."""
+    def get(self, request: Mapping[str, Any], prices: Prices) -> TimedReply | None:
+        """The reply to exactly this request, which includes the service and the model, at today's prices."""
         with self._lock:
             row = self._connection.execute(
                 "SELECT reply, took_ms FROM replies WHERE request = ?", (_key(request),)
             ).fetchone()
-        return None if row is None else CachedResponse(json.loads(row[0]), row[1])
+        if row is None:
+            return None
+        said = json.loads(row[0])
+        reply = ModelReply(
+            stop=said["stop"],
+            calls=tuple(ToolCall(*call) for call in said["calls"]),
+            text=said["text"],
+            usage=prices.usage(str(request["model"]), *said["tokens"]),
+        )
+        return TimedReply(reply, row[1], cached=True)
 
-    def put(self, request: Mapping[str, Any], cached: CachedResponse) -> None:
-        """Store durably before returning; the first response to a request stays."""
-        row = (_key(request), str(request["modelId"]), json.dumps(cached.response), cached.took_ms)
+    def put(self, request: Mapping[str, Any], made: TimedReply) -> None:
+        """Store durably before returning; the first reply to a request stays."""
+        reply = made.reply
+        said = {
+            "stop": reply.stop,
+            "calls": [(call.id, call.tool, call.arguments) for call in reply.calls],
+            "text": reply.text,
+            "tokens": (reply.usage.input_tokens, reply.usage.output_tokens),
+        }
+        row = (_key(request), str(request["model"]), json.dumps(said), made.took_ms)
         with self._lock:
             self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
 
 
 def _key(request: Mapping[str, Any]) -> bytes:
-    """The request by its hash, without the labels for Bedrock's log, which differ from run to run."""
-    request = {name: value for name, value in request.items() if name != "requestMetadata"}
     return hashlib.sha256(json.dumps(request, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class TimedReply:
-    """A reply, the milliseconds of its original call, and whether it came from the cache."""
+@dataclass(slots=True)
+class CallLog:
+    """The calls of one answer, and the error among them that an operator must act on."""
 
-    reply: ModelReply
-    took_ms: float
-    cached: bool
+    made: list[TimedReply] = field(default_factory=list)
+    denied: NotPermitted | None = None
 
 
 class BudgetSpent(NotPermitted):
@@ -131,59 +144,26 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class CachedConverse:
-    """Sends each request once. A failed call is not stored; a cached reply is priced, but not metered."""
+class CachedCalls:
+    """Makes each call once. A failed call is not stored; a cached reply is priced, but not metered."""
 
-    converse: Converse
     cache: ReplyCache
     prices: Prices
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget
 
-    def __call__(self, request: Mapping[str, Any]) -> ModelReply:
-        return self.send(request).reply
-
-    def send(self, request: Mapping[str, Any]) -> TimedReply:
-        """The reply, cached or new.
+    def send(self, request: Mapping[str, Any], call: Callable[[], ModelReply]) -> TimedReply:
+        """The cached reply to a request, which has the key `model`, or the one that `call` returns.
 
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act, BudgetSpent if there is
                 no budget left for it.
         """
-        if known := self.cache.get(request):
-            usage = self.prices.usage(str(request["modelId"]), *token_counts(known.response))
-            return TimedReply(parse_response(known.response, usage), known.took_ms, cached=True)
+        if known := self.cache.get(request, self.prices):
+            return known
         self.budget.begin_call()
         began = time.monotonic()
-        reply = self.converse(request)
-        took_ms = (time.monotonic() - began) * 1_000
+        reply = call()
+        made = TimedReply(reply, (time.monotonic() - began) * 1_000, cached=False)
         self.budget.add(reply.usage)
-        self.cache.put(request, CachedResponse(_to_response(reply), took_ms))
-        return TimedReply(reply, took_ms, cached=False)
-
-
-def _to_response(reply: ModelReply) -> dict[str, Any]:
-    """A response as JSON that parses to the same reply."""
-    uses = [{"toolUse": {"toolUseId": c.id, "name": c.tool, "input": c.arguments}} for c in reply.calls]
-    return {
-        "output": {"message": {"content": [*([{"text": reply.text}] if reply.text else []), *uses]}},
-        "stopReason": reply.stop,
-        "usage": {"inputTokens": reply.usage.input_tokens, "outputTokens": reply.usage.output_tokens},
-    }
-
-
-@dataclass(slots=True)
-class RecordedConverse:
-    """Converse for one query: records the calls, and the error that an operator must act on."""
-
-    converse: CachedConverse
-    calls: list[TimedReply] = field(default_factory=list)
-    denied: NotPermitted | None = None
-
-    def __call__(self, request: Mapping[str, Any]) -> ModelReply:
-        try:
-            call = self.converse.send(request)
-        except NotPermitted as error:
-            self.denied = error
-            raise
-        self.calls.append(call)
-        return call.reply
+        self.cache.put(request, made)
+        return made
