@@ -3,7 +3,7 @@
 import sys
 
 try:
-    from infra.context_check import ContextInvalid
+    from infra.context import ContextInvalid
     from infra.stacks import app
 except ImportError as error:  # another Python, or an environment without the CDK
     sys.exit(f"{sys.executable} cannot run app.py: {error}; pip install -r requirements.txt with Python 3.11 or later")

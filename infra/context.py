@@ -1,50 +1,64 @@
-"""Deployment options, as CDK context: every key with its default, its meaning, its form, and what a change replaces."""
+"""Deployment options, as CDK context: every key with its default, its meaning and its rules, and the parser."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from infra.inference_profiles import NOVA, InferenceProfile, profile_in
+from infra.inference_profiles import (
+    DIRECT,
+    GEOGRAPHIES,
+    NOVA,
+    InferenceProfile,
+    ProfileUnknown,
+    matches,
+    profile_in,
+    regions,
+)
 from infra.sizes import SIZES, Size
-from mats.settings import TITAN, Settings
+from mats.settings import TITAN, Settings, fault_of, parse_value
 
 ENCODER = f"{TITAN}:0"
 """The encoder on Bedrock that mats has a client for."""
-HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
+_HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
+_MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
+_MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 _ARN = r"arn:aws[\w-]*:{}:[a-z0-9-]+:\d{{12}}:{}"
 _KEY_ID = r"key/([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
 _RETENTION = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 
 
 class Form(NamedTuple):
-    """What values other than the default have to be; of a tuple, each of its parts."""
+    """A condition for values other than the default; for a tuple, of each part."""
 
     fits: Callable[[Any], bool]
     words: str
 
 
-def like(pattern: str, words: str) -> Form:
-    """The form of texts that match a regular expression."""
+def _like(pattern: str, words: str) -> Form:
     return Form(lambda text: bool(re.fullmatch(pattern, text)), words)
 
 
-_ADDRESS = like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
+_ADDRESS = _like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
 
 
-def _key(
-    default: Any,
-    meaning: str,
-    *,
-    choices: tuple[str, ...] = (),
-    limits: tuple[int, int] | None = None,
-    form: Form | None = None,
-    replaces: str = "",
-) -> Any:
-    """A key; 0 is always within its limits, and `replaces` names the resources that a change of it replaces."""
-    about = {"meaning": meaning, "choices": choices, "limits": limits, "form": form, "replaces": replaces}
-    return field(default=default, metadata=about)
+class Rules(NamedTuple):
+    """The meaning of a key, and what values other than its default must satisfy."""
+
+    meaning: str
+    choices: tuple[str, ...] = ()
+    limits: tuple[int, int] | None = None
+    """The least and the greatest value; 0 is always allowed."""
+    form: Form | None = None
+    needs: tuple[str, ...] = ()
+    """Keys that must be given too, or have a value, as in `auth=jwt`."""
+    replaces: str = ""
+    """Resources that a change of the key replaces."""
+
+
+def _key(default: Any, meaning: str, **rules: Any) -> Any:
+    return field(default=default, metadata={"rules": Rules(meaning, **rules)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +72,7 @@ class Context:
         "mats",
         "prefix of every stack and of every physical name: one for each deployment in an account and region",
         replaces="everything: another name is another deployment",
-        form=like(
+        form=_like(
             # leaves a domain, the shortest of the names, its 28 characters
             r"(?!.*--)[a-z][a-z0-9-]{0,14}[a-z0-9]",
             "2 to 16 of a-z, 0-9 and single hyphens, from a letter on",
@@ -73,7 +87,7 @@ class Context:
     instance_type: str = _key(
         "",
         "type of data nodes; default `t3.small.search`, in production `r7g.large.search`",
-        form=like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search"),
+        form=_like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search"),
     )
     instance_count: int = _key(
         0,
@@ -114,45 +128,53 @@ class Context:
     availability_zones: tuple[str, ...] = _key(
         (),
         "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial",
-        form=like(r"[a-z]{2}(-[a-z]+)+-\d[a-z]", "a zone, such as eu-west-1a"),
+        form=_like(r"[a-z]{2}(-[a-z]+)+-\d[a-z]", "a zone, such as eu-west-1a"),
+        needs=("network=vpc",),
     )
     vpc_id: str = _key(
         "",
         "for `network=vpc`: a VPC of your own, with its endpoints for Bedrock, EventBridge and DynamoDB; "
         "empty: one is created",
         replaces="the OpenSearch domain, whose index is made again from Profiles",
-        form=like(r"vpc-[0-9a-f]+", "the id of a VPC"),
+        form=_like(r"vpc-[0-9a-f]+", "the id of a VPC"),
+        needs=("network=vpc",),
     )
     subnet_ids: tuple[str, ...] = _key(
         (),
         "for `vpc_id`: its private subnets, one in each of `availability_zones`",
-        form=like(r"subnet-[0-9a-f]+", "the id of a subnet"),
+        form=_like(r"subnet-[0-9a-f]+", "the id of a subnet"),
+        needs=("vpc_id",),
     )
     api: str = _key(
         "public",
         "`private`: the API has no public address, and answers only through an endpoint in a VPC; needs `network=vpc`",
         choices=("public", "private"),
+        needs=("network=vpc",),
     )
     api_endpoint_id: str = _key(
         "",
         "for `api=private` with `vpc_id`: the VPC's endpoint of `execute-api`",
-        form=like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"),
+        form=_like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"),
+        needs=("api=private",),
     )
     waf: bool = _key(False, "`true`: AWS WAF in front of the API")
     caller_limit: int = _key(
         0,
         "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`",
         limits=(10, 2_000_000_000),
+        needs=("waf=true",),
     )
     caller_accounts: tuple[str, ...] = _key(
         (),
         "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`",
-        form=like(r"\d{12}", "the number of an account"),
+        form=_like(r"\d{12}", "the number of an account"),
+        needs=("auth=iam",),
     )
     caller_organization: str = _key(
         "",
         "the same for all accounts of an organization, such as `o-a1b2c3d4e5`",
-        form=like(r"o-[a-z0-9]{10,32}", "the id of an organization"),
+        form=_like(r"o-[a-z0-9]{10,32}", "the id of an organization"),
+        needs=("auth=iam",),
     )
     rollout: str = _key(
         "",
@@ -165,8 +187,16 @@ class Context:
         "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
         choices=("iam", "jwt"),
     )
-    jwt_issuer: str = _key("", "for `auth=jwt`: the issuer, an https address")
-    jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name")
+    jwt_issuer: str = _key(
+        "",
+        "for `auth=jwt`: the issuer, an https address",
+        needs=("auth=jwt",),
+    )
+    jwt_audience: str = _key(
+        "",
+        "for `auth=jwt`: the audience the tokens must name",
+        needs=("auth=jwt",),
+    )
     jwt_claim: str = _key(
         Settings().jwt_claim,
         "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles` "
@@ -175,12 +205,17 @@ class Context:
     domain_name: str = _key(
         "",
         "host name of the API; needs `certificate_arn`, and a DNS record that you create",
-        form=like(HOST, "a host name in lower case"),
+        form=_like(_HOST, "a host name in lower case"),
+        needs=(
+            "certificate_arn",
+            "api=public",
+        ),
     )
     certificate_arn: str = _key(
         "",
         "ACM certificate for `domain_name`, in the region of the stacks",
-        form=like(_ARN.format("acm", r"certificate/[\w-]+"), "the ARN of an ACM certificate"),
+        form=_like(_ARN.format("acm", r"certificate/[\w-]+"), "the ARN of an ACM certificate"),
+        needs=("domain_name",),
     )
     api_log_role: str = _key(
         "set",
@@ -188,17 +223,26 @@ class Context:
         "sets it; `keep`: others have set it",
         choices=("set", "keep"),
     )
-    console: bool = _key(False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`")
+    console: bool = _key(
+        False,
+        "`true`: the console, on a CloudFront domain; needs `auth=jwt`",
+        needs=(
+            "auth=jwt",
+            "api=public",
+        ),
+    )
     console_client_id: str = _key(
         "",
         "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); "
         "empty: users paste a token",
-        form=like(r"[!-~]+", "the id of a client"),
+        form=_like(r"[!-~]+", "the id of a client"),
+        needs=("console=true",),
     )
     console_token_host: str = _key(
         "",
         "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito",
-        form=like(HOST, "a host name in lower case"),
+        form=_like(_HOST, "a host name in lower case"),
+        needs=("console_client_id",),
     )
     alarm_email: str = _key(
         "",
@@ -208,7 +252,7 @@ class Context:
     alarm_topic_arn: str = _key(
         "",
         "SNS topic of your own that alarms are sent to",
-        form=like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"),
+        form=_like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"),
     )
     rejection_email: str = _key(
         "",
@@ -231,7 +275,7 @@ class Context:
         "",
         "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",
         replaces="the OpenSearch domain, whose index is made again from Profiles",
-        form=like(_ARN.format("kms", _KEY_ID), "the ARN of a KMS key"),
+        form=_like(_ARN.format("kms", _KEY_ID), "the ARN of a KMS key"),
     )
     rerank_model: str = _key(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
     writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
@@ -255,7 +299,6 @@ class Context:
 
     @property
     def production(self) -> bool:
-        """Whether the size is `production`."""
         return self.size == "production"
 
     @property
@@ -292,7 +335,7 @@ class Context:
         return tuple(dict.fromkeys(model for model in chosen if model != "none"))
 
     def is_by_region(self, model: str) -> bool:
-        """Whether the region decides how a model is invoked."""
+        """True if the region decides how a model is invoked."""
         return not self.inference_profile and model in NOVA
 
     def profile_of(self, model: str, region: str) -> InferenceProfile | None:
@@ -306,3 +349,189 @@ class Context:
             for each in fields(self.settings)
             if function in each.metadata["stack"]
         }
+
+
+# --- the parser ---
+
+KEYS = tuple(key for key in fields(Context) if key.name != "settings")
+SETTINGS = tuple(setting for setting in fields(Settings) if setting.metadata["stack"])
+"""Settings that are keys, too."""
+
+
+class ContextInvalid(ValueError):
+    """Invalid options; the message names every fault."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(["The context is invalid:", *(f"- {fault}" for fault in faults)]))
+        self.faults = faults
+
+
+def parse(given: Mapping[str, Any]) -> Context:
+    """Parse the values of a command line or of cdk.json; keys of the CDK itself are ignored.
+
+    Raises:
+        ContextInvalid: with every fault.
+    """
+    every = {each.name: each for each in (*KEYS, *SETTINGS)}
+    faults = [
+        f"there is no {name!r}; the keys are {', '.join(every)}"
+        for name in given
+        if name not in every and not re.search(r"[@:/]", name)
+    ]
+    values: dict[str, Any] = {}
+    for name, key in every.items():
+        if given.get(name) is None:
+            continue
+        try:
+            values[name] = _parse_value(given[name], key.default)
+        except ValueError as error:
+            faults.append(f"{name} must be {error}, not {given[name]!r}")
+    settings = {each: values.pop(each.name) for each in SETTINGS if each.name in values}
+    faulty = {each.name: fault for each, value in settings.items() if (fault := fault_of(each, value))}
+    faults += [f"{name} {fault}" for name, fault in faulty.items()]
+    valid = {each.name: value for each, value in settings.items() if each.name not in faulty}
+    context = Context(**values, settings=Settings(**valid))
+    faults += [fault for key in KEYS for fault in _key_faults(key, context)]
+    faults += [fault for rule in (_network_faults, _api_faults, _model_faults) for fault in rule(context)]
+    if faults:
+        raise ContextInvalid(faults)
+    return context
+
+
+def check_region(context: Context, region: str) -> None:
+    """Check that the models can be invoked in a region.
+
+    Raises:
+        ContextInvalid: with every fault.
+    """
+    if faults := list(region_faults(context, region)):
+        raise ContextInvalid(faults)
+
+
+def replacing(context: Context) -> dict[str, str]:
+    """Resources that a later change of a chosen key would replace, by key."""
+    chosen = {key.name: key.metadata["rules"] for key in KEYS if getattr(context, key.name) != key.default}
+    return {name: rules.replaces for name, rules in chosen.items() if rules.replaces}
+
+
+def table() -> str:
+    """The keys in Markdown, as docs/aws.md shows them."""
+    rows = ["| key | default | meaning |", "|---|---|---|"]
+    for key in (*KEYS, *SETTINGS):
+        default = _as_text(key.default) if isinstance(key.default, bool) else key.default
+        rules = key.metadata.get("rules") or Rules(key.metadata["help"])
+        replaces = f". Changing it replaces {rules.replaces}" if rules.replaces else ""
+        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {rules.meaning}{replaces} |")
+    return "\n".join(rows) + "\n"
+
+
+def _parse_value(value: object, default: object) -> object:
+    """A value of cdk.json, which may have a type, or of the command line, which is text."""
+    if isinstance(value, list | tuple) and isinstance(default, tuple):
+        return tuple(str(part).strip() for part in value if str(part).strip())
+    if isinstance(default, str) and not isinstance(value, str):
+        raise ValueError("a text")
+    return parse_value(str(value).strip(), default)
+
+
+def _key_faults(key: "Field[Any]", context: Context) -> Iterator[str]:
+    value = getattr(context, key.name)
+    _, choices, limits, form, needs, _ = key.metadata["rules"]
+    if value == key.default:
+        return
+    if choices and value not in choices:
+        yield f"{key.name} must be {' or '.join(choices)}, not {value!r}"
+        return
+    if limits and value and not limits[0] <= value <= limits[1]:
+        yield f"{key.name} must be from {limits[0]} to {limits[1]}, not {value}"
+    if form and isinstance(value, tuple):
+        yield from (f"{key.name}: {part!r} is not {form.words}" for part in value if not form.fits(part))
+    elif form and not form.fits(value):
+        yield f"{key.name} must be {form.words}, not {value!r}"
+    said = f"{key.name}={_as_text(value)}" if choices or value is True else key.name
+    for need in needs:
+        other, _, wanted = need.partition("=")
+        found = getattr(context, other)
+        if not found or (wanted and _as_text(found) != wanted):
+            yield f"{said} needs {need}"
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- rules over several keys ---
+
+
+def _network_faults(context: Context) -> Iterator[str]:
+    zones = context.availability_zones
+    if context.production and context.instance_count == 1:
+        yield "instance_count=1 does not survive a zone: size=production needs 3 or more"
+    if len(set(zones)) < len(zones):
+        yield "availability_zones names a zone twice"
+    if context.network == "vpc":
+        several = context.production or context.instance_count > 1
+        wanted = 3 if several else 1
+        if len(zones) != wanted:
+            chosen = f"size={context.size}" if context.production or not several else "three data nodes"
+            yield f"network=vpc with {chosen} needs {wanted} availability_zones, not {len(zones)}"
+    if context.vpc_id and len(context.subnet_ids) != len(zones):
+        yield f"vpc_id needs a subnet in subnet_ids for each of availability_zones, not {len(context.subnet_ids)}"
+
+
+def _api_faults(context: Context) -> Iterator[str]:
+    issuer = urlsplit(context.jwt_issuer)
+    if context.auth == "jwt":
+        if not (issuer.scheme == "https" and issuer.hostname):
+            yield f"auth=jwt needs jwt_issuer, an https address, not {context.jwt_issuer!r}"
+        if not context.jwt_audience:
+            yield "auth=jwt needs jwt_audience"
+        if not context.jwt_claim:
+            yield "jwt_claim must name a claim, such as audiences"
+    if context.api == "private" and bool(context.vpc_id) != bool(context.api_endpoint_id):
+        yield "api=private with vpc_id needs api_endpoint_id, and without vpc_id makes an endpoint itself"
+    origin = rf"https://{_HOST}(:\d+)?"
+    if context.console_client_id and context.jwt_issuer and not re.fullmatch(origin, context.issuer_origin):
+        yield f"console_client_id needs a jwt_issuer with a host name, not {context.jwt_issuer!r}"
+
+
+def _model_faults(context: Context) -> Iterator[str]:
+    chosen = [("rerank_model", context.rerank_model), ("writer_model", context.writer_model)]
+    for key, model in (*chosen, *(("switch_models", model) for model in context.switch_models)):
+        if model.split(".")[0] in _MODEL_PREFIXES:
+            yield f"{key} must be without geography, not {model!r}: inference_profile says where"
+        elif model != "none" and not _MODEL.fullmatch(model):
+            yield f"{key} must be the id of a Bedrock model or none, not {model!r}"
+    if context.encoder_model not in (ENCODER, "none"):
+        yield (
+            f"encoder_model must be {ENCODER} or none, not {context.encoder_model!r}: "
+            "mats has no client for another encoder on Bedrock"
+        )
+    try:
+        profile = context.profile
+    except ProfileUnknown as error:
+        yield f"inference_profile {error}"
+        return
+    if profile and profile.geography == "global":
+        for model in context.language_models:
+            if model in NOVA:
+                yield f"inference_profile=global: {model} has no global profile; leave inference_profile out"
+
+
+def region_faults(context: Context, region: str) -> Iterator[str]:
+    """The faults that the choice of models has in a region."""
+    nova = [model for model in context.language_models if model in NOVA]
+    chosen = context.inference_profile
+    if not chosen and nova and region not in regions():
+        yield (
+            f"{region} cannot invoke {' and '.join(nova)}, neither directly nor through a known inference profile; "
+            f"deploy to one of {', '.join(regions())}, or name a profile and its regions in inference_profile, as in "
+            "ca:ca-central-1,ca-west-1, or choose other models"
+        )
+    if chosen == "none" and nova and region not in DIRECT:
+        yield (
+            f"inference_profile=none: {region} takes {' and '.join(nova)} through an inference profile only; "
+            "leave inference_profile out"
+        )
+    if chosen in GEOGRAPHIES and not matches(chosen, region):
+        yield f"inference_profile={chosen} cannot be called from {region}; leave inference_profile out"

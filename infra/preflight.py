@@ -15,8 +15,7 @@ from typing import Any, Literal
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.context import Context
-from infra.context_check import ContextInvalid, parse, region_faults
+from infra.context import Context, ContextInvalid, parse, region_faults
 from infra.inference_profiles import InferenceProfile, invoked_as
 from infra.vendor import ROOT
 from mats.adapters import aws

@@ -26,8 +26,7 @@ from infra.constructs.rollout import Rollout
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
-from infra.context import Context
-from infra.context_check import check_region, parse, replacing
+from infra.context import Context, check_region, parse, replacing
 from infra.sizes import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.models import load_calibration

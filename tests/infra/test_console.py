@@ -9,7 +9,7 @@ import pytest
 
 from infra import console_files
 from infra.constructs.discovery_api import CALLS
-from infra.context_check import parse
+from infra.context import parse
 from infra.vendor import ROOT
 from tests.aws import iam
 from tests.aws.deployment import Deployment

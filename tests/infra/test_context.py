@@ -7,8 +7,7 @@ from dataclasses import fields
 import pytest
 
 from infra import inference_profiles
-from infra.context import Context
-from infra.context_check import KEYS, SETTINGS, ContextInvalid, check_region, parse, table
+from infra.context import KEYS, SETTINGS, Context, ContextInvalid, check_region, parse, table
 from infra.vendor import ROOT
 from mats.settings import Settings
 from tests.infra.synth import CONSOLE, HOST, JWT, PRODUCTION, SIGN_IN, VPC, ZONES
@@ -102,9 +101,9 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         # the API
         ("auth", {**JWT, "jwt_issuer": "http://issuer.example.com"}),
         ("jwt_claim", {**JWT, "jwt_claim": ""}),
-        ("jwt_issuer", {"jwt_audience": "mats"}),
+        ("jwt_audience", {"jwt_audience": "mats"}),
         ("caller_limit", {"caller_limit": 500}),
-        ("caller_accounts", {**JWT, "caller_organization": "o-a1b2c3d4e5"}),
+        ("caller_organization", {**JWT, "caller_organization": "o-a1b2c3d4e5"}),
         ("api", {"api": "private"}),
         ("api", {**VPC, "vpc_id": "vpc-1a", "subnet_ids": "subnet-1a", "api": "private"}),
         ("domain_name", {**VPC, **HOST, "api": "private"}),

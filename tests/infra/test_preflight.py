@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.validate import ParamValidator
 
 from infra import preflight
-from infra.context_check import parse
+from infra.context import parse
 from infra.preflight import Account, CheckResult, PhysicalName, Plan, findings, plan_of
 from tests.infra.synth import VPC, templates
 

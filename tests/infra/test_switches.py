@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.context import Context
-from infra.context_check import parse, replacing
+from infra.context import Context, parse, replacing
 from tests.infra.synth import CONTEXTS, HOST, OWN_KEY, OWN_VPC, Template, templates
 
 pytestmark = pytest.mark.server
