@@ -1,7 +1,6 @@
 """Discovery: the REST API and the function behind it."""
 
 import re
-from dataclasses import replace
 
 from aws_cdk import CfnOutput, Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
@@ -12,7 +11,7 @@ from constructs import Construct
 from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits, common, environment
+from infra.constructs.function import Function, Limits
 from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
@@ -20,7 +19,7 @@ from infra.constructs.network import Network
 from infra.constructs.reach import endpoint_configuration, private_endpoint, resource_policy
 from infra.constructs.search_domain import SEARCH
 from infra.context import Context
-from infra.layers import core_layer, jwt_layer, vendor_layer
+from infra.layers import core_layer, jwt_layer
 from mats.edge.routes import ROUTES
 from mats.settings import Settings
 
@@ -47,24 +46,19 @@ class DiscoveryApi(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction) -> None:
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
-        settings = replace(
-            common(context, models),
+        settings = on.settings(
             **context.settings_of("discovery"),
             switches_table=tables.switches.table_name,
             receipts_table=tables.receipts.table_name,
             tallies_table=tables.tallies.table_name,
+            callers_table=tables.callers.table_name if context.auth == "iam" else "",
         )
-        if context.auth == "iam":
-            settings = replace(settings, callers_table=tables.callers.table_name)
-        made = Function(
+        made = on.function(
             self,
             "Discovery",
             folder="discovery",
-            layers=[core_layer, vendor_layer],
-            context=context,
-            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
+            settings=settings,
             limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S, concurrency=context.discovery_concurrency),
-            network=on.network,
             snap_start=True,
         )
         self.function, self.log = made.function, made.log
@@ -129,9 +123,9 @@ class DiscoveryApi(Construct):
             folder="authorizer",
             layers=[core_layer, jwt_layer],
             context=context,
-            environment=environment(
-                Settings(jwt_issuer=context.jwt_issuer, jwt_audience=context.jwt_audience, jwt_claim=context.jwt_claim)
-            ),
+            environment=Settings(
+                jwt_issuer=context.jwt_issuer, jwt_audience=context.jwt_audience, jwt_claim=context.jwt_claim
+            ).to_env(),
             limits=Limits(memory_mb=512, timeout_s=10),
         )
         tokens = apigateway.TokenAuthorizer(

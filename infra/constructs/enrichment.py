@@ -1,16 +1,13 @@
 """Enrichment: the function that turns queued changes into profiles in DynamoDB and OpenSearch."""
 
-from dataclasses import replace
-
 from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits, common, environment
+from infra.constructs.function import Limits
 from infra.constructs.search_domain import INDEX, INDEX_DENIED
-from infra.layers import core_layer, vendor_layer
 from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, VISIBILITY_S
 
 VISIBILITY = Duration.seconds(VISIBILITY_S)
@@ -22,8 +19,7 @@ class EnrichmentFunction(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
-        settings = replace(
-            common(context, models),
+        settings = on.settings(
             registry_table=tables.registry.table_name,
             trust_table=tables.trust.table_name,
             profiles_table=tables.profiles.table_name,
@@ -34,15 +30,12 @@ class EnrichmentFunction(Construct):
             writer_calls=ENRICHED_AT_ONCE,
             **context.settings_of("enrichment"),
         )
-        made = Function(
+        made = on.function(
             self,
             "Enrichment",
             folder="enrichment",
-            layers=[core_layer, vendor_layer],
-            context=context,
-            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
+            settings=settings,
             limits=Limits(memory_mb=1024, timeout_s=ENRICHMENT_TIMEOUT_S),
-            network=on.network,
         )
         self.function, self.log = made.function, made.log
         tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace

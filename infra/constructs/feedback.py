@@ -6,8 +6,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits, environment
-from infra.layers import core_layer, vendor_layer
+from infra.constructs.function import Limits
 from mats.settings import Settings
 
 _TIMEOUT_S = 15
@@ -27,15 +26,12 @@ class FeedbackFunction(Construct):
             outcomes_table=tables.outcomes.table_name,
             tallies_table=tables.tallies.table_name,
         )
-        made = Function(
+        made = on.function(
             self,
             "Feedback",
             folder="feedback",
-            layers=[core_layer, vendor_layer],
-            context=context,
-            environment=environment(settings),
+            settings=settings,
             limits=Limits(memory_mb=1024, timeout_s=_TIMEOUT_S),
-            network=on.network,
         )
         self.function, self.log = made.function, made.log
         tables.receipts.grant(made.role, "dynamodb:GetItem")

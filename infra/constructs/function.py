@@ -9,16 +9,11 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.log_group import customer_key, log_group
-from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
 from infra.constructs.network import Network
 from infra.context import Context
-from infra.layers import ARCHITECTURE, RUNTIME
+from infra.layers import ARCHITECTURE, RUNTIME, core_layer, vendor_layer
 from infra.vendor import ROOT
-from mats.settings import Settings
-
-_STAND_IN = "https://index.invalid"
-"""In place of the domain's address while settings are validated: in a synthesis it is a token, not an address."""
 
 Layer = Callable[[Construct], lambda_.LayerVersion]
 
@@ -42,10 +37,10 @@ class Function(Construct):
         id: str,
         *,
         folder: str,
-        layers: Sequence[Layer],
         context: Context,
         environment: dict[str, str],
         limits: Limits,
+        layers: Sequence[Layer] = (core_layer, vendor_layer),
         network: Network | None = None,
         snap_start: bool = False,
     ) -> None:
@@ -103,27 +98,3 @@ class Function(Construct):
         """Give the function's role these rights."""
         for statement in statements:
             self.role.add_to_policy(statement)
-
-
-def common(context: Context, models: ModelAccess) -> Settings:
-    """The settings of discovery and enrichment."""
-    return Settings(
-        bedrock=True,
-        encoder=context.encoder_model,
-        metrics=context.name,
-        rerank_model=models.id_of(context.rerank_model),
-        writer_model=models.id_of(context.writer_model),
-        index_endpoint=_STAND_IN,
-        index_engine=context.engine_version,
-    )
-
-
-def environment(settings: Settings, *, endpoint: str = "") -> dict[str, str]:
-    """The environment variables of a function.
-
-    Args:
-        settings: Validated, with a placeholder for the domain's address.
-        endpoint: The domain's host name, known only after deployment.
-    """
-    variables = settings.to_env()
-    return {name: f"https://{endpoint}" if value == _STAND_IN else value for name, value in variables.items()}

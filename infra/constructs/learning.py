@@ -1,7 +1,5 @@
 """Learning: the function that turns reported outcomes into the memory, and forgets those of removed capabilities."""
 
-from dataclasses import replace
-
 from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
@@ -9,9 +7,8 @@ from constructs import Construct
 
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits, common, environment
+from infra.constructs.function import Limits
 from infra.constructs.search_domain import LEARN, LEARN_DENIED
-from infra.layers import core_layer, vendor_layer
 
 _TIMEOUT_S = 60
 _VISIBILITY = Duration.seconds(6 * _TIMEOUT_S)
@@ -24,25 +21,21 @@ class LearningFunction(Construct):
 
     def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
         super().__init__(scope, id)
-        context, tables = on.context, on.tables
+        tables = on.tables
         self.queue = path.add_reports(tables.outcomes, visibility=_VISIBILITY, max_receives=_MAX_RECEIVES)
-        settings = replace(
-            common(context, on.models),
+        settings = on.settings(
             registry_table=tables.registry.table_name,
             trust_table=tables.trust.table_name,  # this and the next only because settings take all three or none
             profiles_table=tables.profiles.table_name,
             outcomes_table=tables.outcomes.table_name,
             tallies_table=tables.tallies.table_name,
         )
-        made = Function(
+        made = on.function(
             self,
             "Learner",
             folder="learning",
-            layers=[core_layer, vendor_layer],
-            context=context,
-            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
+            settings=settings,
             limits=Limits(memory_mb=512, timeout_s=_TIMEOUT_S),
-            network=on.network,
         )
         self.function, self.log = made.function, made.log
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")

@@ -1,6 +1,7 @@
 """Maintenance: the function that repairs and rebuilds, the state machine that calls it, and what starts that."""
 
-from dataclasses import replace
+import json
+from pathlib import Path
 from typing import Any
 
 from aws_cdk import Aws, CfnOutput, Duration, Stack
@@ -13,12 +14,11 @@ from constructs import Construct
 
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits, common, environment
+from infra.constructs.function import Limits
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards
 from infra.constructs.search_domain import INDEX_DENIED, Calls
 from infra.context import Context
-from infra.layers import core_layer, vendor_layer
 
 REFILLED_AFTER = (
     "CREATE_COMPLETE",
@@ -135,118 +135,42 @@ class MaintenanceMachine(Construct):
         ]
 
 
+KEPT_VERSIONS = 3
+"""The newest versions of discovery stay, to go back to, and those that an alias names or sends a part of its calls to.
+A snapshot of each is stored, and paid for, as long as it is there."""
+_RETRY = [
+    {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
+    {
+        "ErrorEquals": ["States.ALL"],
+        "IntervalSeconds": 20,
+        "BackoffRate": 2.5,
+        "MaxDelaySeconds": 600,
+        "MaxAttempts": 6,
+        "JitterStrategy": "FULL",
+    },
+]
+
+
 def definition(function: str, discovery: str) -> dict[str, Any]:
     """The state machine in Amazon States Language.
+
+    It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data.
 
     Args:
         function: ARN of the function of maintenance.
         discovery: Name of the function whose old versions the task `versions` deletes.
     """
-    return {
-        "QueryLanguage": "JSONata",
-        "StartAt": "Which",
-        "States": {
-            "Which": {
-                "Type": "Choice",
-                "Choices": [{"Condition": "{% $states.input.task = 'versions' %}", "Next": "Aliases"}],
-                "Default": "Run",
-            },
-            **_prune_versions(discovery),
-            "Run": {
-                **_task("lambda:invoke", {"FunctionName": function, "Payload": "{% $states.input %}"}),
-                "Output": "{% $states.result.Payload %}",
-                "Next": "Next",
-            },
-            "Next": {
-                "Type": "Choice",
-                "Choices": [
-                    {"Condition": "{% $states.input.done %}", "Next": "Done"},
-                    {"Condition": "{% $states.input.wait_s > 0 %}", "Next": "Pause"},
-                ],
-                "Default": "Run",
-            },
-            "Pause": {"Type": "Wait", "Seconds": "{% $states.input.wait_s %}", "Next": "Run"},
-            "Done": {"Type": "Succeed"},
-        },
-    }
-
-
-KEPT_VERSIONS = 3
-"""The newest versions stay, to go back to, and those that an alias names or sends a part of its calls to."""
-_PAGE = 25
-"""Versions in a page: the configurations of 50 may be more than the 256 kB of a state's data."""
-_OLD = (
-    "{% ($sorted := $sort($numbers); [$filter($sorted, function($number, $at) {"
-    f" $at < $count($sorted) - {KEPT_VERSIONS} and $not($string($number) in $used) }})]) %}}"
-)
-
-
-def _prune_versions(function: str) -> dict[str, Any]:
-    """Delete old versions of a function: a snapshot of each is stored, and paid for, as long as it is there."""
-    unchanged = {"Output": "{% $states.input %}"}
-    return {
-        "Aliases": {
-            **_task("aws-sdk:lambda:listAliases", {"FunctionName": function, "MaxItems": 1000}),
-            **unchanged,
-            "Assign": {
-                "used": "{% [$states.result.Aliases.FunctionVersion, "
-                "$keys($states.result.Aliases.RoutingConfig.AdditionalVersionWeights)] %}",
-                "numbers": [],
-                "page": {"FunctionName": function, "MaxItems": _PAGE},
-            },
-            "Next": "Versions",
-        },
-        "Versions": {
-            **_task("aws-sdk:lambda:listVersionsByFunction", "{% $page %}"),
-            **unchanged,
-            "Assign": {
-                "numbers": "{% [$numbers, $states.result.Versions.Version[$ != '$LATEST'].$number()] %}",
-                "page": "{% $merge([$page, {'Marker': $states.result.NextMarker}]) %}",
-                "more": "{% $exists($states.result.NextMarker) %}",
-            },
-            "Next": "More",
-        },
-        "More": {
-            "Type": "Choice",
-            "Choices": [{"Condition": "{% $more %}", "Next": "Versions"}],
-            "Default": "Old",
-        },
-        "Old": {
-            "Type": "Map",
-            "Items": _OLD,
-            "MaxConcurrency": 1,
-            "ItemProcessor": {
-                "ProcessorConfig": {"Mode": "INLINE"},
-                "StartAt": "Delete",
-                "States": {
-                    "Delete": {
-                        **_task(
-                            "aws-sdk:lambda:deleteFunction",
-                            {"FunctionName": function, "Qualifier": "{% $string($states.input) %}"},
-                        ),
-                        **unchanged,
-                        "End": True,
-                    }
-                },
-            },
-            "Output": "{% $merge([$states.input, {'done': true, 'deleted': $states.result}]) %}",
-            "Next": "Done",
-        },
-    }
-
-
-def _task(service: str, arguments: Any) -> dict[str, Any]:
-    """A call of a service, repeated as long as that may help."""
-    patiently = {"IntervalSeconds": 20, "BackoffRate": 2.5, "MaxDelaySeconds": 600, "MaxAttempts": 6}
-    return {
-        "Type": "Task",
-        "Resource": f"arn:{Aws.PARTITION}:states:::{service}",
-        "Arguments": arguments,
-        "Retry": [
-            {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
-            {"ErrorEquals": ["States.ALL"], **patiently, "JitterStrategy": "FULL"},
-        ],
-    }
+    text = Path(__file__).with_name("maintenance.asl.json").read_text("utf-8")
+    for name, value in {
+        "<partition>": Aws.PARTITION,
+        "<function>": function,
+        "<discovery>": discovery,
+        "<kept>": str(KEPT_VERSIONS),
+        '"<retry>"': json.dumps(_RETRY),
+    }.items():
+        text = text.replace(name, value)
+    machine: dict[str, Any] = json.loads(text)
+    return machine
 
 
 TIMEOUT_S = 900
@@ -278,23 +202,19 @@ class MaintenanceFunction(Construct):
     ) -> None:
         super().__init__(scope, id)
         tables = on.tables
-        settings = replace(
-            common(on.context, on.models),
+        settings = on.settings(
             registry_table=tables.registry.table_name,
             trust_table=tables.trust.table_name,
             profiles_table=tables.profiles.table_name,
             switches_table=tables.switches.table_name,
             event_bus=path.bus.event_bus_name,
         )
-        made = Function(
+        made = on.function(
             self,
             "Maintenance",
             folder="maintenance",
-            layers=[core_layer, vendor_layer],
-            context=on.context,
-            environment=environment(settings, endpoint=on.domain.domain.domain_endpoint),
+            settings=settings,
             limits=Limits(memory_mb=MEMORY_MB, timeout_s=TIMEOUT_S),
-            network=on.network,
         )
         self.function, self.log = made.function, made.log
         tables.registry.grant(made.role, "dynamodb:Scan", "dynamodb:BatchGetItem")
