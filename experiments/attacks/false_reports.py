@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from experiments.attacks.items import SEED
-from experiments.attacks.run import AttackedRegistry
-from experiments.attacks.scene import AttackTarget
+from experiments.attacks.measures import count_matches
+from experiments.attacks.registry import AttackedRegistry
+from experiments.attacks.scene import SEED, AttackTarget
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.receipts import SqliteOutcomes
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
+from mats.usecases.retrieve import Recall
 
 REPORTS = 100
 ATTACKER, ASKING = "attacker", "somebody else"
@@ -30,6 +31,8 @@ Ranked: TypeAlias = Sequence[Id]
 Claims: TypeAlias = Mapping[Id, Event]
 Choose: TypeAlias = Callable[[AttackTarget, Ranked, Ranked], Claims]
 """From a target, its ranked candidates and all registered ids."""
+Report: TypeAlias = tuple[AttackTarget, str, Claims, bool]
+"""An answer's target, the caller, what it claims, and whether the memory has the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +48,18 @@ class ReportAttack:
     """Whether it attacks all targets together."""
 
 
-def _right(target: AttackTarget, ranked: Ranked) -> Ranked:
-    return [id for id in ranked if id in target.query.relevant][:1]
-
-
-def _wrong(target: AttackTarget, ranked: Ranked, place: int) -> Ranked:
-    return [id for id in ranked if id not in target.query.relevant][place : place + 1 or None]
-
-
 def _fail_right(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:
-    return dict.fromkeys(_right(target, ranked), Event.FAILED)
+    return dict.fromkeys([id for id in ranked if id in target.query.relevant][:1], Event.FAILED)
 
 
 def _praise(place: int) -> Choose:
-    return lambda target, ranked, _: dict.fromkeys(_wrong(target, ranked, place), Event.SUCCEEDED)
+    """Successes of the wrong candidate at this place among the wrong ones."""
+
+    def choose(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:
+        wrong = [id for id in ranked if id not in target.query.relevant]
+        return dict.fromkeys(wrong[place : place + 1 or None], Event.SUCCEEDED)
+
+    return choose
 
 
 def _both(target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
@@ -98,31 +99,26 @@ def false_reports(registry: AttackedRegistry, crowd: Sequence[AttackTarget]) -> 
     return rows
 
 
-def _honest_reports(
-    registry: AttackedRegistry, targets: Sequence[AttackTarget]
-) -> Iterator[tuple[AttackTarget, str, Claims, bool]]:
+def _honest_reports(registry: AttackedRegistry, targets: Sequence[AttackTarget]) -> Iterator[Report]:
     """The reports of a seeded crowd on the answers to these targets."""
     chance = random.Random(SEED)
     for target in targets:
         ranked = registry.rank_ids(target.query.text)
         for caller in chance.sample(range(_CROWD), _REPORTERS):
-            succeeds = chance.random() >= _UNLUCKY
-            claims = dict.fromkeys(_right(target, ranked), Event.SUCCEEDED if succeeds else Event.FAILED)
+            event = Event.SUCCEEDED if chance.random() >= _UNLUCKY else Event.FAILED
+            claims = dict.fromkeys(_fail_right(target, ranked, ()), event)
             if ranked and ranked[0] not in claims and chance.random() < _MISTAKEN:
                 claims[ranked[0]] = Event.FAILED
             yield target, str(caller), claims, True
 
 
-def _record(
-    folder: Path, registry: AttackedRegistry, reports: Iterable[tuple[AttackTarget, str, Claims, bool]]
-) -> None:
+def _record(folder: Path, registry: AttackedRegistry, reports: Iterable[Report]) -> None:
     """Report in the database of a folder; each report is on an answer of its own."""
     encoder, now = registry.pipeline.retrieve.encoder, registry.local.clock.now()
     folder.mkdir(mode=0o700, exist_ok=True)
     with closing(Database(folder / "mats.db")) as database:
         outcomes = SqliteOutcomes(database)
         for number, (target, caller, claims, remembered) in enumerate(reports):
-            vector = pack_vector(encoder.encode_query(target.query.text)) if encoder and remembered else b""
             receipt = Receipt(
                 query_id=f"{caller} {number:06}",
                 text="",
@@ -131,50 +127,49 @@ def _record(
                 at=now,
                 shown=tuple(claims),
                 encoder=_ENCODER,
-                vector=vector,
+                vector=pack_vector(encoder.encode_query(target.query.text)) if encoder and remembered else b"",
             )
             events = tuple(Outcome(id, event) for id, event in claims.items())
             outcomes.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=events), now)
 
 
 @contextmanager
-def _learned(folder: Path, registry: AttackedRegistry) -> Iterator[None]:
+def _learning_from(folder: Path, registry: AttackedRegistry) -> Iterator[None]:
     with closing(Database(folder / "mats.db")) as database:
-        memory = SqliteMemory(database, encoder=_ENCODER)
-        with registry.learning_from(SqliteOutcomes(database).tallies, memory):
+        recall = Recall(memory=SqliteMemory(database, encoder=_ENCODER))
+        with registry.changed(tallies=SqliteOutcomes(database).tallies, retrieve={"recall": recall}):
             yield
 
 
 def _try(registry: AttackedRegistry, attack: ReportAttack, honest: Path) -> dict[str, Any]:
     targets, everything = registry.targets, sorted(item.id for item in registry.registrations)
-    with _learned(honest, registry):
+    with _learning_from(honest, registry):
         before, own_before = (_rank_all(registry, targets, caller) for caller in (ASKING, ATTACKER))
-    claims = [attack.claims(target, ranked, everything) for target, ranked in zip(targets, before, strict=True)]
-    false = [
-        (target, ATTACKER, claimed, attack.remembered)
-        for target, claimed in zip(targets, claims, strict=True)
-        for _ in range(attack.answers)
-    ]
-    waves = [false] if attack.at_once else [[one for one in false if one[0] is target] for target in targets]
-    asked = [targets] if attack.at_once else [[target] for target in targets]
+    attacked = honest.with_name("attacked")
     after: list[Ranked] = []
     own: list[Ranked] = []
-    for wave, asking in zip(waves, asked, strict=True):
-        attacked = honest.with_name("attacked")
+    false = [
+        [(target, ATTACKER, attack.claims(target, ranked, everything), attack.remembered)] * attack.answers
+        for target, ranked in zip(targets, before, strict=True)
+    ]
+    waves = [[report for reports in false for report in reports]] if attack.at_once else false
+    for wave, asked in zip(waves, [targets] if attack.at_once else [[target] for target in targets], strict=True):
         shutil.copytree(honest, attacked)
         _record(attacked, registry, wave)
-        with _learned(attacked, registry):
-            after += _rank_all(registry, asking, ASKING)
-            own += _rank_all(registry, asking, ATTACKER)
+        with _learning_from(attacked, registry):
+            after += _rank_all(registry, asked, ASKING)
+            own += _rank_all(registry, asked, ATTACKER)
         shutil.rmtree(attacked)
-    moves = [most_moved(one, other) for one, other in zip(before, after, strict=True)]
+    moves = [_most_moved(one, other) for one, other in zip(before, after, strict=True)]
+    relevant = [target.query.relevant for target in targets]
+    matches, left = (count_matches(zip(relevant, ranked, strict=True))["match@1"] for ranked in (before, after))
     return {
         "attack": attack.name,
         "answers": len(moves),
         "moved": max(moves, default=0),
         "moved_answers": sum(places > 1 for places in moves),
-        "lost@1": _matches(targets, before) - _matches(targets, after),
-        "own_moved": max(map(most_moved, own_before, own), default=0),
+        "lost@1": matches - left,
+        "own_moved": max(map(_most_moved, own_before, own), default=0),
     }
 
 
@@ -182,15 +177,9 @@ def _rank_all(registry: AttackedRegistry, targets: Sequence[AttackTarget], calle
     return [registry.rank_ids(target.query.text, caller=caller) for target in targets]
 
 
-def most_moved(before: Ranked, after: Ranked) -> int:
+def _most_moved(before: Ranked, after: Ranked) -> int:
     """The most places that any candidate of an answer moves; one that leaves it, or enters, from or to its end."""
     places = {id: place for place, id in enumerate(after)}
     moves = [abs(places.get(id, len(after)) - place) for place, id in enumerate(before)]
     moves += [len(before) - place for id, place in places.items() if id not in before]
     return max(moves, default=0)
-
-
-def _matches(targets: Sequence[AttackTarget], answers: Sequence[Ranked]) -> int:
-    return sum(
-        not target.query.relevant.isdisjoint(ranked[:1]) for target, ranked in zip(targets, answers, strict=True)
-    )

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from experiments.attacks.items import NAMESPACE
-from experiments.attacks.run import AttackedRegistry
+from experiments.attacks.registry import AttackedRegistry
+from experiments.attacks.table import NAMESPACE
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import suspicions
@@ -83,7 +83,8 @@ def read_outputs(local: LocalSystem, item: Registration) -> Iterator[tuple[str, 
     application, caller = local.application, Caller()
     session = McpSession(lambda: application, caller)
     for tool, arguments in (("search_capabilities", {"query": _WORD}), ("get_capability", {"id": item.id})):
-        yield f"MCP {tool}", "".join(_strings((call(tool, arguments, session) or {}).get("structuredContent")))
+        content = (call(tool, arguments, session) or {}).get("structuredContent")
+        yield f"MCP {tool}", json.dumps(content, ensure_ascii=False)
     body = json.dumps({"query": _WORD}).encode()
     as_json = {"content-type": "application/json"}
     requests = {
@@ -94,17 +95,3 @@ def read_outputs(local: LocalSystem, item: Registration) -> Iterator[tuple[str, 
         yield output, respond(application, request).body
     profile = local.stores.index.fetch([item.id])[item.id]
     yield "reranker's card", "".join(cards([profile]))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, names included."""
-    match value:
-        case str():
-            yield value
-        case list():
-            for entry in value:
-                yield from _strings(entry)
-        case dict():
-            for name, entry in value.items():
-                yield name
-                yield from _strings(entry)

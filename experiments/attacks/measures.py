@@ -1,13 +1,17 @@
 """Measures of an attack: its gain, and the loss of honest capabilities."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from experiments.attacks.table import TRUSTED
+from experiments.attacks.scene import TRUSTED
 from mats.domain.capability.capability import Id
+from mats.domain.capability.suspicion import suspicions
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
 
-FULL = 14
-"""From this number of attackers among the candidates on, an answer counts as taken over."""
+if TYPE_CHECKING:
+    from experiments.attacks.registry import AttackedRegistry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,23 +34,6 @@ class Observation:
     flagged: frozenset[Id]
     trust: int | None
 
-    def has_attacker_in(self, places: int) -> bool:
-        return not self.attackers.isdisjoint(self.ranked[:places])
-
-    @property
-    def attacker_places(self) -> int:
-        """Candidates that are attackers."""
-        return sum(id in self.attackers for id in self.ranked)
-
-    @property
-    def attacker_first(self) -> bool:
-        return self.has_attacker_in(1)
-
-    @property
-    def attacker_above(self) -> bool:
-        """Whether an attacker stands above every relevant capability; so it does where none is left."""
-        return next((id in self.attackers for id in self.ranked if id in self.attackers | self.relevant), False)
-
 
 GROUPS: Mapping[str, Callable[[int | None], bool]] = {
     "all": lambda trust: True,
@@ -65,33 +52,66 @@ def measure_groups(observations: Sequence[Observation]) -> dict[str, dict[str, f
 def measure_answers(observations: Sequence[Observation]) -> dict[str, float]:
     """Counts of queries, but for `places`, the mean number of attackers among the candidates.
 
-    `flagged` counts the queries with an attacker that has a reason for caution among the candidates, `flagged_first`
-    those where it is first. `above`: an attacker stands above every relevant capability. `lost@1` and `lost@15` are the
-    matches before minus those under attack: below 0 if the attack helps the honest. `gone`: no relevant candidate is
-    left where there was one.
+    `rank1` counts the queries with an attacker first, `flagged` those with an attacker that has a reason for caution
+    among the candidates. `lost@1` and `lost@15` are the matches before minus those under attack: below 0 if the attack
+    helps the honest.
     """
-
-    def count(has: Callable[[Observation], bool]) -> int:
-        return sum(map(has, observations))
-
-    at_1, at_15 = count(lambda o: _match(o.ranked[:1], o)), count(lambda o: _match(o.ranked, o))
+    before = count_matches((one.relevant, one.before) for one in observations)
+    after = count_matches((one.relevant, one.ranked) for one in observations)
+    places = sum(id in one.attackers for one in observations for id in one.ranked)
     return {
         "queries": len(observations),
-        "rank1": count(lambda o: o.attacker_first),
-        "top5": count(lambda o: o.has_attacker_in(5)),
-        "top10": count(lambda o: o.has_attacker_in(10)),
-        "above": count(lambda o: o.attacker_above),
-        "places": round(sum(o.attacker_places for o in observations) / len(observations), 2),
-        "full": count(lambda o: o.attacker_places >= FULL),
-        "flagged": count(lambda o: not o.flagged.isdisjoint(o.attackers)),
-        "flagged_first": count(lambda o: o.attacker_first and o.ranked[0] in o.flagged),
-        "match@1": at_1,
-        "match@15": at_15,
-        "lost@1": count(lambda o: _match(o.before[:1], o)) - at_1,
-        "lost@15": count(lambda o: _match(o.before, o)) - at_15,
-        "gone": count(lambda o: _match(o.before, o) and not _match(o.ranked, o)),
+        "rank1": sum(not one.attackers.isdisjoint(one.ranked[:1]) for one in observations),
+        "places": round(places / len(observations), 2),
+        "flagged": sum(not one.flagged.isdisjoint(one.attackers) for one in observations),
+        "lost@1": before["match@1"] - after["match@1"],
+        "lost@15": before["match@15"] - after["match@15"],
     }
 
 
-def _match(ids: Sequence[Id], observation: Observation) -> bool:
-    return not observation.relevant.isdisjoint(ids)
+def count_matches(answers: Iterable[tuple[frozenset[Id], Sequence[Id]]]) -> dict[str, int]:
+    """Answers with a relevant capability first, and among all candidates."""
+    answers = list(answers)
+    return {
+        "match@1": sum(not relevant.isdisjoint(ranked[:1]) for relevant, ranked in answers),
+        "match@15": sum(not relevant.isdisjoint(ranked) for relevant, ranked in answers),
+    }
+
+
+def honest_matches(registry: "AttackedRegistry", queries: Iterable[JudgedQuery]) -> dict[str, int]:
+    return count_matches((query.relevant, registry.rank_ids(query.text)) for query in queries)
+
+
+def count_flags(registry: "AttackedRegistry", dataset: Dataset) -> dict[str, Any]:
+    """Registrations that are flagged when they are registered, and those that answers to the set's queries flag.
+
+    The latter are counted once each; `ever` are those of either.
+    """
+    at_once = {item.id: reasons for item in dataset.registrations if (reasons := suspicions(item))}
+    in_answers: dict[Id, set[str]] = {}
+    seen: set[Id] = set()
+    for query in dataset.queries:
+        results = {result.id: result for result in registry.shortlist(query.text).ranked}
+        seen |= results.keys()
+        for id, result in results.items():
+            if added := set(result.suspicious) - set(result.candidate.profile.suspicious):
+                in_answers.setdefault(id, set()).update(_without_ids(reason, results) for reason in added)
+    return {
+        "registrations": len(dataset.registrations),
+        "queries": len(dataset.queries),
+        "in_any_answer": len(seen),
+        "flagged": {"at_registration": len(at_once), "in_answers": len(in_answers)},
+        "ever": len(at_once.keys() | in_answers.keys()),
+        "reasons": {"at_registration": _tally(at_once.values()), "in_answers": _tally(in_answers.values())},
+    }
+
+
+def _without_ids(reason: str, ids: Iterable[Id]) -> str:
+    """The reason with every id that it names as an ellipsis, so that equal reasons count together."""
+    for id in sorted(ids, key=len, reverse=True):
+        reason = reason.replace(id, "…")
+    return reason
+
+
+def _tally(reasons: Iterable[Iterable[str]]) -> dict[str, int]:
+    return dict(Counter(reason for each in reasons for reason in each).most_common())

@@ -9,6 +9,10 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 
+SEED = 7
+TRUSTED = 70
+"""From this trust on a capability counts as trusted."""
+
 
 class Knowledge(StrEnum):
     """The knowledge of an attacker."""
@@ -37,6 +41,10 @@ class Scene:
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int] = field(default_factory=dict)
 
+    @property
+    def trusted(self) -> frozenset[Id]:
+        return frozenset(id for id, trust in self.trust.items() if trust >= TRUSTED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
@@ -60,7 +68,6 @@ class Wave:
 
     @property
     def attacker_ids(self) -> frozenset[Id]:
-        """The ids of the attackers."""
         return frozenset(item.id for item in self.items) if self.attackers is None else self.attackers
 
 

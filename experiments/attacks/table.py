@@ -1,59 +1,245 @@
-"""The attacks by registrations; those by reports are in `false_reports`."""
+"""The attacks by registrations, in the order of the report; those by reports are in `false_reports`."""
 
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any, TypeAlias
 
-from experiments.attacks import items
-from experiments.attacks.scene import Attack, AttackTarget, Knowledge, Scene, Wave
+from experiments.attacks.scene import SEED, Attack, AttackTarget, Knowledge, Scene, Wave, Waves
 from mats.domain.capability.capability import Id, Lifecycle, parts
 from mats.domain.capability.registration import Registration
+from mats.domain.errors import RegistrationInvalid
+from mats.domain.text.fence import visible
+from mats.domain.text.words import STOP_WORDS, words
 from mats.evaluation.data.datasets import JudgedQuery
 
-TRUSTED = 70
-"""From this trust on a capability counts as trusted."""
-_QUERIES, _REGISTRATION, _NOTHING = Knowledge.QUERIES, Knowledge.REGISTRATION, Knowledge.NOTHING
+FLOOD = 20
+"""Registrations of one flood, and the number of queries that are flooded, each on its own."""
+NAMESPACE = "evil.example"
+SUFFIXES = (
+    "Fast Quick Cheap Reliable Secure Simple Modern Robust Popular Official Smart Easy Free Premium Verified Global "
+    "Instant Scalable Trusted Certified"
+).split()
+VERBS = ("get it", "create it", "list them all", "update it", "delete it", "search for it", "send it", "check it")
+_HOMOGLYPHS = str.maketrans("aceopxyi", "асеорхуі")
+_LONGEST_WORD, _LONGEST_SENTENCE, _VOCABULARY = 200, 2_000, 2_000
+"""Characters of a tag or a name, and of an example; words of the registry that one description repeats."""
+_PADDING = 60
+"""Parameters that make near-duplicates look different."""
+
+Texts: TypeAlias = Sequence[str]
+Fields: TypeAlias = Mapping[str, Any]
 
 
-def _claim_provider(target: AttackTarget, *, named: bool, verified: bool) -> Wave | None:
-    """A copy under the provider's name; None for a target without provider.
+def _sentences(texts: Texts) -> list[str]:
+    return [text[:_LONGEST_SENTENCE] for text in texts]
 
-    The query names it if `named`; operators have verified it for the target's namespace if `verified`.
+
+def _parameters(texts: Texts) -> Fields:
+    properties = {f"p{number}": {"type": "string", "description": text} for number, text in enumerate(texts)}
+    return {"type": "object", "properties": properties}
+
+
+FIELDS: Mapping[str, Callable[[Texts], object]] = {
+    "name": lambda texts: visible(texts[0])[:_LONGEST_WORD],
+    "description": " ".join,
+    "examples": _sentences,
+    "negative_examples": _sentences,
+    "tags": lambda texts: [text[:_LONGEST_WORD] for text in texts],
+    "input_schema": _parameters,
+}
+"""The value of each field of a registration with queries pasted into it."""
+EVERYWHERE = ("description", "examples", "tags", "input_schema")
+
+
+def _item(fields: Fields, *, number: int = 0, namespace: str = NAMESPACE) -> Registration:
+    """A registration with a name that says nothing, unless the fields name it."""
+    return Registration.parse({"namespace": namespace, "name": f"assistant-{number}", "kind": "tool", **fields})
+
+
+def _namespace(number: int, namespaces: int) -> str:
+    return NAMESPACE if namespaces == 1 else f"evil-{number % namespaces}.example"
+
+
+def whole(texts: Texts) -> Iterable[Texts]:
+    return [texts]
+
+
+def each(texts: Texts) -> Iterable[Texts]:
+    return [[text] for text in texts]
+
+
+def each_half(texts: Texts) -> Iterable[Texts]:
+    return [[half(text)] for text in texts]
+
+
+def shares(texts: Texts) -> Iterable[Texts]:
+    return [share for n in range(FLOOD) if (share := texts[n::FLOOD])]
+
+
+def permutations(texts: Texts) -> Iterable[Texts]:
+    chance = random.Random(SEED)
+    return [chance.sample(texts, len(texts)) for _ in range(FLOOD)]
+
+
+def paste(*fields: str, parts: Callable[[Texts], Iterable[Texts]] = whole, namespaces: int = 1) -> Waves:
+    """One registration for each part of the queries, which are pasted into these fields; all at once."""
+
+    def waves(scene: Scene) -> list[Wave]:
+        items = [
+            _item({name: FIELDS[name](part) for name in fields}, number=n, namespace=_namespace(n, namespaces))
+            for n, part in enumerate(parts([target.query.text for target in scene.targets]))
+        ]
+        return [Wave(items=items, targets=scene.targets)]
+
+    return waves
+
+
+def flood(make: Callable[[AttackTarget, int], Registration]) -> Waves:
+    """FLOOD registrations against one target; FLOOD targets, one after the other."""
+    return lambda scene: [
+        Wave(items=[make(target, n) for n in range(FLOOD)], targets=[target]) for target in scene.targets[:FLOOD]
+    ]
+
+
+def _near_query(target: AttackTarget, number: int) -> Registration:
+    return _item({"description": f"{target.query.text} {SUFFIXES[number]}."}, number=number)
+
+
+def _padded_query(target: AttackTarget, number: int) -> Registration:
+    """The query as tag and example, beside parameters that no other item of the flood has."""
+    properties = {f"part{number}x{place}": {"type": "string"} for place in range(_PADDING)}
+    pasted = {name: FIELDS[name]([target.query.text]) for name in ("tags", "examples")}
+    schema = {"type": "object", "properties": properties}
+    return _item({**pasted, "input_schema": schema}, number=number, namespace=_namespace(number, FLOOD))
+
+
+def _near_copies(*, namespaces: int) -> Callable[[AttackTarget, int], Registration]:
+    """A copy of the target with one word added; in one namespace its name has a number."""
+
+    def make(target: AttackTarget, number: int) -> Registration:
+        fields = target.item.item() | {"description": f"{target.item.description} {SUFFIXES[number]}."}
+        if namespaces == 1:
+            fields["name"] = f"{target.item.name[: _LONGEST_WORD - 4]}-{number}"
+        return _copy_into(fields, _namespace(number, namespaces))
+
+    return make
+
+
+def _copy_into(fields: Fields, namespace: str) -> Registration:
+    """A registration with the fields of another one, in another namespace."""
+    public = {name: value for name, value in fields.items() if name not in ("visible_to", "lifecycle")}
+    return Registration.parse({**public, "namespace": namespace})
+
+
+def copies(change: Callable[[AttackTarget], Fields]) -> Waves:
+    """A copy of each target with some fields changed, all at once; equal ones once, and none that is refused."""
+
+    def waves(scene: Scene) -> list[Wave]:
+        remade = [{**target.item.item(), **change(target)} for target in scene.targets]
+        distinct = list({json.dumps(fields): fields for fields in remade}.values())
+        items = []
+        for number, fields in enumerate(distinct):
+            with suppress(RegistrationInvalid):
+                items.append(_copy_into(fields, _namespace(number, len(distinct))))
+        return [Wave(items=items, targets=scene.targets, refused=len(distinct) - len(items))]
+
+    return waves
+
+
+def rewrite(change: Callable[[str], str]) -> Waves:
+    """A copy of each target with its description changed, or its name if it has none."""
+
+    def changed(target: AttackTarget) -> Fields:
+        name = "description" if target.item.description else "name"
+        return {name: change(getattr(target.item, name))}
+
+    return copies(changed)
+
+
+def with_examples(texts: Callable[[AttackTarget], Texts]) -> Waves:
+    return copies(lambda target: {"examples": _sentences(texts(target))})
+
+
+def one_homoglyph(text: str) -> str:
+    """The first letter that has a homoglyph replaced by it."""
+    place = next((place for place, letter in enumerate(text) if letter.translate(_HOMOGLYPHS) != letter), len(text))
+    return text[: place + 1].translate(_HOMOGLYPHS) + text[place + 1 :]
+
+
+def some_homoglyphs(text: str) -> str:
+    """One homoglyph in every third word."""
+    return " ".join(word if n % 3 else one_homoglyph(word) for n, word in enumerate(text.split(" ")))
+
+
+def all_homoglyphs(text: str) -> str:
+    return text.translate(_HOMOGLYPHS)
+
+
+def zero_width(text: str) -> str:
+    """A zero-width space within the first word."""
+    return f"{text[:2]}\u200b{text[2:]}"
+
+
+def half(text: str) -> str:
+    """Every second word."""
+    return " ".join(text.split()[::2]) or text
+
+
+def _common_words(scene: Scene) -> list[Wave]:
+    """One registration with the most frequent words of the registry's descriptions."""
+    counts = Counter(word for item in scene.registrations for word in words(item.description) if word not in STOP_WORDS)
+    text = " ".join(word for word, _ in counts.most_common(_VOCABULARY))
+    return [Wave(items=[_item({"description": text})], targets=scene.targets)]
+
+
+def _claim_provider(*, named: bool, verified: bool = False) -> Waves:
+    """A wave per trusted target with a provider: a copy under the provider's name.
+
+    The query names the provider if `named`; operators have verified it for the target's namespace if `verified`.
     """
-    provider = target.item.provider
-    if not provider:
-        return None
-    text = f"{target.query.text} with {provider}" if named else target.query.text
-    asked = replace(target, query=replace(target.query, id=f"{target.query.id}+", text=text)) if named else target
-    copy = items.copy_into(target.item.item(), items.NAMESPACE)
-    return Wave(items=[copy], targets=[asked], verified={target.item.namespace: provider} if verified else {})
+
+    def waves(scene: Scene) -> list[Wave]:
+        return [
+            Wave(
+                items=[_copy_into(target.item.item(), NAMESPACE)],
+                targets=[_name_provider(target) if named else target],
+                verified={target.item.namespace: target.item.provider} if verified else {},
+            )
+            for target in scene.targets
+            if target.item.id in scene.trusted and target.item.provider
+        ]
+
+    return waves
 
 
-def _claimed_trusted(scene: Scene, *, named: bool, verified: bool = False) -> list[Wave]:
-    trusted = [target for target in scene.targets if scene.trust.get(target.item.id, 0) >= TRUSTED]
-    return [wave for target in trusted if (wave := _claim_provider(target, named=named, verified=verified))]
+def _name_provider(target: AttackTarget) -> AttackTarget:
+    query = replace(target.query, id=f"{target.query.id}+", text=f"{target.query.text} with {target.item.provider}")
+    return replace(target, query=query)
 
 
-def _deprecated_twin(target: AttackTarget, trust: int | None = None) -> Wave | None:
-    if target.item.lifecycle is Lifecycle.DEPRECATED:
-        return None
-    fields = target.item.item() | {"lifecycle": "deprecated", "namespace": f"{parts(target.item.id)[0]}.v0"}
-    twin = Registration.parse(fields)
-    return Wave(items=[twin], targets=[target], trust={} if trust is None else {twin.id: trust})
+def _deprecated_twins(trust: int | None = None) -> Waves:
+    """A wave per target that is not deprecated itself."""
+
+    def wave(target: AttackTarget) -> Wave:
+        namespace = f"{parts(target.item.id)[0]}.v0"
+        twin = Registration.parse(target.item.item() | {"lifecycle": "deprecated", "namespace": namespace})
+        return Wave(items=[twin], targets=[target], trust={} if trust is None else {twin.id: trust})
+
+    return lambda scene: [wave(target) for target in scene.targets if target.item.lifecycle is not Lifecycle.DEPRECATED]
 
 
 def _trusted_noise(scene: Scene) -> list[Wave]:
     """Unrated targets, and the trusted capabilities that are irrelevant to their queries."""
-    trusted = {id for id, trust in scene.trust.items() if trust >= TRUSTED}
     targets = [target for target in scene.targets if not target.query.relevant & scene.trust.keys()]
-    if not trusted:
-        return []
-    return [Wave(items=[], targets=targets, attackers=frozenset(trusted))] if targets else []
+    return [Wave(items=[], targets=targets, attackers=scene.trusted)] if scene.trusted and targets else []
 
 
 def _stock_query(scene: Scene) -> list[Wave]:
     """A query in the words of no trusted capability, with the right capability in the registry, unrated."""
-    trusted = frozenset(id for id, trust in scene.trust.items() if trust >= TRUSTED)
-    if not trusted:
-        return []
     stock = Registration.parse(
         {
             "namespace": "com.example.erp",
@@ -68,79 +254,51 @@ def _stock_query(scene: Scene) -> list[Wave]:
     )
     text = "how many units of SKU 4711 do we have left in Hamburg?"
     target = AttackTarget(JudgedQuery("stock", text, frozenset({Id(stock.id)})), stock)
-    return [Wave(items=[stock], targets=[target], attackers=trusted)]
+    return [Wave(items=[stock], targets=[target], attackers=scene.trusted)] if scene.trusted else []
 
 
-def _vocabulary(scene: Scene) -> list[Wave]:
-    item = items.assistant({"description": items.common_words(scene)})
-    return [Wave(items=[item], targets=scene.targets)]
-
-
+_QUERIES, _REGISTRATION, _NOTHING = Knowledge.QUERIES, Knowledge.REGISTRATION, Knowledge.NOTHING
 ATTACKS = (
-    Attack("1 item, 50 queries in its description", _QUERIES, items.one_item(items.in_description)),
-    Attack("1 item, 50 queries as examples", _QUERIES, items.one_item(items.as_examples)),
-    Attack("1 item, 50 queries as tags", _QUERIES, items.one_item(items.as_tags)),
-    Attack("1 item, 50 queries as parameter descriptions", _QUERIES, items.one_item(items.as_parameters)),
-    Attack("1 item, 50 queries everywhere", _QUERIES, items.one_item(items.everywhere)),
-    Attack("1 item, 50 queries as negative examples", _QUERIES, items.one_item(items.as_negative_examples)),
-    Attack("1 item, common words of the registry", _REGISTRATION, _vocabulary),
-    Attack("1 item a query, as its description", _QUERIES, items.item_each(lambda text: items.in_description([text]))),
-    Attack("1 item a query, as its example", _QUERIES, items.item_each(lambda text: items.as_examples([text]))),
-    Attack("1 item a query, as its name", _QUERIES, items.item_each(items.as_name)),
-    Attack(
-        "1 item a query, half its words as example",
-        _QUERIES,
-        items.item_each(lambda text: items.as_examples([items.half(text)])),
-    ),
-    Attack("20 items, 2-3 queries each, description", _QUERIES, items.shared_out(items.in_description)),
-    Attack("20 items, 2-3 queries each, everywhere", _QUERIES, items.shared_out(items.everywhere)),
-    Attack(
-        "20 near-duplicates, 50 queries in the description", _QUERIES, items.permute(items.in_description, namespaces=1)
-    ),
-    Attack("20 near-duplicates, 50 queries as examples", _QUERIES, items.permute(items.as_examples, namespaces=1)),
-    Attack("the same in 20 namespaces", _QUERIES, items.permute(items.as_examples, namespaces=items.FLOOD)),
-    Attack("flood: 20 near-duplicates of one query", _QUERIES, items.flood(items.near_query)),
-    Attack("flood: 20 differently padded items of one query", _QUERIES, items.flood(items.padded_query)),
-    Attack("flood: 20 copies of one target, 1 namespace", _REGISTRATION, items.flood(items.near_copies(namespaces=1))),
-    Attack(
-        "flood: 20 copies of one target, 20 namespaces",
-        _REGISTRATION,
-        items.flood(items.near_copies(namespaces=items.FLOOD)),
-    ),
-    Attack("copy, exact", _REGISTRATION, items.copy_each(items.copy_with())),
-    Attack("copy, one word added", _REGISTRATION, items.copy_each(items.rewrite("{} Fast.".format))),
-    Attack("copy, one homoglyph", _REGISTRATION, items.copy_each(items.rewrite(items.one_homoglyph))),
-    Attack("copy, a few homoglyphs", _REGISTRATION, items.copy_each(items.rewrite(items.some_homoglyphs))),
-    Attack("copy, homoglyphs throughout", _REGISTRATION, items.copy_each(items.rewrite(items.all_homoglyphs))),
-    Attack("copy, one zero-width space", _REGISTRATION, items.copy_each(items.rewrite(items.zero_width))),
+    Attack("1 item, 50 queries in its description", _QUERIES, paste("description")),
+    Attack("1 item, 50 queries as examples", _QUERIES, paste("examples")),
+    Attack("1 item, 50 queries as tags", _QUERIES, paste("tags")),
+    Attack("1 item, 50 queries as parameter descriptions", _QUERIES, paste("input_schema")),
+    Attack("1 item, 50 queries everywhere", _QUERIES, paste(*EVERYWHERE)),
+    Attack("1 item, 50 queries as negative examples", _QUERIES, paste("negative_examples")),
+    Attack("1 item, common words of the registry", _REGISTRATION, _common_words),
+    Attack("1 item a query, as its description", _QUERIES, paste("description", parts=each)),
+    Attack("1 item a query, as its example", _QUERIES, paste("examples", parts=each)),
+    Attack("1 item a query, as its name", _QUERIES, paste("name", parts=each)),
+    Attack("1 item a query, half its words as example", _QUERIES, paste("examples", parts=each_half)),
+    Attack("20 items, 2-3 queries each, description", _QUERIES, paste("description", parts=shares)),
+    Attack("20 items, 2-3 queries each, everywhere", _QUERIES, paste(*EVERYWHERE, parts=shares)),
+    Attack("20 near-duplicates, 50 queries in the description", _QUERIES, paste("description", parts=permutations)),
+    Attack("20 near-duplicates, 50 queries as examples", _QUERIES, paste("examples", parts=permutations)),
+    Attack("the same in 20 namespaces", _QUERIES, paste("examples", parts=permutations, namespaces=FLOOD)),
+    Attack("flood: 20 near-duplicates of one query", _QUERIES, flood(_near_query)),
+    Attack("flood: 20 differently padded items of one query", _QUERIES, flood(_padded_query)),
+    Attack("flood: 20 copies of one target, 1 namespace", _REGISTRATION, flood(_near_copies(namespaces=1))),
+    Attack("flood: 20 copies of one target, 20 namespaces", _REGISTRATION, flood(_near_copies(namespaces=FLOOD))),
+    Attack("copy, exact", _REGISTRATION, copies(lambda _: {})),
+    Attack("copy, one word added", _REGISTRATION, rewrite("{} Fast.".format)),
+    Attack("copy, one homoglyph", _REGISTRATION, rewrite(one_homoglyph)),
+    Attack("copy, a few homoglyphs", _REGISTRATION, rewrite(some_homoglyphs)),
+    Attack("copy, homoglyphs throughout", _REGISTRATION, rewrite(all_homoglyphs)),
+    Attack("copy, one zero-width space", _REGISTRATION, rewrite(zero_width)),
     Attack(
         "copy, its description as example",
         _REGISTRATION,
-        items.copy_each(
-            items.copy_with(examples=lambda target: [(target.item.description or target.item.name)[:2000]])
-        ),
+        with_examples(lambda target: [target.item.description or target.item.name]),
     ),
+    Attack("copy, common verbs as examples", _REGISTRATION, with_examples(lambda _: VERBS)),
+    Attack("copy, the query as example", _QUERIES, with_examples(lambda target: [target.query.text])),
+    Attack("claimed provider of a trusted capability", _REGISTRATION, _claim_provider(named=False)),
+    Attack("the same, the query names it", _REGISTRATION, _claim_provider(named=True)),
     Attack(
-        "copy, common verbs as examples",
-        _REGISTRATION,
-        items.copy_each(items.copy_with(examples=lambda _: items.VERBS)),
+        "claimed provider that is verified for the target", _REGISTRATION, _claim_provider(named=True, verified=True)
     ),
-    Attack(
-        "copy, the query as example",
-        _QUERIES,
-        items.copy_each(items.copy_with(examples=lambda target: [target.query.text[:2000]])),
-    ),
-    Attack(
-        "claimed provider of a trusted capability", _REGISTRATION, lambda scene: _claimed_trusted(scene, named=False)
-    ),
-    Attack("the same, the query names it", _REGISTRATION, lambda scene: _claimed_trusted(scene, named=True)),
-    Attack(
-        "claimed provider that is verified for the target",
-        _REGISTRATION,
-        lambda scene: _claimed_trusted(scene, named=True, verified=True),
-    ),
-    Attack("deprecated twin", _NOTHING, items.one_by_one(_deprecated_twin)),
-    Attack("deprecated twin rated 90", _NOTHING, items.one_by_one(lambda target: _deprecated_twin(target, 90))),
+    Attack("deprecated twin", _NOTHING, _deprecated_twins()),
+    Attack("deprecated twin rated 90", _NOTHING, _deprecated_twins(90)),
     Attack("trusted capabilities of another task", _NOTHING, _trusted_noise),
     Attack("the same, SKU 4711 in Hamburg", _NOTHING, _stock_query),
 )

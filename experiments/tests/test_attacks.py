@@ -1,17 +1,16 @@
 """Attacks over a tiny registry, and their measures against counting by hand."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from experiments.attacks import items
-from experiments.attacks.benchmark import DeceivedReranker, run_attacks
-from experiments.attacks.curve import ATTACKS_TRIED, RULES, prior_curve
+from experiments.attacks import table
+from experiments.attacks.benchmark import ATTACKS_TRIED, RULES, DeceivedReranker, prior_curve, run_attacks
 from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
 from experiments.attacks.hidden import a_probe, read_outputs, try_hidden
-from experiments.attacks.honest import count_flags, trust_cost
-from experiments.attacks.measures import Observation, measure_answers, measure_groups
-from experiments.attacks.run import AttackedRegistry, targets_of
+from experiments.attacks.measures import Observation, count_flags, measure_answers, measure_groups
+from experiments.attacks.registry import AttackedRegistry, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
 from mats.domain.capability.capability import Id
@@ -41,7 +40,7 @@ DATASET = Dataset("tiny", (PAY, MAP, MAIL), QUERIES, {}, "", {PAY.id: 90})
 SCENE = Scene(registrations=DATASET.registrations, targets=targets_of(DATASET), trust=DATASET.trust)
 
 
-def seen(ranked: str, *, before: str = "r", flagged: str = "", trust: int | None = None) -> Observation:
+def an_answer(ranked: str, *, before: str = "r", flagged: str = "", trust: int | None = None) -> Observation:
     """An answer with a letter per candidate: `r` is relevant, `a` to `e` are attackers."""
     relevant, attackers = frozenset({Id("r")}), frozenset(map(Id, "abcde"))
     return Observation(
@@ -65,41 +64,22 @@ def registry() -> Iterator[AttackedRegistry]:
 class TestMeasures:
     def test_each_counts_as_by_hand(self):
         observations = [
-            seen("arx", flagged="a"),  # first and flagged, the right one second
-            seen("xxxxxbr", before="xr"),  # sixth, above the right one, which was second before
-            seen("abcdexxxx", before="r"),  # five places, the right one is gone
-            seen("rx", before="xx"),  # the right one was not found before
+            an_answer("arx", flagged="a"),  # first and flagged, the right one second
+            an_answer("xxxxxbr", before="xr"),  # sixth, above the right one, which was second before
+            an_answer("abcdexxxx", before="r"),  # five places, the right one is gone
+            an_answer("rx", before="xx"),  # the right one was not found before
         ]
         assert measure_answers(observations) == {
             "queries": 4,
             "rank1": 2,
-            "top5": 2,
-            "top10": 3,
-            "above": 3,
             "places": 1.75,  # (1 + 1 + 5 + 0) / 4
-            "full": 0,
             "flagged": 1,
-            "flagged_first": 1,
-            "match@1": 1,
-            "match@15": 3,
             "lost@1": 1,  # the first and the third lost it, the fourth won it
             "lost@15": 0,  # the third lost it, the fourth won it
-            "gone": 1,
         }
 
-    def test_fourteen_places_take_an_answer_over(self):
-        many = Observation(
-            relevant=frozenset({Id("r")}),
-            ranked=tuple(Id(str(n)) for n in range(15)),
-            before=(),
-            attackers=frozenset(Id(str(n)) for n in range(14)),
-            flagged=frozenset(),
-            trust=None,
-        )
-        assert measure_answers([many])["full"] == 1
-
     def test_queries_are_grouped_by_the_trust_of_the_right_capability(self):
-        groups = measure_groups([seen("r", trust=70), seen("r", trust=69), seen("r"), seen("a")])
+        groups = measure_groups([an_answer("r", trust=70), an_answer("r", trust=69), an_answer("r"), an_answer("a")])
         assert {name: group["queries"] for name, group in groups.items()} == {"all": 4, "trusted": 1, "unrated": 2}
         assert groups["unrated"]["rank1"] == 1
 
@@ -131,19 +111,19 @@ class TestAttacks:
         bare = a_registration(namespace="com.acme", name="bare", description="")
         targets = [AttackTarget(JudgedQuery("q", "q", frozenset({item.id})), item) for item in (PAY, bare)]
         scene = Scene(registrations=[PAY, bare], targets=targets)
-        [wave] = items.copy_each(items.rewrite(items.zero_width))(scene)
+        [wave] = table.rewrite(table.zero_width)(scene)
         assert (len(wave.items), wave.refused) == (1, 1)
 
     def test_changed_copies_look_alike(self):
-        assert items.one_homoglyph("send it") == "sеnd it"
-        assert items.zero_width("send it") == "se\u200bnd it"
-        assert items.half("one two three four") == "one three"
+        assert table.one_homoglyph("send it") == "sеnd it"
+        assert table.zero_width("send it") == "se\u200bnd it"
+        assert table.half("one two three four") == "one three"
 
 
 def test_a_pasted_query_wins_and_is_removed_afterwards(registry):
     before = registry.rank_ids("return money to a customer")
     pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its example")
-    results = run_attacks(registry, {"none": {}}, [pasted], say=lambda _: None)
+    results = run_attacks(registry, {"none": {}}, [pasted])
     [row] = results["none"]["attacks"]
     assert results["none"]["without_attack"] == {"match@1": 2, "match@15": 2}
     assert row["all"]["rank1"] == row["all"]["lost@1"] == 2
@@ -157,15 +137,10 @@ def test_trust_is_replaced_in_the_index(registry):
     assert (fetched[PAY.id].trust, fetched[MAP.id].trust) == (None, 10)
 
 
-def test_the_cost_of_trust_is_measured_with_and_without(registry):
-    cost = trust_cost(registry, QUERIES[:2], {MAIL.id: 100})
-    assert cost["without_trust"] == {"match@1": 2, "match@15": 2}
-    assert (cost["queries"], cost["rated"]) == (2, 1)
-
-
 def test_the_curve_has_a_row_per_rule(registry):
     curve = prior_curve(registry, DATASET, {PAY.id: 90}, honest=2)
     assert (curve["rated"], curve["honest_queries"], curve["trusted_targets"]) == (1, 2, 1)
+    assert curve["without_trust"] == {"match@1": 2, "match@15": 2}
     assert curve["rules"].keys() == RULES.keys()
     for row in curve["rules"].values():
         assert row["honest"]["match@15"] == 2
@@ -187,8 +162,8 @@ def test_a_deceived_reranker_leaves_the_choice_to_trust(registry):
         {query.text: query.relevant for query in QUERIES}, {item.id for item in DATASET.registrations}
     )
     pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its description")
-    with registry.reranking_by(reranker):
-        [row] = run_attacks(registry, {"assigned": {PAY.id: 90}}, [pasted], say=lambda _: None)["assigned"]["attacks"]
+    with registry.changed(rerank=replace(registry.pipeline.rerank, reranker=reranker)):
+        [row] = run_attacks(registry, {"assigned": {PAY.id: 90}}, [pasted])["assigned"]["attacks"]
     assert row["trusted"]["rank1"] == 0
     assert row["unrated"]["rank1"] == 1
 

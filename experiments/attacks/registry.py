@@ -1,19 +1,18 @@
-"""How attacks run: through the production path, in registries that are filled once."""
+"""A registry under attack: the production path, over a registry that is filled once."""
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any
 
-from experiments.attacks.items import SEED
 from experiments.attacks.measures import Observation
-from experiments.attacks.scene import AttackTarget, Scene, Wave
+from experiments.attacks.scene import SEED, AttackTarget, Scene, Wave
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.learning.reliability import Tallies, TrustRule
+from mats.domain.learning.reliability import TrustRule
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
@@ -21,25 +20,11 @@ from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import QueryCache
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
-from mats.ports import Memory, Reranker
 from mats.usecases.discover import Discover
-from mats.usecases.retrieve import Recall
 
 QUERIES = 50
 """Attacked queries of a registry."""
-Say: TypeAlias = Callable[[str], object]
-"""Takes one line on the progress."""
-
 _NOBODY: Mapping[str, str] = MappingProxyType({})
-
-
-def pipeline_of(local: LocalSystem) -> Discover:
-    """The production pipeline without a reranker and without timeouts."""
-    discover = without_timeouts(local.discover)
-    encoder = discover.retrieve.encoder
-    if encoder is None:
-        return discover
-    return replace(discover, retrieve=replace(discover.retrieve, encoder=QueryCache(encoder)))
 
 
 def targets_of(dataset: Dataset, count: int = QUERIES) -> list[AttackTarget]:
@@ -55,47 +40,41 @@ def targets_of(dataset: Dataset, count: int = QUERIES) -> list[AttackTarget]:
 
 @dataclass(kw_only=True)
 class AttackedRegistry:
-    """A filled registry, in which attacks are tried one after the other. `trust` is what is assigned now."""
+    """A filled registry, in which attacks are tried one after the other. `trust` is what is assigned now.
+
+    `pipeline` is that of production, without a reranker and without timeouts.
+    """
 
     local: LocalSystem
     registrations: Sequence[Registration]
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int]
-    _pipeline: Discover | None = None
-    _before: dict[str, tuple[Id, ...]] = field(default_factory=dict)
+    pipeline: Discover = field(init=False)
+    _before: dict[str, tuple[Id, ...]] = field(init=False, default_factory=dict)
 
-    @property
-    def pipeline(self) -> Discover:
-        """The pipeline that answers."""
-        if self._pipeline is None:
-            self._pipeline = pipeline_of(self.local)
-        return self._pipeline
-
-    def scoring_by(self, rule: TrustRule) -> AbstractContextManager[None]:
-        """Another rule for trust, for the length of a `with` block."""
-        retrieve = replace(self.pipeline.retrieve, unrated=rule.unrated_trust)
-        return self._answering(replace(self.pipeline.with_scoring(trust=rule), retrieve=retrieve))
-
-    def reranking_by(self, reranker: Reranker) -> AbstractContextManager[None]:
-        """A reranker, for the length of a `with` block."""
-        return self._answering(replace(self.pipeline, rerank=replace(self.pipeline.rerank, reranker=reranker)))
-
-    def learning_from(
-        self, tallies: Callable[[Collection[Id]], Tallies], memory: Memory
-    ) -> AbstractContextManager[None]:
-        """Reports of callers and remembered requests, for the length of a `with` block."""
-        recall = Recall(memory=memory)
-        retrieve = replace(self.pipeline.retrieve, recall=recall)
-        return self._answering(replace(self.pipeline, tallies=tallies, retrieve=retrieve))
+    def __post_init__(self) -> None:
+        discover = without_timeouts(self.local.discover)
+        if encoder := discover.retrieve.encoder:
+            discover = replace(discover, retrieve=replace(discover.retrieve, encoder=QueryCache(encoder)))
+        self.pipeline = discover
 
     @contextmanager
-    def _answering(self, pipeline: Discover) -> Iterator[None]:
-        kept, before = self.pipeline, self._before
-        self._pipeline, self._before = pipeline, {}
+    def changed(self, *, retrieve: Mapping[str, Any] = MappingProxyType({}), **changes: Any) -> Iterator[None]:
+        """Another pipeline, by its fields and those of its `retrieve`, for the length of a `with` block."""
+        pipeline, before = self.pipeline, self._before
+        self.pipeline = replace(pipeline, retrieve=replace(pipeline.retrieve, **retrieve), **changes)
+        self._before = {}
         try:
             yield
         finally:
-            self._pipeline, self._before = kept, before
+            self.pipeline, self._before = pipeline, before
+
+    @contextmanager
+    def scoring_by(self, rule: TrustRule) -> Iterator[None]:
+        """Another rule for trust, for the length of a `with` block."""
+        scoring = self.pipeline.with_scoring(trust=rule).scoring
+        with self.changed(scoring=scoring, retrieve={"unrated": rule.unrated_trust}):
+            yield
 
     @property
     def scene(self) -> Scene:
