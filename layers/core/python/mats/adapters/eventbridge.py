@@ -8,7 +8,8 @@ from itertools import islice
 from boto3.session import Session
 
 from mats.adapters.aws import call, client, unexpected_response
-from mats.domain.capability.capability import Id, parts
+from mats.adapters.dynamodb.tables import key_of
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import pattern_id
 from mats.domain.profile.profile import Profile
@@ -39,7 +40,8 @@ class EventBus:
         Raises:
             DependencyFailed: the bus did not accept all of them; some may be announced.
         """
-        self._put([self._rejection(profile) for profile in profiles])
+        rejected = [(profile.id, truncate_json(profile.error, _MAX_ERROR_BYTES)) for profile in profiles]
+        self._put([self._event(_REJECTED, {"id": id, "error": error}) for id, error in rejected])
 
     def send_changes(self, ids: Sequence[Id]) -> None:
         """Put a change of each on the bus, as the Pipes do: with its key and no content.
@@ -47,7 +49,8 @@ class EventBus:
         Raises:
             DependencyFailed: the bus did not accept all of them; some may be on it.
         """
-        self._put([self._change(id) for id in ids])
+        changes = ({"table": "Registry", "change": "RESEND", "keys": key_of(id)} for id in ids)
+        self._put([self._event(_CHANGED, change) for change in changes])
 
     def send_namespace_change(self, change: NamespaceChange) -> None:
         """Put the change of a namespace's row on the bus, as the Pipe does, to go on after an id.
@@ -55,8 +58,8 @@ class EventBus:
         Raises:
             DependencyFailed: the bus did not accept it.
         """
-        detail = {"table": "Trust", "change": "RESEND", "keys": _keys(pattern_id(change.namespace))}
-        self._put([self._change_event({**detail, "after": change.after})])
+        detail = {"table": "Trust", "change": "RESEND", "keys": key_of(pattern_id(change.namespace))}
+        self._put([self._event(_CHANGED, {**detail, "after": change.after})])
 
     def _put(self, entries: Iterable[dict[str, str]]) -> None:
         waiting = iter(entries)
@@ -67,17 +70,5 @@ class EventBus:
             if answer["FailedEntryCount"]:
                 raise DependencyFailed(f"bus {self._name} rejected {answer['FailedEntryCount']} of the events")
 
-    def _rejection(self, profile: Profile) -> dict[str, str]:
-        detail = {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)}
-        return {"EventBusName": self._name, **_REJECTED, "Detail": json.dumps(detail, ensure_ascii=False)}
-
-    def _change(self, id: Id) -> dict[str, str]:
-        return self._change_event({"table": "Registry", "change": "RESEND", "keys": _keys(id)})
-
-    def _change_event(self, detail: Mapping[str, object]) -> dict[str, str]:
-        return {"EventBusName": self._name, **_CHANGED, "Detail": json.dumps(detail, ensure_ascii=False)}
-
-
-def _keys(id: Id) -> dict[str, dict[str, str]]:
-    namespace, name = parts(id)
-    return {"namespace": {"S": namespace}, "name": {"S": name}}
+    def _event(self, kind: Mapping[str, str], detail: Mapping[str, object]) -> dict[str, str]:
+        return {"EventBusName": self._name, **kind, "Detail": json.dumps(detail, ensure_ascii=False)}

@@ -61,7 +61,7 @@ class DynamoOutcomes:
         if kept is None:
             return None
         return ReportedAnswer(
-            receipt=receipt_of(_without_item(kept)),
+            receipt=receipt_of(kept),
             events={Id(item.removeprefix(_OUTCOME)): _events(row) for item, row in rows.items()},
             missing=kept.get("missing", {}).get("S", ""),
             confirmed=kept.get("confirmed", {}).get("BOOL", False),
@@ -101,7 +101,11 @@ class DynamoOutcomes:
         )  # fmt: skip
         keys = [_key(row["query_id"]["S"], row["item"]["S"]) for row in rows]
         deleted = self.tables.map(lambda key: self.tables.ask(self.outcomes, "delete_item", Key=key), keys)
-        for tally in self._tally_rows(id):
+        tallies = self.tables.all_rows(
+            self.tallied, "query", ConsistentRead=True, KeyConditionExpression="id = :id",
+            ExpressionAttributeValues={":id": {"S": id}},
+        )  # fmt: skip
+        for tally in tallies:
             key = {"id": tally["id"], "caller": tally["caller"]}
             self.tables.ask(self.tallied, "delete_item", Key=key)
         return len(deleted)
@@ -110,12 +114,6 @@ class DynamoOutcomes:
         yield from self.tables.all_rows(
             self.outcomes, "query", ConsistentRead=True, KeyConditionExpression="query_id = :id",
             ExpressionAttributeValues={":id": {"S": query_id}},
-        )  # fmt: skip
-
-    def _tally_rows(self, id: Id) -> Iterator[Row]:
-        yield from self.tables.all_rows(
-            self.tallied, "query", ConsistentRead=True, KeyConditionExpression="id = :id",
-            ExpressionAttributeValues={":id": {"S": id}},
         )  # fmt: skip
 
     def _actions(
@@ -162,7 +160,10 @@ class DynamoOutcomes:
             "counted": {"S": after[0]},
             "weight": {"N": repr(after[1])},
         }
-        condition = _ABSENT if row is None else _same_events(row)
+        condition: dict[str, Any] = _ABSENT
+        if row:
+            values = {":events": row["events"]}
+            condition = {"ConditionExpression": "events = :events", "ExpressionAttributeValues": values}
         put = {"Put": {"TableName": self.outcomes, "Item": item, **condition}}
         if after == before:
             return [put]
@@ -170,32 +171,22 @@ class DynamoOutcomes:
         for counted, sign in ((before, -1), (after, 1)):
             if counted and counted[0] in _SUMS:
                 sums[_SUMS[counted[0]]] += sign * counted[1]
-        return [put, self._add(id, receipt.caller, sums)] if any(sums.values()) else [put]
-
-    def _add(self, id: Id, caller: str, sums: Mapping[str, float]) -> dict[str, Any]:
-        return {
-            "Update": {
-                "TableName": self.tallied,
-                "Key": {"id": {"S": id}, "caller": {"S": caller}},
-                "UpdateExpression": "ADD successes :successes, failures :failures",
-                "ExpressionAttributeValues": {f":{name}": {"N": repr(value)} for name, value in sums.items()},
-            }
+        if not any(sums.values()):
+            return [put]
+        add = {
+            "TableName": self.tallied,
+            "Key": {"id": {"S": id}, "caller": {"S": receipt.caller}},
+            "UpdateExpression": "ADD successes :successes, failures :failures",
+            "ExpressionAttributeValues": {f":{name}": {"N": repr(value)} for name, value in sums.items()},
         }
+        return [put, {"Update": add}]
 
 
 _ABSENT = {"ConditionExpression": "attribute_not_exists(query_id)"}
 
 
-def _same_events(row: Row) -> dict[str, Any]:
-    return {"ConditionExpression": "events = :events", "ExpressionAttributeValues": {":events": row["events"]}}
-
-
 def _key(query_id: str, item: str) -> dict[str, Any]:
     return {"query_id": {"S": query_id}, "item": {"S": item}}
-
-
-def _without_item(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name not in ("item", "missing", "confirmed")}
 
 
 def _events(row: Row) -> frozenset[Event]:
@@ -218,10 +209,6 @@ class DynamoTallies:
         distinct, found = list(dict.fromkeys(ids)), defaultdict[Id, list[Tally]](list)
         for start in range(0, len(distinct), _MOST):
             for row in self.tables.select(self.table, _FIELDS, "id", distinct[start : start + _MOST]):
-                found[Id(row["id"]["S"])].append(_tally(row))
+                sums = {name: float(row.get(name, {"N": "0"})["N"]) for name in _SUMS.values()}
+                found[Id(row["id"]["S"])].append(Tally(caller=row["caller"]["S"], **sums))
         return {id: sorted(tallies, key=lambda each: each.caller) for id, tallies in found.items()}
-
-
-def _tally(row: Row) -> Tally:
-    sums = {name: float(row.get(name, {"N": "0"})["N"]) for name in ("successes", "failures")}
-    return Tally(caller=row["caller"]["S"], **sums)

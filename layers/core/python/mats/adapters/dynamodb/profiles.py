@@ -6,7 +6,7 @@ deletes it within days of that time.
 """
 
 import hashlib
-import sys
+import struct
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
-from mats.ports import GUARD_DAYS, Stored, Target, Vector
+from mats.ports import GUARD_DAYS, Stored, Target
 
 _VERSIONS = "versions#"
 _NOT_FIELDS = ("row", "vector", "id", "expires_at")
@@ -49,7 +49,7 @@ class DynamoProfiles:
             return False
         row: dict[str, Any] = {**_body(profile), **_key(profile.id), "row": {"S": "profile"}}
         if change.vector is not None:
-            row["vector"] = {"B": _to_bytes(change.vector)}
+            row["vector"] = {"B": struct.pack(f"<{len(change.vector)}f", *change.vector)}
         condition: dict[str, Any] = {
             "ConditionExpression": "#rev = :before" if before else "attribute_not_exists(#rev)",
             "ExpressionAttributeNames": {"#rev": "rev"},
@@ -88,13 +88,15 @@ class DynamoProfiles:
     def versions(self, id: Id) -> Sequence[Profile]:
         now = self.retention.now()
         rows = self._version_rows(id)
-        return [_parse_version(row) for row in rows if from_row(row).get("expires_at", now + 1) > now]
+        bodies = (from_row(row) for row in rows)
+        return [_profile(body, *parts(body["id"])) for body in bodies if body.get("expires_at", now + 1) > now]
 
     def erase(self, id: Id) -> int:
         if self.get([id]):
             self._let_expire(id)
         rows = self._version_rows(id)
-        self.tables.map(lambda row: self.tables.ask(self.table, "delete_item", Key=_row_key(row)), rows)
+        keys = [{name: row[name] for name in ("namespace", "name")} for row in rows]
+        self.tables.map(lambda key: self.tables.ask(self.table, "delete_item", Key=key), keys)
         return len(rows)
 
     def _let_expire(self, id: Id) -> None:
@@ -160,39 +162,16 @@ def _version_key(id: Id, rev: int) -> dict[str, Any]:
     return {"namespace": {"S": f"{_VERSIONS}{digest}"}, "name": {"S": f"{rev:010d}"}}
 
 
-def _row_key(row: Row) -> dict[str, Any]:
-    return {name: row[name] for name in ("namespace", "name")}
-
-
 def _parse_row(row: Row) -> Stored:
     body = from_row(row)
     vector = body.get("vector")
-    namespace, name = parts(_id(row))
-    return Stored(_profile(body, namespace, name), None if vector is None else _from_bytes(vector))
-
-
-def _parse_version(row: Row) -> Profile:
-    """The profile of a version row, whose attribute `id` names it."""
-    return _profile(from_row(row), *parts(row["id"]["S"]))
+    unpacked = None if vector is None else array("f", struct.unpack(f"<{len(vector) // 4}f", vector))
+    return Stored(_profile(body, *parts(_id(row))), unpacked)
 
 
 def _profile(body: Mapping[str, Any], namespace: str, name: str) -> Profile:
     fields = {key: value for key, value in body.items() if key not in _NOT_FIELDS}
     return Profile.model_validate({**fields, "namespace": namespace, "name": name})
-
-
-def _to_bytes(vector: Vector) -> bytes:
-    return _little_endian(array("f", vector)).tobytes()
-
-
-def _from_bytes(packed: bytes) -> Vector:
-    return _little_endian(array("f", packed))
-
-
-def _little_endian(values: Vector) -> Vector:
-    if sys.byteorder == "big":
-        values.byteswap()
-    return values
 
 
 _KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no capability: tildes are escaped in namespaces

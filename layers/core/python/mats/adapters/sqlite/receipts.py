@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from mats.adapters.clock import Retention
 from mats.adapters.sqlite.database import Database, Readable, Watch
@@ -12,47 +13,27 @@ from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, time_of_weight, weight_at
-from mats.domain.ranking.blend import Verdict
 from mats.ports import ChangedOutcomes, OutcomeCounts, ReportedResult, ShownAnswer, ShownAnswers
 
-_COLUMNS = "query_id, at, caller, audiences, text, shown, verdict, nearest, relevance, narrowed, encoder, vector"
+_FIELDS = (
+    "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "relevance", "narrowed", "encoder",
+)  # fmt: skip
+_COLUMNS = ", ".join((*_FIELDS, "vector"))
 _PLACES = ", ".join("?" * 12)
 
 
 def _to_row(receipt: Receipt) -> tuple[object, ...]:
-    return (
-        receipt.query_id,
-        receipt.at,
-        receipt.caller,
-        json.dumps(sorted(receipt.audiences)),
-        receipt.text,
-        json.dumps(receipt.shown),
-        receipt.verdict,
-        receipt.nearest,
-        receipt.relevance,
-        receipt.narrowed,
-        receipt.encoder,
-        receipt.vector,
-    )
+    fields = receipt.to_json()
+    lists = {name: json.dumps(fields[name]) for name in ("audiences", "shown")}
+    return (*({**fields, **lists}[name] for name in _FIELDS), receipt.vector)
 
 
-def receipt_of(row: Sequence[object]) -> Receipt:
+def receipt_of(row: Sequence[Any]) -> Receipt:
     """The receipt of a row of the columns of `receipts`, in the order of the schema, without its expiry."""
-    query_id, at, caller, audiences, text, shown, verdict, nearest, relevance, narrowed, encoder, vector = row
-    return Receipt(
-        query_id=str(query_id),
-        text=str(text),
-        caller=str(caller),
-        audiences=frozenset(json.loads(str(audiences))),
-        at=str(at),
-        shown=tuple(map(Id, json.loads(str(shown)))),
-        verdict=Verdict(str(verdict)) if verdict else None,
-        nearest=Id(str(nearest)) if nearest else None,
-        relevance=relevance if isinstance(relevance, float) else None,
-        narrowed=bool(narrowed),
-        encoder=str(encoder),
-        vector=vector if isinstance(vector, bytes) else None,
-    )
+    *values, vector = row
+    fields = dict(zip(_FIELDS, values, strict=True))
+    lists = {name: json.loads(fields[name]) for name in ("audiences", "shown")}
+    return Receipt.from_json({**fields, **lists}, vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +77,7 @@ class SqliteOutcomes:
 
     def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
         with self.database.writing() as connection:
-            connection.execute(
-                f"INSERT OR IGNORE INTO reports ({_COLUMNS}) VALUES ({_PLACES})",
-                _to_row(receipt),
-            )
+            connection.execute(f"INSERT OR IGNORE INTO reports ({_COLUMNS}) VALUES ({_PLACES})", _to_row(receipt))
             if feedback.missing:
                 update = "UPDATE reports SET missing = ? WHERE query_id = ?"
                 connection.execute(update, (feedback.missing, receipt.query_id))

@@ -2,8 +2,9 @@
 
 import struct
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any, Self
 
 from mats.domain.capability.capability import Id
 from mats.domain.ranking.blend import Verdict
@@ -38,6 +39,25 @@ class Receipt:
     """Name of the encoder of the vector; empty without a vector."""
     vector: bytes | None = None
     """Of the query, as `pack_vector` makes it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Every attribute but the vector, as JSON, for stores."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "vector"}
+        return {**values, "audiences": sorted(self.audiences), "shown": list(self.shown)}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any], vector: bytes | None) -> Self:
+        """The receipt of `to_json`, which may lack what is None and have attributes of others."""
+        values = {each.name: row[each.name] for each in fields(cls) if each.name in row}
+        verdict, relevance = values.get("verdict"), values.get("relevance")
+        parsed = {
+            "audiences": frozenset(values["audiences"]),
+            "shown": tuple(map(Id, values["shown"])),
+            "verdict": Verdict(verdict) if verdict else None,
+            "relevance": None if relevance is None else float(relevance),
+            "narrowed": bool(values["narrowed"]),
+        }
+        return cls(**{**values, **parsed, "vector": vector})
 
 
 def pack_vector(vector: Collection[float]) -> bytes:
