@@ -8,7 +8,7 @@ from infra.constructs.log_group import customer_key
 from infra.context import Context
 
 BY_ID = "by-id"
-"""The index that `mats.adapters.dynamodb.outcomes` reads; that module needs boto3, which is not installed here."""
+"""The index that `mats.adapters.dynamodb.receipts` reads; that module needs boto3, which is not installed here."""
 _TEXT = dynamodb.AttributeType.STRING
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.dynamodb.outcomes import BY_ID
+from mats.adapters.dynamodb.receipts import BY_ID
 from mats.adapters.dynamodb.tables import Tables
 
 _numbers = itertools.count(1)

@@ -13,9 +13,8 @@ import pytest
 
 from mats.adapters.clock import Retention
 from mats.adapters.dynamodb.operators import DynamoModelSwitch
-from mats.adapters.dynamodb.outcomes import DynamoOutcomes
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
-from mats.adapters.dynamodb.receipts import DynamoReceipts
+from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain

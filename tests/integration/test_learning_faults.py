@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.outcomes import DynamoOutcomes
-from mats.adapters.dynamodb.receipts import DynamoReceipts
+from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.sqlite import database as sqlite_database
 from mats.adapters.sqlite.database import Database

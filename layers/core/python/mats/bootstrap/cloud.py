@@ -9,8 +9,7 @@ from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import Retention, SystemClock
 from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch
-from mats.adapters.dynamodb.outcomes import DynamoTallies
-from mats.adapters.dynamodb.receipts import DynamoReceipts
+from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, DynamoTallies
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels, configured_models
@@ -24,7 +23,6 @@ from mats.settings import Settings, SettingsInvalid
 if TYPE_CHECKING:
     from boto3.session import Session
 
-    from mats.adapters.dynamodb.outcomes import DynamoOutcomes
     from mats.adapters.dynamodb.profiles import DynamoProfiles
     from mats.adapters.eventbridge import EventBus
     from mats.adapters.opensearch.generations import OpenSearchGenerations
@@ -106,12 +104,9 @@ class CloudStores:
     def memory(self) -> "OpenSearchMemory | None":
         from mats.adapters.opensearch.memory import OpenSearchMemory  # noqa: PLC0415 - as above
 
-        encoder = self._models.encoder
-        return (
-            OpenSearchMemory(domain=self._domain, encoder=encoder.name, dimension=encoder.dimension)
-            if encoder
-            else None
-        )
+        if (encoder := self._models.encoder) is None:
+            return None
+        return OpenSearchMemory(domain=self._domain, encoder=encoder.name, dimension=encoder.dimension)
 
     @cached_property
     def generations(self) -> "OpenSearchGenerations":
@@ -149,12 +144,10 @@ class CloudStores:
         return BackgroundReceipts(self.early_receipts) if self.early_receipts else None
 
     @cached_property
-    def outcomes(self) -> "DynamoOutcomes | None":
+    def outcomes(self) -> DynamoOutcomes | None:
         settings = self._settings
         if not (settings.outcomes_table and settings.tallies_table):
             return None
-        from mats.adapters.dynamodb.outcomes import DynamoOutcomes  # noqa: PLC0415 - not for discovery
-
         tables = Tables(region=settings.region, session=self._session)
         return DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table)
 
@@ -261,8 +254,7 @@ def open_feedback(settings: Settings) -> "FeedbackService":
     Raises:
         NotPermitted: AWS's own settings cannot be used.
     """
-    from mats.adapters.dynamodb.outcomes import DynamoOutcomes  # noqa: PLC0415 - not for discovery
-    from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - as above
+    from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery
     from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 
     tables = Tables(region=settings.region, session=aws.session("DynamoDB"))

@@ -17,7 +17,6 @@ class Auth(Protocol):
         Raises:
             ValueError: credentials are missing or malformed; the message says which.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _READ_S = 0.6
 WRITE_S = 30
 _MERGE_S = 1_800
-_FULL = 429
+_GONE, _CONFLICT, _FULL = 404, 409, 429
 
 
 class Missing(DependencyFailed):
@@ -85,7 +85,7 @@ class Domain:
             Missing: there is no such index.
             DependencyFailed: the domain did not answer, or not for all of the index.
         """
-        return self.search_for(_hits, index, body, timeout_s=timeout_s)
+        return self.search_for(lambda response: list(response["hits"]["hits"]), index, body, timeout_s=timeout_s)
 
     def search_for(
         self,
@@ -120,14 +120,28 @@ class Domain:
             raise DependencyFailed(f"OpenSearch did not answer for all documents ({clip(reason, 300)})")
         return [each for each in answers if each.get("found")]
 
-    def bulk(self, lines: str, *, index: str, refresh: str) -> list[dict[str, Any]]:
-        """Write through an alias; returns the result of each action, in order."""
+    def bulk(self, lines: str, *, alias: str, refresh: str) -> None:
+        """Write through an alias. A conflict of versions is no failure: what is stored is newer.
+
+        Raises:
+            Missing: there is no such index.
+            DependencyFailed: some actions were rejected; the others were carried out.
+        """
         params = {"request_timeout": _timeout(WRITE_S), "refresh": refresh, "require_alias": "true"}
-        return self._call(
+        results = self._call(
             lambda: [
-                next(iter(item.values())) for item in self._client.bulk(body=lines, index=index, params=params)["items"]
+                next(iter(item.values())) for item in self._client.bulk(body=lines, index=alias, params=params)["items"]
             ]
         )
+        failed = [result for result in results if result["status"] >= 300 and result["status"] != _CONFLICT]
+        # to delete what is not there is a 404 without an error
+        failed = [result for result in failed if result["status"] != _GONE or "error" in result]
+        if any(result["status"] == _GONE for result in failed):
+            raise Missing(f"there is no index of the alias {alias}; it is created again")
+        if failed:
+            reasons = "; ".join(sorted({_reason(result) for result in failed}))
+            rejected = f"{len(failed)} of {len(results)} entries"
+            raise DependencyFailed(f"{alias} rejected {rejected}: {clip(reasons, 500)}")
 
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
         """Delete the documents that match a query; those changed concurrently stay."""
@@ -198,10 +212,6 @@ class Domain:
             ) from error
 
 
-def _hits(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return list(response["hits"]["hits"])
-
-
 def _timeout(seconds: float) -> Timeout:
     """Of a request: this long for reading, less for connecting."""
     return Timeout(connect=min(seconds, aws.CONNECT_S), read=seconds)
@@ -211,7 +221,7 @@ def _meaning(error: TransportError) -> DependencyFailed:
     if isinstance(error.info, UNSIGNED):
         return NotPermitted(f"OpenSearch denied access: {clip(str(error.info), 300)}; provide valid AWS credentials")
     status, said = error.status_code, clip(str(error.error), 300)
-    if status == 404:
+    if status == _GONE:
         return Missing(f"OpenSearch has no such index or alias ({said})")
     if status in (401, 403):
         return NotPermitted(
@@ -221,3 +231,11 @@ def _meaning(error: TransportError) -> DependencyFailed:
     if status == _FULL:
         return DependencyFailed(f"OpenSearch has more to do or to keep than it can ({status}: {said}); try again")
     return DependencyFailed(f"OpenSearch did not answer ({status}: {said})")
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    """The reason of a rejected action and its cause, without quoted values."""
+    error = result.get("error") or {}
+    reasons = [str(each["reason"]) for each in (error, error.get("caused_by") or {}) if each.get("reason")]
+    said = "; ".join(reason.partition(" Preview of ")[0] for reason in reasons)
+    return f"{result['status']} {error.get('type')}: {said}"

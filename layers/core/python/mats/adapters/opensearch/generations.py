@@ -21,11 +21,9 @@ class Targets(Protocol):
 
     def __call__(self) -> Sequence[Target]:
         """The list, oldest first."""
-        ...
 
     def change(self, change: Callable[[Sequence[Target]], Sequence[Target]]) -> Sequence[Target]:
         """Replace the list."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,8 @@ from typing import Any
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.domain.capability.capability import Id, parts
-from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter
-from mats.domain.text.words import clip
 from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"
@@ -25,10 +23,10 @@ _BULK_BYTES = 5_000_000
 """Limit of a bulk request in bytes: small nodes accept 10 MB; a single entry is far smaller."""
 _PAGE = 5_000
 _MOST_NAMED = 1_000
+_BY_ID = {"sort": [{"id": "asc"}], "track_total_hits": False}
 _PATIENT_S = 30
 _GUARDED_S = 0.5
 """`gc_deletes: 0` frees a deleted id when OpenSearch's clock has moved on, which it does every 0.2 seconds."""
-_CONFLICT, _GONE = 409, 404
 
 
 def _ignore_missing(target: Target) -> None:
@@ -75,14 +73,7 @@ class OpenSearchIndex:
             DependencyFailed: some were not written; the others were.
         """
         for part in _parts(entries, target.encoder):
-            results = self.domain.bulk(part, index=mapping.write_alias(target.name), refresh=self.refresh)
-            failed = [result for result in results if result["status"] >= 300 and result["status"] != _CONFLICT]
-            if any(result["status"] == _GONE for result in failed):
-                raise Missing(f"there is no index {target.name}; it is created again")
-            if failed:
-                reasons = "; ".join(sorted({_reason(result) for result in failed}))
-                refused = f"{len(failed)} of {len(results)} entries"
-                raise DependencyFailed(f"{target.name} rejected {refused}: {clip(reasons, 500)}")
+            self.domain.bulk(part, alias=mapping.write_alias(target.name), refresh=self.refresh)
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         if not terms:
@@ -126,27 +117,15 @@ class OpenSearchIndex:
     def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
         """Of the first thousand ids."""
         clauses = [*mapping.filter_clauses(admitted), *mapping.with_labels(words)]
-        body = {
-            "size": _MOST_NAMED,
-            "query": {"bool": {"filter": clauses}},
-            "sort": [{"id": "asc"}],
-            "track_total_hits": False,
-            **_only("id"),
-        }
-        try:
-            return {parts(hit["fields"]["id"][0])[0] for hit in self.domain.search(self.read, body)}
-        except Missing:
-            return set()
+        return {parts(id)[0] for id in self._ids(clauses, _MOST_NAMED)}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        body = {
-            "size": limit,
-            "query": {"bool": {"filter": mapping.filter_clauses(admitted)}},
-            "sort": [{"id": "asc"}],
-            "track_total_hits": False,
-            **({"search_after": [after]} if after is not None else {}),
-            **_only("id"),
-        }
+        start = {"search_after": [after]} if after is not None else {}
+        return self._ids(mapping.filter_clauses(admitted), limit, **start)
+
+    def _ids(self, clauses: list[dict[str, Any]], most: int, **start: Any) -> list[Id]:
+        """The first ids that match, in order; none if there is no index."""
+        body = {"size": most, "query": {"bool": {"filter": clauses}}, **_BY_ID, **_only("id"), **start}
         try:
             return [Id(hit["fields"]["id"][0]) for hit in self.domain.search(self.read, body)]
         except Missing:
@@ -156,13 +135,7 @@ class OpenSearchIndex:
         """Default: of the index behind the alias."""
         after: dict[str, Any] = {}
         while True:
-            body = {
-                "size": _PAGE,
-                "sort": [{"id": "asc"}],
-                "track_total_hits": False,
-                **_only("id", "rev", "findable"),
-                **after,
-            }
+            body = {"size": _PAGE, **_BY_ID, **_only("id", "rev", "findable"), **after}
             try:
                 page = self.domain.search(index or self.read, body, timeout_s=_PATIENT_S)
             except Missing:
@@ -210,26 +183,14 @@ def _best(hits: list[Hit], depth: int) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:depth]
 
 
-def _action(entry: Stored, encoder: str) -> str:
-    profile = entry.profile
-    about = {"_id": mapping.key(profile.id), "version": profile.rev, "version_type": "external"}
-    return f"{json.dumps({'index': about})}\n{json.dumps(mapping.document(entry, encoder))}\n"
-
-
-def _reason(result: Mapping[str, Any]) -> str:
-    """The reason of a rejected entry and its cause, without quoted values."""
-    error = result.get("error") or {}
-    reasons = [str(each["reason"]) for each in (error, error.get("caused_by") or {}) if each.get("reason")]
-    said = "; ".join(reason.partition(" Preview of ")[0] for reason in reasons)
-    return f"{result['status']} {error.get('type')}: {said}"
-
-
 def _parts(entries: Sequence[Stored], encoder: str) -> Iterator[str]:
     """The bodies of bulk requests, each within the limit of small nodes."""
     part: list[str] = []
     size = 0
     for entry in entries:
-        action = _action(entry, encoder)
+        profile = entry.profile
+        about = {"_id": mapping.key(profile.id), "version": profile.rev, "version_type": "external"}
+        action = f"{json.dumps({'index': about})}\n{json.dumps(mapping.document(entry, encoder))}\n"
         if part and (size + len(action) > _BULK_BYTES or len(part) == _BULK):
             yield "".join(part)
             part, size = [], 0

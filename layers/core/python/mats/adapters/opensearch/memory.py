@@ -4,7 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from mats.adapters.opensearch.domain import Domain, Missing
@@ -20,7 +20,6 @@ MEMORY = "memory"
 _TEXT = 300
 """Characters of a request that are kept for `why.used_for`."""
 _FIELDS = ("query_id", "text", "caller", "audiences", "at", "used", "passed_over", "confirmed")
-_CONFLICT, _GONE = 409, 404
 _BULK = 100
 
 T = TypeVar("T")
@@ -156,14 +155,7 @@ class OpenSearchMemory:
         """Raises Missing: there is no index of this dimension."""
         for start in range(0, len(lines), _BULK):
             part = "".join(lines[start : start + _BULK])
-            results = self.domain.bulk(part, index=write_alias(self._index), refresh=self.refresh)
-            failed = [
-                each for each in results if each["status"] >= 300 and each["status"] != _CONFLICT and "error" in each
-            ]
-            if any(each["status"] == _GONE for each in failed):
-                raise Missing(f"there is no index {self._index}")
-            if failed:
-                raise DependencyFailed(f"{self._index} rejected requests: {clip(str(failed[0]['error']), 300)}")
+            self.domain.bulk(part, alias=write_alias(self._index), refresh=self.refresh)
 
 
 def _action(name: str, query_id: str, version: int) -> str:
@@ -172,18 +164,8 @@ def _action(name: str, query_id: str, version: int) -> str:
 
 
 def _document(memory: Remembered) -> dict[str, Any]:
-    return {
-        "query_id": memory.query_id,
-        "text": clip(memory.text, _TEXT),
-        "caller": memory.caller,
-        "audiences": sorted(memory.audiences),
-        "at": memory.at,
-        "used": sorted(memory.used),
-        "passed_over": sorted(memory.passed_over),
-        "confirmed": memory.confirmed,
-        "encoder": memory.encoder,
-        "vector": unpack_vector(memory.vector),
-    }
+    fields = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in asdict(memory).items()}
+    return {**fields, "text": clip(memory.text, _TEXT), "vector": unpack_vector(memory.vector)}
 
 
 def _near(response: Mapping[str, Any]) -> Sequence[Near]:
@@ -198,13 +180,5 @@ def _ids_that_count(response: Mapping[str, Any]) -> dict[Id, int]:
 
 
 def _memory_of(source: Mapping[str, Any]) -> Remembered:
-    return Remembered(
-        query_id=source["query_id"],
-        text=source["text"],
-        caller=source["caller"],
-        audiences=frozenset(source["audiences"]),
-        at=source["at"],
-        used=frozenset(map(Id, source["used"])),
-        passed_over=frozenset(map(Id, source["passed_over"])),
-        confirmed=source["confirmed"],
-    )
+    sets = {name: frozenset(map(Id, source[name])) for name in ("audiences", "used", "passed_over")}
+    return Remembered(**{**{name: source[name] for name in _FIELDS}, **sets})
