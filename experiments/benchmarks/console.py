@@ -1,6 +1,5 @@
 """Benchmark of the console over 20,000 capabilities in a browser: latency of each page, frame times of scrolling."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,15 +7,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
-
-from experiments.benchmarks.processes import module_process
+from experiments.benchmarks.runner import service
 from experiments.data.synthetic import registrations as synthetic
 from mats.bootstrap.local import LocalStores
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
 from mats.domain.ranking.blend import Verdict
 from mats.evaluation.data.datasets import load
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
@@ -159,19 +157,16 @@ def _page(settings: Settings) -> Iterator[Any]:
     if path is None:
         raise SystemExit("no browser: install chromium, or name one in MATS_BROWSER")
     with (
-        module_process("mats.local.cli", "serve", "--port", "0", env=settings.to_env()) as (_, greeting),
+        service(settings.to_env()) as address,
         launched(path) as browser,
+        watched(browser, address, Looks()) as opened,
     ):
-        found = re.search(r"http://[\d.:]+", greeting)
-        if found is None:
-            raise SystemExit(f"the service did not start: {greeting}")
-        with watched(browser, found.group(), Looks()) as opened:
-            page = opened.open("#/registry")
-            page.evaluate(_WAIT_UNTIL_IDLE)
-            yield page
-            if complaints := opened.complaints():
-                raise SystemExit("\n".join(complaints))
+        page = opened.open("#/registry")
+        page.evaluate(_WAIT_UNTIL_IDLE)
+        yield page
+        if complaints := opened.complaints():
+            raise SystemExit("\n".join(complaints))
 
 
 def _percentiles(values: Sequence[float]) -> dict[str, float]:
-    return {name: round(float(np.percentile(values, p)), 1) for name, p in (("p50", 50), ("p95", 95), ("max", 100))}
+    return {**percentiles(values, 50, 95, digits=1), "max": round(max(values), 1)}

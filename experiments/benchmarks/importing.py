@@ -1,10 +1,5 @@
 """Benchmark of `mats import` over the tools: alone, and beside a service that answers and shows its console's pages."""
 
-import json
-import os
-import re
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +11,7 @@ from urllib.parse import quote
 
 import urllib3
 
-from experiments.benchmarks.processes import module_process
+from experiments.benchmarks.runner import MatsCommand, service
 from mats.evaluation.data.datasets import load
 from mats.evaluation.percentiles import percentiles
 from mats.settings import Settings
@@ -35,52 +30,19 @@ _PAGES = {
 
 def importing(data: Path, settings: Settings) -> dict[str, Any]:
     """Seconds until all is findable by words and until it is complete; milliseconds of requests one by one."""
-    corpus, queries = data / "tools" / "corpus.jsonl.gz", [query.text[:2_000] for query in load(data / "tools").queries]
+    corpus, before = (str(data / name / "corpus.jsonl.gz") for name in ("tools", _THERE_BEFORE))
+    queries = [query.text[:2_000] for query in load(data / "tools").queries]
     with tempfile.TemporaryDirectory(prefix="mats-bench-") as folder:
-        alone = _times(*_finish(_begin(corpus, replace(settings, home=Path(folder, "alone")))))
-        beside = _beside_a_service(corpus, data, queries, replace(settings, home=Path(folder, "beside")))
+        alone = MatsCommand(replace(settings, home=Path(folder, "alone")), "import", corpus).finish_import()
+        shared = replace(settings, home=Path(folder, "beside"))
+        MatsCommand(replace(shared, encoder="none"), "import", before).finish()
+        with service(shared.to_env()) as address:
+            requests = _Requests(address, queries)
+            calm = requests.measure(lambda rounds: rounds == _CALM)
+            command = MatsCommand(shared, "import", corpus)
+            busy = requests.measure(lambda rounds: command.process.poll() is not None)
+            beside = {**command.finish_import(), "calm_ms": calm, "importing_ms": busy}
     return {"alone": alone, "beside a service": beside}
-
-
-def _begin(corpus: Path, settings: Settings) -> "tuple[subprocess.Popen[str], float]":
-    """A process that imports a corpus, and when it was started."""
-    command = [sys.executable, "-m", "mats.local.cli", "import", str(corpus), "--json"]
-    environment = {**os.environ, **settings.to_env()}
-    began = time.perf_counter()
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ), began
-
-
-def _finish(started: "tuple[subprocess.Popen[str], float]") -> tuple[dict[str, Any], float]:
-    """What the process has printed, and its seconds."""
-    process, began = started
-    printed, _ = process.communicate()
-    return json.loads(printed), time.perf_counter() - began
-
-
-def _times(outcome: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Both times begin with the process."""
-    started = seconds - outcome["seconds"]
-    return {
-        "documents": outcome["new"],
-        "findable_s": round(started + outcome["findable_seconds"], 1),
-        "complete_s": round(seconds, 1),
-    }
-
-
-def _beside_a_service(corpus: Path, data: Path, queries: Sequence[str], settings: Settings) -> dict[str, Any]:
-    _finish(_begin(data / _THERE_BEFORE / corpus.name, replace(settings, encoder="none")))
-    with module_process("mats.local.cli", "serve", "--port", "0", env=settings.to_env()) as (_, greeting):
-        found = re.search(r"http://[\d.:]+", greeting)
-        if found is None:
-            raise SystemExit(f"the service did not start: {greeting}")
-        requests = _Requests(found.group(), queries)
-        calm = requests.measure(lambda rounds: rounds == _CALM)
-        process, began = _begin(corpus, settings)
-        busy = requests.measure(lambda rounds: process.poll() is not None)
-        times = _times(*_finish((process, began)))
-    return {**times, "calm_ms": calm, "importing_ms": busy}
 
 
 class _Requests:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 
-from experiments.benchmarks.processes import module_process
+from experiments.benchmarks.runner import module_process, service
 from mats.evaluation.data.datasets import load as load_dataset
+from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
@@ -48,15 +48,14 @@ def load(data: Path, settings: Settings) -> dict[str, Any]:
 @contextmanager
 def _service(settings: Settings, *arguments: str) -> Iterator[str]:
     """The URL of `mats serve` over a registry, with a Bedrock stand-in as its reranker."""
-    with module_process("tests.aws.bedrock", "--port", "0", *arguments, env={}) as (_, bedrock):
+    with module_process("tests.aws.bedrock", "--port", "0", *arguments) as bedrock:
         env = {
             **replace(settings, bedrock=True, writer_model="none", region="us-east-1").to_env(),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock,
             "AWS_ACCESS_KEY_ID": "none",
             "AWS_SECRET_ACCESS_KEY": "none",
         }
-        with module_process("mats.local.cli", "serve", "--port", "0", env=env) as (_, line):
-            url = next(word for word in line.split() if word.startswith("http://"))
+        with service(env) as url:
             _sequential(url, [{"query": "warm up"}] * 3)
             yield url
 
@@ -77,11 +76,7 @@ class _LoadStats:
             self.degraded += 1
 
     def to_json(self) -> dict[str, Any]:
-        ms = {
-            "p50": round(float(np.percentile(self.ms, 50)), 1),
-            "p95": round(float(np.percentile(self.ms, 95)), 1),
-            "max": round(float(max(self.ms)), 1),
-        }
+        ms = {**percentiles(self.ms, 50, 95, digits=1), "max": round(max(self.ms), 1)}
         return {"answers": len(self.ms), "errors": self.errors, "degraded": self.degraded, "ms": ms}
 
 

@@ -5,14 +5,11 @@ others after (`second`); each names the operations that answer it.
 """
 
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tarfile
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -20,6 +17,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from experiments.benchmarks.runner import MatsCommand
 from mats.bootstrap.local import DATABASE, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -71,24 +69,12 @@ def _download(npm: str, folder: Path) -> Path:
     return document
 
 
-def _mats(settings: Settings, *arguments: str) -> tuple[dict[str, Any], float]:
-    """The JSON of a command, and its seconds from the start of the process to its end."""
-    began = time.perf_counter()
-    command = [sys.executable, "-m", "mats.local.cli", *arguments, "--json"]
-    ran = subprocess.run(command, env={**os.environ, **settings.to_env()}, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - began
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout), seconds
-
-
 def _import(document: Path, settings: Settings) -> dict[str, Any]:
-    """Both times begin with the process."""
-    outcome, seconds = _mats(settings, "import", str(document))
-    started = seconds - outcome["seconds"]
+    times = MatsCommand(settings, "import", str(document)).finish_import()
     return {
         "document_bytes": document.stat().st_size,
-        "findable_s": round(started + outcome["findable_seconds"], 2),
-        "complete_s": round(seconds, 2),
+        "findable_s": times["findable_s"],
+        "complete_s": times["complete_s"],
         "registry_bytes": (settings.home / DATABASE).stat().st_size,
     }
 
@@ -107,10 +93,10 @@ def _sync(found: Sequence[Registration], folder: Path, settings: Settings) -> di
     numbered = enumerate(islice(cycle(found), ENTRIES))
     rows = ({**one.item(), "name": f"{one.name[:190]} {number}"} for number, one in numbered)
     source.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    _mats(settings, "source", "add", str(source), "--name", "bench")
-    _mats(settings, "sync")
+    MatsCommand(settings, "source", "add", str(source), "--name", "bench").finish()
+    MatsCommand(settings, "sync").finish()
     before = _writes(settings.home)
-    outcome, seconds = _mats(settings, "sync")
+    outcome, seconds = MatsCommand(settings, "sync").finish()
     (synced,) = outcome["sources"]
     assert synced["unchanged"] == ENTRIES
     return {"entries": ENTRIES, "seconds": round(seconds, 2), "writes": _writes(settings.home) - before}

@@ -4,16 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from experiments.report.rendered_pages import replace_block
-from infra.cost import (
-    NODES,
-    SECONDS,
-    Traffic,
-    domain_for,
-    estimate,
-    gigabytes,
-    growth_rows,
-    index_of,
-)
+from infra.cost import NODES, SECONDS, Traffic, domain_for, estimate, gigabytes, growth_rows, index_of
 from infra.vendor import ROOT
 
 PAGES = (ROOT / "docs" / "scale.md", ROOT / "docs" / "aws.md")

@@ -5,21 +5,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from experiments.report.cells import (
-    Figure,
-    Section,
-    Table,
-    comma_list,
-    percent,
-)
-from experiments.report.style import (
-    BLUE,
-    GREEN,
-    VERMILION,
-    legend_below,
-    mark,
-    panels,
-)
+from experiments.report.cells import Figure, Section, Table, comma_list, percent
+from experiments.report.style import BLUE, GREEN, VERMILION, legend_below, mark, panels
 from experiments.studies.context import Experiment, ExperimentContext
 from mats import bootstrap
 from mats.evaluation.calibration.thresholds import THRESHOLDS, below, relevance_scores

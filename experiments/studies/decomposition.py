@@ -7,23 +7,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from experiments.report.cells import (
-    INTERVALS,
-    Figure,
-    Section,
-    Table,
-    comma_list,
-    number,
-    percent,
-)
+from experiments.report.cells import INTERVALS, Figure, Section, Table, comma_list, number, percent
 from experiments.report.results import measured_only, not_run_notes
-from experiments.report.style import (
-    PER_CENT,
-    bars,
-    diamonds,
-    legend_below,
-    panels,
-)
+from experiments.report.style import PER_CENT, bars, diamonds, legend_below, panels
 from experiments.studies.context import OURS, Experiment, ExperimentContext, first_is_right, has_candidate, share_json
 from experiments.variants import SYSTEMS
 from mats.evaluation.data.datasets import Dataset, JudgedQuery

@@ -6,25 +6,9 @@ from typing import Any
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from experiments.report.cells import (
-    NONE,
-    NOT_RUN,
-    Figure,
-    PaperRow,
-    Section,
-    Table,
-    comma_list,
-    number,
-    percent,
-)
+from experiments.report.cells import NONE, NOT_RUN, Figure, PaperRow, Section, Table, comma_list, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
-from experiments.report.style import (
-    COLOURS,
-    INK,
-    MARKERS,
-    legend_below,
-    panels,
-)
+from experiments.report.style import COLOURS, INK, MARKERS, legend_below, panels
 from experiments.studies.context import OURS, Experiment, ExperimentContext, first_is_right
 from experiments.variants import SYSTEMS
 from mats.domain.prompts.usage import Usage

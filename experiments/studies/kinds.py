@@ -4,13 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.report.cells import (
-    INTERVALS,
-    Section,
-    Table,
-    measures,
-    number,
-)
+from experiments.report.cells import INTERVALS, Section, Table, measures, number
 from experiments.studies.context import Experiment, ExperimentContext, match_json
 from mats.domain.capability.capability import Id, Kind
 from mats.evaluation.data.datasets import FOUR_KINDS

@@ -14,26 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from experiments.report.cells import (
-    INTERVALS,
-    Figure,
-    PaperRow,
-    Section,
-    Table,
-    comma_list,
-    number,
-    percent,
-)
+from experiments.report.cells import INTERVALS, Figure, PaperRow, Section, Table, comma_list, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
-from experiments.report.style import (
-    BLUE,
-    PER_CENT,
-    VERMILION,
-    legend_below,
-    look_of,
-    mark,
-    panels,
-)
+from experiments.report.style import BLUE, PER_CENT, VERMILION, legend_below, look_of, mark, panels
 from experiments.studies.context import (
     OURS,
     PLAIN_BM25,

@@ -4,15 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from experiments.report.cells import (
-    INTERVALS,
-    NONE,
-    Section,
-    Table,
-    gained_lost,
-    measures,
-    number,
-)
+from experiments.report.cells import INTERVALS, NONE, Section, Table, gained_lost, measures, number
 from experiments.report.results import not_run_notes
 from experiments.studies.context import Experiment, ExperimentContext, mcnemar_json
 from mats.domain.learning.reliability import PAPER_TRUST

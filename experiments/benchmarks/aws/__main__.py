@@ -1,15 +1,12 @@
 """Benchmarks of the AWS deployment without an account: a real OpenSearch node, stand-ins for other services.
 
-`python -m experiments.benchmarks.aws --data DIR [NAME ...]` writes experiments/results/aws-NAME.json for each of NAMES.
+Results are written to `experiments/results/aws-NAME.json`.
 """
 
-import argparse
-import json
 import os
-import sys
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.benchmarks.aws import cold_start
-from experiments.benchmarks.processes import interrupt_on_sigterm, module_process
+from experiments.benchmarks.runner import Benchmark, module_process, run_benchmarks
 from experiments.data.slices import dense_slice
 from experiments.data.synthetic import registrations
 from mats.adapters.opensearch.domain import Domain
@@ -31,7 +28,6 @@ from mats.domain.ranking.query import Filter, Query
 from mats.domain.text.words import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import estimate, per_query
-from mats.evaluation.results import write_results
 from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.pipeline import shortlist_system
@@ -43,22 +39,17 @@ REGION = "us-east-1"
 
 
 @contextmanager
-def node(heap: str, running_at: str = "", *, kept: Path | None = None) -> Iterator[str]:
-    """The address of a real OpenSearch node as it is distributed, over the data in `kept`; or `running_at`."""
-    if running_at:
-        yield running_at
-        return
-    arguments: tuple[str, ...] = ("--port", "0", "--heap", heap, "--collector", "G1", "--optimise")
-    if kept:
-        arguments += ("--kept", str(kept))
-    with module_process("tests.aws.opensearch", *arguments, env={}) as (_, url):
+def node() -> Iterator[str]:
+    """The address of a real OpenSearch node as it is distributed."""
+    arguments = ("--port", "0", "--heap", "1g", "--collector", "G1", "--optimise")
+    with module_process("tests.aws.opensearch", *arguments) as url:
         yield url
 
 
 @contextmanager
-def index_on(url: str, encoder: Encoder, *, read_s: float = 30) -> Iterator[OpenSearchIndex]:
-    """An index on a node: new, or that of an earlier run."""
-    domain, target = Domain(url, region=REGION, read_s=read_s), Target("capabilities-1", encoder.name)
+def index_on(url: str, encoder: Encoder) -> Iterator[OpenSearchIndex]:
+    """A new index on a node."""
+    domain, target = Domain(url, region=REGION, read_s=30), Target("capabilities-1", encoder.name)
     aliases = [write_alias(target.name), "capabilities"]
     domain.create(target.name, index_body(encoder.dimension, aliases=aliases, replicas="0-1", refresh="30s"))
     yield OpenSearchIndex(domain, lambda: [target], encoder=encoder.name, refresh="false")
@@ -80,7 +71,7 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
     results: dict[str, Any] = {"documents": len(wanted), "queries": len(asked), "encoder": encoder.name}
     with (
         registry_of(dataset.registrations, settings, encoder=encoder) as local,
-        node("1g") as url,
+        node() as url,
         index_on(url, encoder) as index,
     ):
         index.put(list(local.stores.profiles.get(wanted).values()))
@@ -123,7 +114,7 @@ def _vector_of(text: str) -> Vector:
 def cold(data: Path, settings: Settings) -> dict[str, Any]:
     """Cold starts of both functions with the settings of the stacks, over a small index."""
     deployed = replace(settings, bedrock=True, encoder=TITAN, metrics="mats", callers_table="callers")
-    with node("1g") as url, module_process("tests.aws.bedrock", "--port", "0", env={}) as (_, bedrock):
+    with node() as url, module_process("tests.aws.bedrock", "--port", "0") as bedrock:
         os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = bedrock
         deployed = replace(
             deployed, index_endpoint=url, region=REGION, registry_table="r", trust_table="t", profiles_table="p"
@@ -141,25 +132,9 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
             return cold_start.cold(replace(deployed, region=""))
 
 
-BENCHMARKS = {"parity": parity, "cold": cold}
-
-
-def main() -> None:
-    """Run the benchmarks that the command line names; all by default."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all by default")
-    chosen = parser.parse_args()
-    if unknown := set(chosen.names) - BENCHMARKS.keys():
-        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
-    os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
-    interrupt_on_sigterm()
-    settings = Settings.from_env(os.environ)
-    for name in chosen.names or BENCHMARKS:
-        results = BENCHMARKS[name](chosen.data, settings)
-        path = write_results(f"aws-{name}", results)
-        sys.stdout.write(f"{path.name}: {json.dumps(results)}\n")
+BENCHMARKS: Mapping[str, Benchmark] = {"parity": parity, "cold": cold}
 
 
 if __name__ == "__main__":
-    main()
+    os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
+    run_benchmarks("aws", BENCHMARKS, __doc__)

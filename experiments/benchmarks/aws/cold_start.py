@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.benchmarks.processes import module_process
+from experiments.benchmarks.runner import module_process
 from infra.core_layer import copy_core_layer
 from infra.vendor import PYTHON, VENDOR, interpreter
 from mats.adapters.dynamodb.tables import Tables
@@ -71,8 +71,8 @@ def cold(settings: Settings) -> dict[str, Any]:
         raise SystemExit(f"no Python {PYTHON} to start the functions with: install it")
     with (
         _layers(python) as layers,
-        module_process("tests.aws.bedrock", "--port", "0", env={}) as (_, bedrock),
-        module_process("tests.aws.dynamodb", "--port", "0", env={}) as (_, dynamodb),
+        module_process("tests.aws.bedrock", "--port", "0") as bedrock,
+        module_process("tests.aws.dynamodb", "--port", "0") as dynamodb,
     ):
         around = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock, "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}
         environment = settings.to_env()

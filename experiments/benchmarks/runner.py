@@ -1,0 +1,90 @@
+"""What benchmarks share: their command line and their child processes."""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mats.evaluation.results import write_results
+from mats.settings import Settings
+
+Benchmark: TypeAlias = Callable[[Path, Settings], dict[str, Any]]
+"""From the folder of judged data sets and the settings to results."""
+
+
+def run_benchmarks(prefix: str, benchmarks: Mapping[str, Benchmark], description: str | None) -> None:
+    """Run the benchmarks that the command line names and write their results; all by default.
+
+    SIGTERM ends it as Ctrl-C does, so that child processes end with it.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(benchmarks)}; all by default")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - benchmarks.keys():
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(benchmarks)}")
+    for name in arguments.names or benchmarks:
+        began = time.monotonic()
+        results = benchmarks[name](arguments.data, Settings.from_env(os.environ))
+        path = write_results(f"{prefix}-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+        sys.stdout.write(json.dumps(results) + "\n")
+        sys.stderr.write(f"{name}: results written to {path}\n")
+
+
+@contextmanager
+def module_process(module: str, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The first line that a Python module prints as a child process, which is terminated at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        if process.stdout:
+            process.stdout.close()
+
+
+@contextmanager
+def service(env: Mapping[str, str]) -> Iterator[str]:
+    """The address of a new `mats serve` with these settings."""
+    with module_process("mats.local.cli", "serve", "--port", "0", env=env) as greeting:
+        found = re.search(r"http://[\d.:]+", greeting)
+        if found is None:
+            raise SystemExit(f"the service did not start: {greeting}")
+        yield found.group()
+
+
+class MatsCommand:
+    """A command of `mats` as a child process, which begins at once."""
+
+    def __init__(self, settings: Settings, *arguments: str) -> None:
+        command = [sys.executable, "-m", "mats.local.cli", *arguments, "--json"]
+        self._began = time.perf_counter()
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **settings.to_env()}, stdout=subprocess.PIPE, text=True
+        )
+
+    def finish(self) -> tuple[dict[str, Any], float]:
+        """The JSON that it prints, and its seconds from the start of the process to its end."""
+        printed, _ = self.process.communicate()
+        seconds = time.perf_counter() - self._began
+        assert self.process.returncode == 0, self.process.args
+        return json.loads(printed), seconds
+
+    def finish_import(self) -> dict[str, Any]:
+        """The size and the times of `mats import`; both begin with the process."""
+        outcome, seconds = self.finish()
+        findable = seconds - outcome["seconds"] + outcome["findable_seconds"]
+        return {"documents": outcome["new"], "findable_s": round(findable, 2), "complete_s": round(seconds, 2)}
