@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +24,7 @@ from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.sqlite.database import Database
 from mats.local.cli import output
 from mats.local.cli.main import app
+from mats.ports import Vector
 from tests.forked import Forked
 
 Process = Forked | subprocess.Popen[bytes]
@@ -58,11 +59,13 @@ class Mats:
     encoder: str = "none"
     folder: Path = ROOT
     """The working directory."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Other variables of the environment."""
     started: "list[Process]" = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "MATS_HOME": str(self.home), "MATS_ENCODER": self.encoder, "COLUMNS": "200"}
+        return {**os.environ, "MATS_HOME": str(self.home), "MATS_ENCODER": self.encoder, "COLUMNS": "200", **self.more}
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
         """Run a command in this process, which has imported everything and loaded the encoder before."""
@@ -122,6 +125,7 @@ def in_process(
         for console in (output.out, output.err):  # made with the width of the terminal that imported them
             patched.enter_context(mock.patch.object(console, "_width", None))
         patched.enter_context(mock.patch.object(LocalEncoder, "load", _loaded))
+        patched.enter_context(mock.patch.object(LocalEncoder, "encode_documents", _encode_once))
         patched.enter_context(_databases_closed())
         patched.enter_context(redirect_stdout(out))
         patched.enter_context(redirect_stderr(err))
@@ -150,6 +154,17 @@ def _loaded(name: str, **options: Any) -> LocalEncoder:
     encoder = _load(name, **options)
     encoder._sessions._beside_others(wait=True)
     return encoder
+
+
+_encode = LocalEncoder.encode_documents
+_vectors: dict[tuple[int, str], Vector] = {}
+
+
+def _encode_once(encoder: LocalEncoder, texts: Sequence[str]) -> Sequence[Vector]:
+    """The vectors of texts, each encoded once: many tests index the sample registry."""
+    new = [text for text in dict.fromkeys(texts) if (id(encoder), text) not in _vectors]
+    _vectors.update(((id(encoder), text), vector) for text, vector in zip(new, _encode(encoder, new), strict=True))
+    return [_vectors[id(encoder), text] for text in texts]
 
 
 @contextmanager

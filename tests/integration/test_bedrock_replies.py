@@ -32,7 +32,7 @@ FIVE = {
 }
 SCORES = {"t": "tool", "s": [90, 5, 40]}
 NESTED = b"[" * 5_000 + b"]" * 5_000
-ENORMOUS = 10_000_000
+ENORMOUS = 1_000_000
 
 
 @pytest.fixture(scope="module")

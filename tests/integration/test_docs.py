@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,8 @@ TESTS_OF_INTEGRATIONS = [
     *(ROOT / "tests" / "frameworks").glob("*.py"),
 ]
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
-_PLAIN = re.compile(r"mats [^|&;<>$`(]*$")
-"""A command that needs no shell."""
+_PLAIN = re.compile(r"mats ([^|&;<>$`(]*)(?:> (\S+))?$")
+"""A command that needs no shell; its output may go into a file."""
 _BUDGET = re.compile(r'(\w+)\["[^"]*?([\d,]+) ms')
 _SERVICE = "127.0.0.1:8080"
 
@@ -45,25 +46,36 @@ _SERVICE = "127.0.0.1:8080"
 def test_every_block_of_a_page_runs(page: Path, sample: Mats, tmp_path: Path):
     folder = tmp_path / "work"
     shutil.copytree(ROOT / "examples", folder / "examples")
-    mats = replace(sample, folder=folder)
     with serving(sample) as service:
         more = {"MATS_URL": service.url, "PATH": f"{Path(sys.executable).parent}:{sample.environment['PATH']}"}
-        environment = {**sample.environment, **more}
+        mats = replace(sample, folder=folder, more=more)
         for block in blocks(page):
             text = block.text.replace(_SERVICE, service.url.removeprefix("http://"))
             if block.language == "python":
-                with in_process(environment, folder=folder):
+                with in_process(mats.environment, folder=folder):
                     exec(compile(text, page.name, "exec"), {"__name__": "__main__"})
-            elif block.language == "sh" and all(_PLAIN.match(line) for line in _lines(text)):
-                for line in _lines(text):
-                    ran = mats(*shlex.split(line, comments=True)[1:], **more)
-                    assert ran.code == 0, f"{line}\n{ran.out}\n{ran.err}"
             elif block.language == "sh":
-                shell = subprocess.run(
-                    ["bash", "-eu", "-o", "pipefail", "-c", text],
-                    cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
-                )  # fmt: skip
-                assert shell.returncode == 0, f"{text}\n{shell.stdout}\n{shell.stderr}"
+                for plain, lines in groupby(_lines(text), lambda line: bool(_PLAIN.match(line))):
+                    run = _run_in_process if plain else _run_in_shell
+                    run(mats, list(lines))
+
+
+def _run_in_process(mats: Mats, lines: list[str]) -> None:
+    for line in lines:
+        words, file = _PLAIN.fullmatch(line).groups()
+        ran = mats(*shlex.split(words, comments=True))
+        assert ran.code == 0, f"{line}\n{ran.out}\n{ran.err}"
+        if file:
+            (mats.folder / file).write_text(ran.out)
+
+
+def _run_in_shell(mats: Mats, lines: list[str]) -> None:
+    text = "\n".join(lines)
+    shell = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", text],
+        cwd=mats.folder, env=mats.environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert shell.returncode == 0, f"{text}\n{shell.stdout}\n{shell.stderr}"
 
 
 def _lines(text: str) -> list[str]:

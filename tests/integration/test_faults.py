@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT, skip_or_fail
 from tests.integration.conftest import Mats, serving, wait_until
 
-ROWS = 5_000
+ROWS = 2_000
 
 
 def registrations(count: int) -> bytes:
