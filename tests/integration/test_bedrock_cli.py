@@ -43,24 +43,19 @@ def test_an_import_with_a_writer_enriches_and_prints_its_cost(mats: Mats, models
     assert len(bedrock.exchanges) == 1
 
 
-def test_raw_imports_are_enriched_later_and_paid_once(mats: Mats, models, bedrock):
+def test_raw_imports_are_enriched_later_and_paid_once_and_a_dry_run_saves_nothing(mats: Mats, models, bedrock):
     mats("import", "-", stdin=rows(REFUND, tool("list_refunds")))
+    [preview] = mats("enrich", "--dry-run", "com.acme/refund_payment", "--json", **models).json["previews"]
+    assert preview["before"]["action"] == ""
+    assert preview["after"]["action"] != ""
+    assert "enriched profile" in mats("enrich", "--dry-run", "com.acme/refund_payment", **models).out
+    assert mats("show", "com.acme/refund_payment", "--json").json["profile"]["enriched"] is False
+    bedrock.exchanges.clear()
     first, again = mats("enrich", "--json", **models).json, mats("enrich", "--json", **models).json
     assert (first["capabilities"], first["indexed"]) == (2, 2)
     assert again["unchanged"] == 2
     assert again["spent"] == {}
     assert len(bedrock.exchanges) == 2
-
-
-def test_a_dry_run_shows_before_and_after_and_saves_nothing(mats: Mats, models):
-    mats("import", "-", stdin=rows(REFUND))
-    shown = mats("enrich", "--dry-run", "com.acme/refund_payment", **models)
-    assert shown.code == 0
-    assert "enriched profile" in shown.out
-    [preview] = mats("enrich", "--dry-run", "com.acme/refund_payment", "--json", **models).json["previews"]
-    assert preview["before"]["action"] == ""
-    assert preview["after"]["action"] != ""
-    assert mats("show", "com.acme/refund_payment", "--json").json["profile"]["enriched"] is False
 
 
 def test_a_dry_run_without_ids_is_an_error(mats: Mats, models):

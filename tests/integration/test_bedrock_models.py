@@ -46,7 +46,8 @@ def texts_of(exchange: Exchange) -> list[str]:
     return [block["text"] for message in exchange.body["messages"] for block in message["content"]]
 
 
-def test_the_writer_asks_once_through_a_forced_tool_at_temperature_0(server, models):
+def test_the_writer_asks_once_through_a_forced_tool_at_temperature_0_and_listed_prices(server, models):
+    server.play = lambda exchange: Answer(tool_reply(exchange, FIVE, input_tokens=1_000_000, output_tokens=500_000))
     written = models.writer.describe(a_registration())
     [asked] = server.exchanges
     assert (asked.operation, asked.model) == ("Converse", LITE)
@@ -54,18 +55,12 @@ def test_the_writer_asks_once_through_a_forced_tool_at_temperature_0(server, mod
     assert asked.body["additionalModelRequestFields"] == {"inferenceConfig": {"topK": 1}}
     assert asked.body["toolConfig"]["toolChoice"] == {"tool": {"name": "describe"}}
     assert [message["role"] for message in asked.body["messages"]] == ["user"]
-    assert written.enrichment.summary == "Gives money back to the card it came from."
-    assert written.notes == ()
+    assert (written.enrichment.summary, written.notes) == (FIVE["summary"], ())
+    assert (written.usage.input_tokens, written.usage.output_tokens) == (1_000_000, 500_000)
+    assert written.usage.usd == pytest.approx(0.06 + 0.24 / 2)
 
 
-def test_usage_has_the_services_tokens_at_listed_prices(server, models):
-    server.play = lambda exchange: Answer(tool_reply(exchange, FIVE, input_tokens=1_000_000, output_tokens=500_000))
-    usage = models.writer.describe(a_registration()).usage
-    assert (usage.input_tokens, usage.output_tokens) == (1_000_000, 500_000)
-    assert usage.usd == pytest.approx(0.06 + 0.24 / 2)
-
-
-@pytest.mark.parametrize("k", [1, 15, 25])
+@pytest.mark.parametrize("k", [1, 25])
 def test_the_reranker_scores_all_candidates_in_one_call_by_position(server, models, k):
     server.play = lambda exchange: Answer(tool_reply(exchange, {"t": "tool", "s": [4 * n for n in range(k)]}))
     result = models.reranker.rerank("word1", several(k))
@@ -146,7 +141,7 @@ def test_documents_keep_their_order_under_concurrency(server, models):
     assert models.encoder.encode_documents([]) == []
 
 
-@pytest.mark.parametrize("text", ["word " * 30_000, "退" * 30_000, "🧾" * 30_000, "e\u0301" * 30_000])
+@pytest.mark.parametrize("text", ["word " * 30_000, "🧾" * 30_000, "e\u0301" * 30_000])
 def test_long_text_is_truncated_at_its_end_for_the_encoder(server, models, text):
     models.encoder.encode_query(text)
     [asked] = server.exchanges

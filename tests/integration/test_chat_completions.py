@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -11,16 +10,12 @@ import pytest
 from mats import bootstrap
 from mats.adapters.chat_completions.factory import ChatCompletions
 from mats.adapters.chat_completions.form import Output
-from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
-from mats.domain.profile.profile import ChangeResult
 from mats.domain.prompts.usage import Prices
-from mats.domain.ranking.query import Query
-from mats.ports import Change, RerankResult
+from mats.ports import RerankResult
 from mats.settings import Settings, SettingsInvalid
 from tests.aws.bedrock import tool_reply
 from tests.aws.model_server import Act, Answer, Cut, Raw, Refuse, Stall
-from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
     HASTE_S,
     PATIENCE_S,
@@ -32,7 +27,6 @@ from tests.integration.bedrock_workbench import (
     outcome_of,
 )
 from tests.integration.conftest import Mats
-from tests.integration.test_bedrock_models import CAUSE
 from tests.integration.test_cli import rows, tool
 from tests.servers.chat_completions import MODEL, WAYS, ChatServer, chat_reply, text_reply, way_of
 
@@ -52,13 +46,13 @@ def models(server: ChatServer, *, key: str = "", output: Output | None = None, p
     )
 
 
-def rerank(made: ChatCompletions, model: str = MODEL) -> Any:
-    reranker = made.reranker(model, bootstrap.prompt("rerank"))
+def rerank(made: ChatCompletions) -> Any:
+    reranker = made.reranker(MODEL, bootstrap.prompt("rerank"))
     return outcome_of(lambda: reranker.rerank(QUERY.query, SHOWN))
 
 
-def describe(made: ChatCompletions, model: str = MODEL) -> Any:
-    writer = made.writer(model, bootstrap.prompt("enrich"))
+def describe(made: ChatCompletions) -> Any:
+    writer = made.writer(MODEL, bootstrap.prompt("enrich"))
     return outcome_of(lambda: writer.describe(REFUND))
 
 
@@ -175,15 +169,13 @@ def test_every_error_says_what_to_do_and_drops_only_this_signal(server, act, kin
         assert KEY not in str(failed)
     assert len(server.exchanges) == 2
     assert_the_answer_comes_without(made.reranker(MODEL, bootstrap.prompt("rerank")))
-    assert_the_raw_profile_stays(made.writer(MODEL, bootstrap.prompt("enrich")), describe(made))
+    assert_the_raw_profile_stays(made.writer(MODEL, bootstrap.prompt("enrich")), failed)
 
 
-@pytest.mark.parametrize("act", [Stall(math.inf, before_headers=True), Stall(math.inf), Stall(math.inf, b'{"ch')])
+@pytest.mark.parametrize("act", [Stall(math.inf, before_headers=True), Stall(math.inf, b'{"ch')])
 def test_a_reply_that_stalls_leaves_the_other_signals(server, act):
     server.play = lambda exchange: act
-    made = models(server, patience_s=HASTE_S)
-    assert isinstance(rerank(made), DependencyFailed)
-    assert_the_answer_comes_without(made.reranker(MODEL, bootstrap.prompt("rerank")))
+    assert_the_answer_comes_without(models(server, patience_s=HASTE_S).reranker(MODEL, bootstrap.prompt("rerank")))
 
 
 def test_a_server_that_is_gone_is_an_error_that_names_its_setting_and_it_is_used_again_when_it_is_back():
@@ -230,31 +222,22 @@ def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, said):
     assert (len(result.scores), result.usage.input_tokens) == (3, 0)
 
 
-@pytest.mark.parametrize("thought", ["<think>They ask for [1, 2, 3] {\n</think>\n", ""])
-def test_thoughts_before_the_reply_are_left_out(server, thought):
+def test_thoughts_before_the_reply_are_left_out(server):
+    thought = "<think>They ask for [1, 2, 3] {\n</think>\n"
     server.play = lambda exchange: Answer(text_reply(thought + '{"s": [90, 5, 40]}'))
     assert rerank(models(server)).scores == (0.9, 0.05, 0.4)
 
 
-def test_the_whole_pipeline_runs_on_a_model_server(server, tmp_path):
-    settings = Settings(home=tmp_path, encoder="none", llm_url=server.address, llm_model=MODEL)
-    refund = a_registration()
-    with closing(local_system(settings)) as local:
-        local.stores.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
-        assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: ChangeResult.INDEXED}
-        profile = local.stores.profiles.get([refund.id])[refund.id].profile
-        assert profile.enriched
-        answer = local.discover(Query(query="money back"))
-        assert (answer.degraded, answer.without) == ((), ("neural",))
-        assert answer.trace.reranker == MODEL
-        assert set(local.models.spending()) == {MODEL}
-
-
-def test_commands_name_the_model_and_print_its_tokens(mats: Mats, server):
+def test_commands_enrich_rerank_name_the_model_and_print_its_tokens(mats: Mats, server):
     environment = server.client_environment()
-    ran = mats("import", "-", "--json", stdin=rows(tool("refund", description="Gives money back.")), **environment)
+    items = [tool("refund", description="Gives money back."), tool("geocode", description="Finds money on a map.")]
+    ran = mats("import", "-", "--json", stdin=rows(*items), **environment)
     assert ran.code == 0, ran.err
     assert set(ran.json["spent"]) == {MODEL}
+    assert mats("show", "com.acme/refund", "--json").json["profile"]["enriched"]
+    answer = mats("search", "money back", "--json", **environment).json
+    assert (answer["degraded"], answer["without"]) == ([], ["neural"])
+    assert answer["versions"]["models"]["rerank"] == MODEL
     stats = mats("stats", "--json", **environment).json
     assert (stats["reranker"], stats["writer"]) == (MODEL, MODEL)
     assert mats("stats", "--json").json["reranker"] == "none"

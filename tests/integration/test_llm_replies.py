@@ -145,23 +145,6 @@ def test_a_json_object_in_text_counts_like_a_tool_call(llm):
     assert llm.writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
 
 
-def test_the_intent_is_a_kind_or_a_tag_of_the_candidates(llm):
-    shown = [*several(2), a_profile(name="pay", type_tags=["Payment-Refund"])]
-    for said, meant in {
-        "Agent": "agent", "payment-refund": "Payment-Refund", "payment": None, "": None, "\ud800": None, 7: None,
-    }.items():  # fmt: skip
-        llm.replies(tool_reply("judge", {"t": said, "s": [1, 2, 3]}))
-        assert llm.reranker.rerank("x", shown).intent == meant
-
-
-def test_scores_without_a_clear_candidate_are_void(llm):
-    for arguments, why in (({"t": "tool", "s": [1, 2]}, "2 scores for 3 candidates"), ({}, "no list of scores")):
-        llm.replies(tool_reply("judge", arguments))
-        result = llm.reranker.rerank("x", several(3))
-        assert why in result.void
-        assert (result.scores, result.usage.input_tokens) == ((), 100)
-
-
 def test_complete_scores_of_a_truncated_reply_count(llm):
     llm.replies(converse_reply([{"text": '{"t": "tool", "s": [90, 40, 7'}], stop="max_tokens"))
     result = llm.reranker.rerank("x", several(3))
