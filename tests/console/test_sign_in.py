@@ -1,4 +1,4 @@
-"""CannedResponse who one is, where the service wants to know; and a service whose registry is elsewhere."""
+"""Saying who one is, where the service wants to know; and a service whose registry is elsewhere."""
 
 import base64
 import hashlib

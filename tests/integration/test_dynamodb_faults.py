@@ -11,8 +11,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mats.adapters.clock import Retention
 from mats.adapters.dynamodb import tables as tables_module
@@ -215,12 +213,6 @@ class TestCallers:
         assert callers.audiences(self.ROLE) == {"ops", "board"}
         assert len(canned.asked) == 2
 
-    def test_unknown_caller_has_no_audience_and_is_cached_too(self, canned):
-        callers = self.callers(Turn())
-        canned.respond(CannedResponse(b"{}"), self.scanned())
-        assert callers.audiences(self.ROLE) == callers.audiences(self.ROLE) == frozenset()
-        assert len(canned.asked) == 2
-
     @pytest.mark.parametrize(
         ("value", "audiences"),
         [
@@ -247,17 +239,14 @@ class TestCallers:
 
     WITH_PATH = "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/eu-west-1/agent"
 
-    def test_a_role_that_is_written_with_its_path_matches(self, canned):
-        canned.respond(CannedResponse(b"{}"), self.scanned(self.WITH_PATH))
-        assert self.callers(Turn()).audiences(self.ROLE) == {"ops"}
-
     def test_the_table_is_scanned_once_a_minute_for_all_callers(self, canned):
         clock = Turn()
         callers = self.callers(clock)
         nothing = CannedResponse(b"{}")
         canned.respond(nothing, self.scanned(self.WITH_PATH), nothing, nothing, self.scanned())
         assert callers.audiences(self.ROLE) == {"ops"}
-        assert callers.audiences(self.ROLE.replace("agent", "other")) == frozenset()
+        for _ in range(2):
+            assert callers.audiences(self.ROLE.replace("agent", "other")) == frozenset()
         assert len(canned.asked) == 3
         clock.ms = 60_000
         assert callers.audiences(self.ROLE) == frozenset()
@@ -405,13 +394,6 @@ class TestARealTable:
             list(pool.map(adding, ["a", "b"]))
         assert sorted(target.name for target in targets()) == ["a", "b"]
 
-    def test_of_many_that_save_one_revision_at_once_all_but_one_are_late(self, tables, table):
-        profiles = DynamoProfiles(tables, table)
-        with ThreadPoolExecutor(8) as pool:
-            late = list(pool.map(lambda n: list(profiles.save([stored(tags=(f"t{n}",))])), range(8)))
-        assert sorted(map(len, late)) == [0] + [1] * 7
-        assert profiles.get([PAY.id])[PAY.id].profile.rev == 1
-
     def test_what_is_our_own_is_no_profile_and_no_profile_is_our_own(self, tables, table):
         profiles, targets = DynamoProfiles(tables, table), DynamoTargets(tables, table)
         targets.change(lambda there: [Target("capabilities-1", "fake")])
@@ -429,22 +411,15 @@ class TestARealTable:
                 registry.put([a_registration(input_schema=schema)])
         assert list(registry.ids()) == []
 
-    @pytest.mark.parametrize("number", [1e-130, 10**38 - 1, 0.1, -0.0])
-    def test_extreme_numbers_are_stored_exactly(self, tables, table, number):
-        registry = DynamoRegistry(tables, table)
-        registration = a_registration(input_schema={"maximum": number})
-        assert list(registry.put([registration]).values()) == [Placed.NEW]
-        assert Registration.parse(registry.get([registration.id])[registration.id]) == registration
-
     @pytest.mark.parametrize(
         "descriptor",
-        [{"a": ""}, {"a": [[], {}, None, True, ""]}, {"é\U0001f4b8": "\x00\u2028"}],
+        [{"a": [[], {}, None, True, "", 1e-130, 10**38 - 1, 0.1, -0.0]}, {"é\U0001f4b8": "\x00\u2028"}],
         ids=str,
     )
     def test_whatever_json_an_owner_may_write_comes_back(self, tables, table, descriptor):
         registry = DynamoRegistry(tables, table)
         registration = a_registration(descriptor=descriptor)
-        registry.put([registration])
+        assert list(registry.put([registration]).values()) == [Placed.NEW]
         assert Registration.parse(registry.get([registration.id])[registration.id]) == registration
 
 
@@ -489,58 +464,22 @@ class Offline:
         return self.profiles.get([id])[id].profile
 
 
-letters = st.sampled_from(["a", "é", MONEY, "\n", '"', "\\", "\x01"])
-
-
-def text_of(most: int) -> st.SearchStrategy[str]:
-    return st.builds(lambda c, n: f"x{c * max(0, n - 2)}y"[:most], letters, st.sampled_from([0, most // 3, most]))
-
-
-def texts_of(most: int, longest: int) -> st.SearchStrategy[list[str]]:
-    def made(c: str, n: int, length: int) -> list[str]:
-        return [f"{i:03}{c * (length - 4)}z" for i in range(n)]
-
-    return st.builds(made, letters, st.sampled_from([0, most // 3, most]), st.sampled_from([10, longest // 2, longest]))
-
-
-class Quiet(dict[str, Any]):
-    """An item whose text is not shown in full."""
-
-    def __repr__(self) -> str:
-        return str({key: len(str(value)) for key, value in self.items()})
-
-
-items = st.builds(
-    lambda **said: Quiet(an_item(**said)),
-    name=st.sampled_from(["x", MONEY * 200]),
-    description=text_of(100_000),
-    examples=texts_of(100, 2_000),
-    negative_examples=texts_of(100, 2_000),
-    tags=texts_of(100, 200),
-    type_tags=texts_of(100, 200),
-    visible_to=st.none() | texts_of(100, 200).filter(bool),
-    endpoint=text_of(2_048),
-    descriptor=st.builds(
-        lambda text, n: {f"p{i}": {"description": text} for i in range(n)}, text_of(9_000), st.integers(0, 9)
-    ),
-)
-
-
 @pytest.mark.server
 class TestTheLargestRows:
-    @pytest.mark.parametrize("writer", [False, True])
-    def test_whatever_an_owner_writes_fits_a_row_or_is_rejected_readably(self, real, writer):
-        offline = Offline(Tables(), writer=writer)
-
-        @settings(max_examples=40, suppress_health_check=list(HealthCheck))
-        @given(items)
-        def fits(item):
-            profile = offline.brings(item)
+    @pytest.mark.parametrize("letter", ["a", MONEY, '"', "\x01"])
+    def test_whatever_an_owner_writes_fits_a_row_or_is_rejected_readably(self, real, letter):
+        long, short = [f"{n:03}{letter * 1_990}" for n in range(100)], [f"{n:03}{letter * 190}" for n in range(100)]
+        largest = {
+            "name": letter * 200 if letter == MONEY else "x", "description": f"x{letter * 99_990}y", "examples": long,
+            "negative_examples": long, "visible_to": short, "tags": short, "type_tags": short,
+            "endpoint": f"x{letter * 2_000}y", "descriptor": {f"p{n}": letter * 9_000 for n in range(9)},
+        }  # fmt: skip
+        offline = Offline(Tables(), writer=letter == MONEY)
+        for chosen in ([*largest], *([key] for key in largest), [key for key in largest if largest[key] is not long]):
+            profile = offline.brings(an_item(**{key: largest[key] for key in chosen}))
             if profile.status is Status.REJECTED:
                 assert profile.error
                 assert "DynamoDB" not in profile.error
-
-        fits()
 
     def a_full_item(self, offline: Offline, **more: Any) -> dict[str, Any]:
         """The largest item of its kind that is taken."""

@@ -3,7 +3,7 @@
 import json
 import threading
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -24,6 +24,7 @@ from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder
+from tests.integration.test_store_faults import STORES
 from tests.servers.canned import CannedResponse, CannedServer
 
 SECRET = "the-owner-wrote-this"
@@ -45,18 +46,6 @@ def an_index(domain: Domain) -> OpenSearchIndex:
 
 def a_memory(domain: Domain) -> OpenSearchMemory:
     return OpenSearchMemory(domain=domain, encoder=ENCODER.name, dimension=ENCODER.dimension)
-
-
-SEARCHES: dict[str, Callable[[OpenSearchIndex], object]] = {
-    "lexical": lambda index: index.lexical([SECRET], Filter(), depth=5),
-    "neural": lambda index: index.neural(VECTOR, Filter(), depth=5),
-    "bm25_of": lambda index: index.bm25_of([SECRET], [PAY]),
-    "cosine_of": lambda index: index.cosine_of(VECTOR, [PAY]),
-    "fetch": lambda index: index.fetch([PAY]),
-    "revisions": lambda index: list(index.revisions()),
-    "nearest": lambda index: a_memory(index.domain).nearest(VECTOR, depth=5),
-    "with_outcomes": lambda index: a_memory(index.domain).with_outcomes([PAY], "a"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -242,9 +231,9 @@ class TestARealNode:
     def found(self, index: OpenSearchIndex) -> list[str]:
         return [hit.id.rpartition("/")[2] for hit in index.lexical(["words"], Filter(), depth=20)]
 
-    @pytest.mark.parametrize("asked", SEARCHES)
-    def test_where_nothing_was_ever_indexed_nothing_is_found(self, index, asked):
-        assert not SEARCHES[asked](index)
+    @pytest.mark.parametrize("asked", sorted(STORES["opensearch"].needs - {"put"}))
+    def test_where_nothing_was_ever_indexed_nothing_is_found(self, node, asked):
+        assert not STORES["opensearch"].asked[asked](node)
 
     def test_target_that_cannot_be_restored_fails(self, node):
         index = an_index(node)
