@@ -74,6 +74,12 @@ def discover_over(index: MemoryIndex, **changes: Any) -> Discover:
     return a_discover(index, **{"encoder": ENCODER, **changes})
 
 
+def an_application(*profiles: Profile, **online: Any) -> Application:
+    """Search and look-up over an index of these profiles; `online` as in `discover_over`."""
+    index = indexed(*profiles)
+    return Application(discover_over(index, **online), LookUp(index))
+
+
 def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
     """A reranker that gives the candidates these scores, in their order."""
     return ScriptedReranker(lambda query, candidates: RerankResult(scores=scores[: len(candidates)], intent=intent))

@@ -15,23 +15,21 @@ from jsonschema import ValidationError
 
 from mats.domain.capability.capability import Kind, Lifecycle, capability_id
 from mats.domain.errors import DependencyFailed, RequestInvalid
-from mats.domain.profile.profile import Cause, Enrichment, Profile
+from mats.domain.profile.profile import Cause, Enrichment
 from mats.domain.ranking.query import Scope
 from mats.domain.text.fence import spell_out
 from mats.edge import http, openapi
-from mats.edge.app import Application
 from mats.edge.ard.endpoints import make_token, parse_token
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, ard_error, is_address, media_type
 from mats.edge.ard.identifiers import identifier, namespace_of, parse_identifier, publisher
 from mats.edge.ard.requests import list_filter
 from mats.local.cli import replay
-from mats.ports import RerankResult, Stored
-from mats.usecases.look_up import LookUp
+from mats.ports import RerankResult
 from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
 from tests.fakes import MemoryIndex, ScriptedReranker
-from tests.world import discover_over
+from tests.world import an_application
 
 BASE = "https://registry.acme.com/live/"
 TERM = "https://agenticresourcediscovery.org/ns#"
@@ -58,12 +56,6 @@ PUBLIC = (FORECAST, WIND, GUIDE, SLIDES, NOVA)
 ALL = (*PUBLIC, SECRET)
 
 
-def over(*profiles: Profile, **more: Any) -> Application:
-    index = MemoryIndex()
-    index.put([Stored(profile.model_copy(update={"rev": 1}), None) for profile in profiles])
-    return Application(discover_over(index, **more), LookUp(index))
-
-
 def ask(
     method: str, path: str, body: Any = None, *, audiences=(), headers=None, at=None, query="", application=None
 ) -> http.Response:
@@ -71,7 +63,7 @@ def ask(
     sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     event = proxy_request(method, path, headers or {}, sent, audiences, query=query)
     event["requestContext"] |= {"domainName": "registry.acme.com", "path": f"/live{path}", "stage": "live"}
-    return respond_to(event if at is None else {**event, **at}, application or over(*ALL))
+    return respond_to(event if at is None else {**event, **at}, application or an_application(*ALL))
 
 
 def found(response: http.Response, schema: str) -> Any:
@@ -122,7 +114,9 @@ def test_the_score_is_relevance_alone_and_the_order_follows_it():
     reranker = ScriptedReranker(
         lambda query, put: RerankResult(scores=tuple(0.9 if p.name == "a" else 0.8 for p in put))
     )
-    results = found(search("refund", application=over(best, trusted, reranker=reranker)), "SearchResponse")["results"]
+    results = found(search("refund", application=an_application(best, trusted, reranker=reranker)), "SearchResponse")[
+        "results"
+    ]
     assert [(one["displayName"], one["score"]) for one in results] == [("a", 90), ("b", 80)]
     assert results[0]["metadata"]["blendedScore"] < results[1]["metadata"]["blendedScore"]
 
@@ -169,7 +163,7 @@ def test_logged_search_can_be_replayed(caplog):
     caplog.set_level("INFO", logger="mats")
     search(filter={"publisher": ["acme.com"], "tags": ["a2a", "mcp"]})
     record = json.loads(caplog.records[-1].message)
-    again = over(*ALL).discover(replay.logged_query(record), record["audiences"], replay.logged_scope(record))
+    again = an_application(*ALL).discover(replay.logged_query(record), record["audiences"], replay.logged_scope(record))
     assert [result.candidate.profile.name for result in again.results] == ["guide"]
     assert replay.logged_scope({}) == Scope()
 
@@ -238,7 +232,7 @@ def test_pages_of_a_list_cover_what_the_caller_may_see_in_order_of_id(size, audi
 def test_lists_are_filtered_by_their_expression(expression, expected):
     times = ((SLIDES, "2026-06-01T10:00:00Z"), (GUIDE, "2025-06-01T10:00:00+00:00"), (NOVA, "yesterday"))
     timed = [one.model_copy(update={"cause": Cause(event_id="1", time=time)}) for one, time in times]
-    application = over(FORECAST, WIND, SECRET, *timed)
+    application = an_application(FORECAST, WIND, SECRET, *timed)
     assert names(ask("GET", "/agents", query=f"filter={quote(expression)}", application=application)) == expected
 
 
@@ -265,7 +259,7 @@ def test_page_stays_below_the_response_limit():
     wide = tuple(f"{n}{'é' * 190}" for n in range(100))
     one = a_profile(tags=wide, type_tags=wide, examples=wide)
     profiles = [one.model_copy(update={"name": f"n{n:03}"}) for n in range(100)]
-    found = list(pages(100, application=over(*profiles)))
+    found = list(pages(100, application=an_application(*profiles)))
     assert len(found) > 1
     assert all(len(json.dumps(page, ensure_ascii=False).encode()) < 4_500_000 for page in found)
     assert [item["displayName"] for page in found for item in page["items"]] == [one.name for one in profiles]
@@ -481,7 +475,7 @@ def test_hostile_names_stay_data(evil):
     profile = an_earlier_profile(
         namespace="com.acme", name=evil, description=f"weather {evil}", tags=(evil,), provider=evil, endpoint=evil
     )
-    application = over(profile)
+    application = an_application(profile)
     (item,) = next(pages(9, application=application))["items"]
     assert valid("Entry", item)["displayName"] == spell_out(profile.name)
     assert found(shown(item["identifier"], application=application), "Entry") == item

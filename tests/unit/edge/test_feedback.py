@@ -7,12 +7,10 @@ import pytest
 
 from mats.domain.errors import DependencyFailed
 from mats.edge.api_gateway import parse_request
-from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService, respond_alone
 from mats.edge.routes import respond
-from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request
-from tests.world import ANN, BOB, THREE, World, discover_over, indexed
+from tests.world import ANN, BOB, THREE, World, an_application
 
 
 class FeedbackWorld(World):
@@ -108,10 +106,8 @@ def test_a_store_that_does_not_answer_is_503_and_counted(world, monkeypatch):
 
 
 def test_without_receipts_there_is_nothing_to_report_on(world):
-    index = indexed(*THREE)
-    bare = Application(discover_over(index), LookUp(index))
     event = proxy_request("POST", "/feedback", {}, b'{"query_id": "q", "missing": "m"}', ())
-    response = respond(bare, parse_request(event))
+    response = respond(an_application(*THREE), parse_request(event))
     assert response.status == 409
     assert "MATS_RECEIPT_DAYS" in response.body
 

@@ -18,16 +18,14 @@ from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.usage import Usage
 from mats.domain.text.fence import is_hidden, spell_out
 from mats.domain.text.words import every_text
-from mats.edge.app import Application
 from mats.edge.ard.identifiers import identifier
 from mats.edge.http import Response
 from mats.edge.observers import LineFormatter
 from mats.edge.requests import Format
 from mats.local.cli.output import plain
-from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, a_registration, an_earlier_profile
-from tests.world import discover_over, indexed
+from tests.world import an_application
 
 HIDDEN = (  # zero width, soft hyphen, direction, selectors, tags, fillers, private use, annotation, invisible plus
     "\u200b\u200d\u2060\ufeff\u00ad\u202e\u2066\u200f\ufe0f\U000e0101\U000e0049\u3164\uffa0\u034f\ue000\U000f0001\ufff9\u2064"
@@ -80,13 +78,9 @@ def written(hidden: str) -> Enrichment:
     return Enrichment(summary=said, action=said, keywords=(said,), positive_examples=(said,), negative_examples=(said,))
 
 
-def over(profile: Profile, **more: Any) -> Application:
-    return Application(discover_over(indexed(profile), **more), LookUp(indexed(profile)))
-
-
 def ask(profile: Profile, method: str, path: str, body: Any = None) -> Response:
     raw = b"" if body is None else json.dumps(body).encode()
-    return respond_to(proxy_request(method, path, {}, raw, ()), over(profile))
+    return respond_to(proxy_request(method, path, {}, raw, ()), an_application(profile))
 
 
 def call(tool: str, profile: Profile, **arguments: Any) -> str:
@@ -202,7 +196,9 @@ def test_no_text_forges_or_hides_in_a_log_line(tmp_path):
     forged = "".join(f"{c}2026-01-01 00:00:00,000 INFO mats forged" for c in f"{CONTROLS}\n{HIDDEN}")
     with logged(tmp_path) as content:
         body = json.dumps({"query": forged}).encode()
-        assert respond_to(proxy_request("POST", "/discover", {}, body, ()), over(accepted(HIDDEN))).status == 200
+        assert (
+            respond_to(proxy_request("POST", "/discover", {}, body, ()), an_application(accepted(HIDDEN))).status == 200
+        )
         logging.getLogger("mats").warning("a key of the issuer is invalid: %s", forged)
         try:
             raise ValueError(forged)

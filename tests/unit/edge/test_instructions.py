@@ -8,11 +8,10 @@ import pytest
 from mats.edge.app import Application
 from mats.edge.http import Response
 from mats.edge.mcp.results import capability_details
-from mats.usecases.look_up import LookUp
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
 from tests.unit.edge.test_mcp import called
-from tests.world import discover_over, indexed
+from tests.world import an_application
 
 
 def a_skill(name: str, text: str, **about: Any):
@@ -24,9 +23,7 @@ NESTED = a_skill("docs", "Outer.")
 INNER = a_skill("docs/instructions", "Inner.")
 SECRET = a_skill("secret", "Hidden.", visible_to=("finance",))
 TOOL = a_profile(namespace="com.acme", name="tool", descriptor={"instructions": "x"})
-APPLICATION = Application(
-    discover_over(indexed(PDF, SECRET, TOOL, NESTED, INNER)), LookUp(indexed(PDF, SECRET, TOOL, NESTED, INNER))
-)
+APPLICATION = an_application(PDF, SECRET, TOOL, NESTED, INNER)
 
 
 def get(path: str, *, audiences=(), application: Application = APPLICATION, **headers: str) -> Response:
@@ -45,8 +42,7 @@ def test_instructions_as_json():
     listed = a_skill("listed", "Go.").model_copy(
         update={"invocation": json.dumps({"protocol": "skill", "files": ["SKILL.md"]}), "suspicious": ("odd",)}
     )
-    application = Application(discover_over(indexed(listed)), LookUp(indexed(listed)))
-    response = get("com.acme/listed/instructions", Accept="application/json", application=application)
+    response = get("com.acme/listed/instructions", Accept="application/json", application=an_application(listed))
     assert json.loads(response.body) == {
         "id": "com.acme/listed", "instructions": "Go.", "files": ["SKILL.md"], "suspicious": ["odd"],
     }  # fmt: skip

@@ -9,14 +9,12 @@ import pytest
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile
-from mats.edge.app import Application
 from mats.edge.http import Request
 from mats.edge.routes import respond
 from mats.edge.snippets.capability import WAYS_TO_CALL, Snippets
 from mats.edge.snippets.http_request import example_of
-from mats.usecases.look_up import LookUp
 from tests.builders import a_profile
-from tests.world import discover_over, indexed
+from tests.world import an_application
 
 ASKED = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CLAIM = {
@@ -239,7 +237,7 @@ def test_example_of_a_circular_schema_ends():
 
 # --- over HTTP
 
-APPLICATION = Application(discover_over(indexed(an_operation())), LookUp(indexed(an_operation())))
+APPLICATION = an_application(an_operation())
 
 
 def get(*snippets: str) -> tuple[int, Any]:

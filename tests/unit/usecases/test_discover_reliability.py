@@ -11,24 +11,17 @@ from mats.domain.learning.reliability import Tally
 from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
-from mats.ports import Stored
 from mats.usecases.discover import Discover
-from tests.builders import a_discover, a_profile
-from tests.fakes import FakeEncoder, MemoryIndex
+from tests import world
+from tests.builders import a_profile
+from tests.world import GEOCODE, REFUND, indexed
 
-ENCODER = FakeEncoder()
-REFUND = a_profile(name="refund", description="give money back to a customer")
 TWIN = a_profile(name="reimburse", description="give the money back to customers")
-GEOCODE = a_profile(name="geocode", description="turn an address into coordinates")
 QUERY = Query(query="give money back to a customer")
 
 
 def discover_over(*profiles, tallies) -> Discover:
-    index = MemoryIndex()
-    texts = [f"{profile.name} {profile.source.description}" for profile in profiles]
-    stored = zip(profiles, map(ENCODER.encode_query, texts), strict=True)
-    index.put([Stored(profile.model_copy(update={"rev": 1}), vector) for profile, vector in stored])
-    return replace(a_discover(index, encoder=ENCODER), tallies=tallies)
+    return replace(world.discover_over(indexed(*profiles)), tallies=tallies)
 
 
 def reported(*tallies: Tally, on=REFUND):

@@ -4,19 +4,13 @@ from itertools import chain
 
 import pytest
 
-from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.capability import Id, Kind, parts
 from mats.domain.errors import CapabilityNotFound, DependencyFailed
 from mats.domain.ranking.query import Filter
-from mats.ports import Stored
 from mats.usecases.look_up import Browse, LookUp
 from tests.builders import a_profile
 from tests.fakes import MemoryIndex
-
-
-def index_of(*profiles) -> MemoryIndex:
-    index = MemoryIndex()
-    index.put([Stored(profile.model_copy(update={"rev": 1}), None) for profile in profiles])
-    return index
+from tests.world import indexed
 
 
 def pages(index, *, limit, wanted=lambda profile: True, audiences=()) -> list[list[str]]:
@@ -34,28 +28,28 @@ NAMES = [f"n{number:03}" for number in range(250)]
 
 @pytest.mark.parametrize("limit", [1, 7, 100])
 def test_the_pages_together_are_everything_once_and_in_order(limit):
-    found = pages(index_of(*(a_profile(name=name) for name in NAMES)), limit=limit)
+    found = pages(indexed(*(a_profile(name=name) for name in NAMES)), limit=limit)
     assert list(chain(*found)) == NAMES
     assert all(len(page) == limit for page in found[:-1])
 
 
 def test_pages_are_filled_with_wanted_profiles_at_any_position():
     profiles = [a_profile(name=name, kind=Kind.AGENT if name[-1] == "9" else Kind.TOOL) for name in NAMES]
-    found = pages(index_of(*profiles), limit=10, wanted=lambda profile: profile.kind is Kind.AGENT)
+    found = pages(indexed(*profiles), limit=10, wanted=lambda profile: profile.kind is Kind.AGENT)
     assert [len(page) for page in found] == [10, 10, 5]
 
 
 def test_a_call_reads_a_bounded_number_and_the_next_resumes():
     names = [f"n{number:04}" for number in range(2_300)]
     one = a_profile()
-    index = index_of(*(one.model_copy(update={"name": name}) for name in names))
+    index = indexed(*(one.model_copy(update={"name": name}) for name in names))
     found = pages(index, limit=5, wanted=lambda profile: profile.name == names[-1])
     assert found == [[], [], [names[-1]]]
 
 
 def test_an_invisible_capability_is_on_no_page_and_in_no_cursor():
     profiles = [a_profile(name=name, visible_to=("finance",) if name > "n100" else None) for name in NAMES]
-    index = index_of(*profiles)
+    index = indexed(*profiles)
     assert list(chain(*pages(index, limit=30))) == NAMES[:101]
     assert list(chain(*pages(index, limit=30, audiences=["finance"]))) == NAMES
     nothing = Browse(index)(Filter(), lambda profile: False, after=None, limit=5)
@@ -63,7 +57,7 @@ def test_an_invisible_capability_is_on_no_page_and_in_no_cursor():
 
 
 def test_a_capability_just_hidden_is_left_out_although_search_finds_it(monkeypatch):
-    index = index_of(*(a_profile(name=name) for name in ("a", "b")))
+    index = indexed(*(a_profile(name=name) for name in ("a", "b")))
     hidden = a_profile(name="b", visible_to=("finance",))
     monkeypatch.setattr(index, "fetch", lambda ids: {a_profile(name="a").id: a_profile(name="a"), hidden.id: hidden})
     page = Browse(index)(Filter(), lambda profile: True, after=None, limit=5)
@@ -71,12 +65,11 @@ def test_a_capability_just_hidden_is_left_out_although_search_finds_it(monkeypat
 
 
 def look_up(*ids: str, hidden: str = "") -> LookUp:
-    index = MemoryIndex()
+    profiles = []
     for id in ids:
-        namespace, _, name = id.partition("/")
-        profile = a_profile(namespace=namespace, name=name, visible_to=["finance"] if id == hidden else None)
-        index.put([Stored(profile.model_copy(update={"rev": 1}), None)])
-    return LookUp(index)
+        namespace, name = parts(Id(id))
+        profiles.append(a_profile(namespace=namespace, name=name, visible_to=["finance"] if id == hidden else None))
+    return LookUp(indexed(*profiles))
 
 
 KNOWN = ("com.stripe/create_refund", "com.stripe/create_customer", "com.acme/refund", "org.maps/geocode")
