@@ -107,8 +107,3 @@ def test_the_valid_part_of_a_row_counts(row, valid):
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "a\u202eb", "a" * 201, "\u2028", "a\u3164b", "\u1160"])
 def test_a_provider_is_visible_and_on_one_line(text):
     assert not is_provider(text)
-
-
-def test_trust_of_zero_is_assigned():
-    assert Assigned(trust=0)
-    assert not NOTHING_ASSIGNED

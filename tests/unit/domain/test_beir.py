@@ -93,15 +93,6 @@ def test_the_skills_of_an_agent_go_to_the_descriptor_and_are_read_there():
     assert source.parameter_text == "Plans a journey. travel"
 
 
-def test_a_row_of_no_known_kind_is_refused_as_a_registration_would_be():
-    assert item_of(_row(type="gadget"))["kind"] == "gadget"
-
-
-def test_rows_of_one_name_are_different_capabilities():
-    one, other = (Registration.parse(item_of(_row(_id=id))).id for id in ("t-1", "t-2"))
-    assert one != other
-
-
 @pytest.mark.parametrize(
     ("source", "id", "namespace"),
     [

@@ -152,13 +152,6 @@ def test_a_fused_score_lies_between_zero_and_one(lexical, neural, share):
     assert all(0 <= score <= 1 for score in fused.values())
 
 
-@given(lexical_lists, neural_lists, units, st.data())
-def test_fusion_does_not_depend_on_the_order_of_either_list(lexical, neural, share, data):
-    other_lexical = dict(data.draw(st.permutations(list(lexical.items()))))
-    other_neural = dict(data.draw(st.permutations(list(neural.items()))))
-    assert fuse(other_lexical, other_neural, lexical_share=share) == fuse(lexical, neural, lexical_share=share)
-
-
 @given(st.dictionaries(ids, st.integers(1, 1_000), min_size=1), st.floats(0.05, 0.95))
 def test_without_a_neural_list_the_lexical_order_stands(lexical, share):
     fused = fuse(lexical, {}, lexical_share=share)

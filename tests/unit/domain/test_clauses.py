@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.ranking.clauses import MOST, cut_at_clauses
-from mats.domain.text.words import content_words
 
 SEVERAL = {
     "convert 100 euros to dollars and then send the result to my accountant": (
@@ -122,12 +121,6 @@ def test_parts_and_what_connects_them_give_back_the_text(text):
         assert CONNECTING.fullmatch(text[place:start])
         place = start + len(part)
     assert not text[place:].strip()
-
-
-@given(TEXTS)
-def test_parts_are_no_fragments(text):
-    parts = cut_at_clauses(text)
-    assert len(parts) == 1 or all(len(content_words(part)) >= 2 for part in parts)
 
 
 @given(TEXTS)

@@ -276,11 +276,6 @@ def test_how_it_is_called_is_neither_searched_nor_read_by_a_model():
     assert is_bare(a_registration(description="", descriptor={"server": server}))
 
 
-def test_the_content_fingerprint_covers_the_invocation():
-    profile = a_profile(endpoint=MCP_URL)
-    assert profile.content != profile.model_copy(update={"invocation": ""}).content_fingerprint()
-
-
 def test_long_instructions_are_truncated_and_say_so():
     text = "é" * MAX_INSTRUCTIONS_BYTES
     served = a_profile(kind="skill", descriptor={"instructions": text}).instructions

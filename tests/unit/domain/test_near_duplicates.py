@@ -164,15 +164,6 @@ def test_echoes_of_a_request_share_places_however_they_are_padded():
     assert list(limit_near_duplicates(profiles, unrated=50, echoes=echoes).kept) == [0, 1, 2, 20]
 
 
-def test_trust_and_age_decide_between_echoes():
-    flood = [profile(n, f"{REQUEST} pad{n} fill{n} more{n} stuff{n}" + f" word{n}" * 9) for n in range(20)]
-    trusted = profile(90, REQUEST, trust=80)
-    older = profile(91, f"{REQUEST} {OTHERS[0]}", since=f"{YESTERDAY}T23:59:59")
-    kept = limit_near_duplicates([*flood, trusted, older], unrated=50, echoes=range(22)).kept
-    assert {20, 21} <= set(kept)
-    assert len(kept) == MOST_KEPT
-
-
 def test_the_original_of_copies_that_repeat_a_request_stays():
     copies = [profile(n, REQUEST, since=f"{TODAY}T00:00:02") for n in range(20)]
     profiles = [*copies, profile(90, REQUEST, since=f"{TODAY}T00:00:01")]

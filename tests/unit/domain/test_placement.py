@@ -6,14 +6,6 @@ from mats.domain.profile.origin import Placed, place, version_of
 from tests.builders import an_item
 
 
-def test_an_id_without_an_item_is_new():
-    assert place(None, version_of(an_item())) is Placed.NEW
-
-
-def test_an_equal_item_is_unchanged():
-    assert place(version_of(an_item()), version_of(an_item())) is Placed.UNCHANGED
-
-
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (1, True), ("a", "b")])
 def test_any_other_value_is_a_change(before, after):
     item = place(version_of(an_item(descriptor={"n": before})), version_of(an_item(descriptor={"n": after})))

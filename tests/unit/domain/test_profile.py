@@ -19,7 +19,6 @@ from mats.domain.profile.index_fields import (
 from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
-from mats.domain.text.fence import find_hidden
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration
 
@@ -96,11 +95,6 @@ def test_link_targets_and_referrals_are_not_searched():
     assert lexical_fields(profile)["description"] == "Returns a claim."
 
 
-def test_chinese_text_is_indexed_by_pairs_of_letters():
-    fields = lexical_fields(a_profile(name="weather", description="查询天气预报 by city"))
-    assert fields["description"].split() == ["查询", "询天", "天气", "气预", "预报", "by", "city"]
-
-
 def test_a_raw_summary_is_not_indexed_beside_its_description():
     raw, enriched = a_profile(), a_profile(enrichment=WRITTEN)
     assert lexical_fields(raw)["summary"] == ""
@@ -135,11 +129,6 @@ def test_the_verified_provider_replaces_the_claimed_one():
 def test_trust_is_within_zero_and_a_hundred(trust):
     with pytest.raises(ValidationError, match="trust"):
         a_profile(trust=trust)
-
-
-def test_a_profile_survives_being_stored_as_json():
-    profile = a_profile(enrichment=WRITTEN, trust=5, visible_to=["ops"], input_schema={"properties": {"id": {}}})
-    assert Profile.model_validate_json(profile.model_dump_json()) == profile
 
 
 @pytest.mark.parametrize(
@@ -297,33 +286,12 @@ def test_the_origin_ignores_attributes_that_no_model_reads(change):
     assert RECIPE.origin(a_registration(**change)) == RECIPE.origin(a_registration())
 
 
-def test_the_origin_ignores_attributes_with_default_values():
-    said = a_registration(tags=[], provider="", input_schema=None)
-    assert RECIPE.origin(said) == RECIPE.origin(a_registration())
-
-
 def test_parts_of_a_recipe_cannot_stand_for_each_other():
     one, other = Recipe(writer="ab", prompt="c"), Recipe(writer="a", prompt="bc")
     assert one.origin(a_registration()) != other.origin(a_registration())
 
 
 # the lexical fields
-
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-profiles = st.builds(
-    lambda description, schema, descriptor, enrichment: a_profile(
-        description=description, input_schema=schema, descriptor=descriptor, enrichment=enrichment
-    ),
-    texts,
-    st.dictionaries(texts.filter(lambda text: not find_hidden(text)), texts, max_size=3),
-    st.dictionaries(texts, texts, max_size=3),
-    st.none() | st.builds(Enrichment, summary=texts, keywords=st.lists(texts, max_size=3)),
-)
-
-
-@given(profiles)
-def test_the_lexical_fields_equal_the_field_weights_in_order(profile):
-    assert list(lexical_fields(profile)) == list(FIELD_WEIGHTS)
 
 
 def test_a_profile_without_content_has_all_fields_too():
@@ -369,16 +337,6 @@ def test_an_action_that_repeats_the_summary_is_not_indexed_twice(action, indexed
     assert (f"{WRITTEN.summary} {indexed}".strip() + ". chargeback") in embedded_text(profile)
 
 
-def test_a_name_is_indexed_as_written_and_twice_as_words():
-    assert lexical_fields(a_profile(name="getUser"))["name"] == "getUser get User get User"
-
-
-def test_the_embedded_text_of_a_raw_profile_starts_with_the_description():
-    profile = a_profile(provider="Acme Bank", tags=["chargeback"], examples=["undo the double booking"])
-    places = [embedded_text(profile).index(part) for part in ("Gives money", "Acme Bank", "chargeback", "undo")]
-    assert places == sorted(places)
-
-
 def test_the_embedded_text_starts_with_the_five_fields():
     profile = a_profile(
         enrichment=WRITTEN, provider="Acme Bank", input_schema={"properties": {"amount": {"description": "How much"}}}
@@ -422,11 +380,6 @@ def test_the_explanation_has_words_in_query_order_and_fields_in_index_order():
         ("name", "description", "positive_examples", "other"),
         ("bank", "card", "payment"),
     )
-
-
-def test_words_match_by_stem_as_in_the_index():
-    profile = a_profile(description="", name="x", tags=["refunded"])
-    assert explain(("refunding",), profile) == MatchedWords(("refunding",), ("keywords",), ("refunded",))
 
 
 @pytest.mark.parametrize(("asked", "name"), [("ids", "list_id"), ("id", "list_ids"), ("VMs", "stop_vm"), ("vm", "VMs")])

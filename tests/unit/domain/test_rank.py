@@ -28,11 +28,6 @@ def test_every_item_is_taken_once(lists):
     assert set(taken) == {item for items in lists for item in items}
 
 
-@given(st.lists(st.integers(), unique=True))
-def test_one_list_keeps_its_order(items):
-    assert take_in_turn([items]) == items
-
-
 SCALE = Scale(c=0.5, lo=0.0, hi=1.0)
 
 candidates = st.lists(
@@ -76,34 +71,11 @@ def precedes(one: Result, other: Result) -> bool:
     return ours.id < theirs.id
 
 
-def an_old_and_a_new(old: tuple[str, int], new: tuple[str, int]) -> list[Candidate]:
-    return [
-        Candidate(profile=a_profile(name=name, trust=trust, lifecycle=lifecycle), bm25=None, cosine=None)
-        for (name, trust), lifecycle in ((old, "deprecated"), (new, "active"))
-    ]
-
-
-@given(candidates, some_scores, st.data())
-def test_the_order_does_not_depend_on_the_order_of_the_input(candidates, scores, data):
-    known = scores_of(candidates, scores)
-    assert ids(ranked(data.draw(st.permutations(candidates)), known)) == ids(ranked(candidates, known))
-
-
 @given(candidates, some_scores)
 def test_the_order_is_total_and_loses_no_candidate(candidates, scores):
     ordered = ranked(candidates, scores_of(candidates, scores))
     assert sorted(ids(ordered)) == sorted(candidate.profile.id for candidate in candidates)
     assert all(precedes(one, other) for one, other in pairwise(ordered))
-
-
-def test_a_deprecated_capability_ranks_below_an_equal_active_one():
-    assert [id[-1] for id in ids(ranked(an_old_and_a_new(("a", 50), ("z", 50))))] == ["z", "a"]
-
-
-def test_a_deprecated_capability_ranks_above_a_worse_active_one():
-    candidates = an_old_and_a_new(("z", 60), ("a", 50))
-    equal = {candidate.profile.id: 0.5 for candidate in candidates}
-    assert [id[-1] for id in ids(ranked(candidates, equal))] == ["z", "a"]
 
 
 @given(candidates, some_scores, st.data())
@@ -174,14 +146,6 @@ def test_a_copy_never_stands_above_an_original_of_its_lifecycle_and_none_is_lost
         if lifecycles[above] is lifecycles[below] is Lifecycle.ACTIVE and below in originals.get(above, ()):
             assert above in originals[below]
         assert (lifecycles[above], lifecycles[below]) != (Lifecycle.DEPRECATED, Lifecycle.ACTIVE)
-
-
-def test_equals_are_ordered_by_id():
-    equals = [
-        Candidate(profile=a_profile(namespace=namespace, name=name, trust=50), bm25=None, cosine=None)
-        for namespace, name in (("b", "x"), ("a", "z"), ("a", "y"))
-    ]
-    assert ids(ranked(equals)) == ["a/y", "a/z", "b/x"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import (
     MOST_PER_CALLER,
-    NO_COUNTS,
     PRIOR_OUTCOMES,
     Counts,
     Tally,
@@ -78,11 +77,6 @@ def test_one_caller_alone_counts_nothing_for_others_and_in_full_for_itself(good,
     assert (own.successes, own.failures) == (pytest.approx(good), pytest.approx(bad))
 
 
-def test_failures_that_nobody_else_reports_count_nothing_beside_the_successes_of_others():
-    honest = [(who, 5, 0) for who in ("ann", "bob", "cleo")]
-    assert counts_of([*honest, ("eve", 0, 100)]) == counts_of(honest)
-
-
 @given(priors, reports, st.integers(0, 1_000))
 def test_after_a_half_life_half_of_each_outcome_is_left(prior, rows, days):
     tallies = tallies_of([("me", good, bad) for _, good, bad in rows][:1])
@@ -92,19 +86,8 @@ def test_after_a_half_life_half_of_each_outcome_is_left(prior, rows, days):
     assert abs(posterior(prior, then).mean - prior) <= abs(posterior(prior, now).mean - prior) + 1e-9
 
 
-def test_outcomes_of_different_times_add_up_in_any_order():
-    times = ["2026-10-23T12:00:00+00:00", NOW]
-    tally = Tally(caller="me", successes=sum(map(weight_at, times)))
-    assert count([tally], asking="me", now=NOW).successes == pytest.approx(1.5)
-
-
 def test_trust_counts_as_twenty_outcomes():
     assert posterior(0.5, Counts(failures=PRIOR_OUTCOMES)).mean == pytest.approx(0.25)
-
-
-def test_the_interval_narrows_with_outcomes():
-    few, many = posterior(0.5, NO_COUNTS), posterior(0.5, Counts(50, 50))
-    assert many.high - many.low < few.high - few.low
 
 
 def ids(text: str) -> list[Id]:

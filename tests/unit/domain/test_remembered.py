@@ -159,10 +159,6 @@ def test_only_own_and_confirmed_requests_tell_how_often_the_same_is_asked_for():
     assert (counted.reported, counted.repeated) == ({PAY, SHIP, WRAP}, {SHIP})
 
 
-def test_votes_for_no_candidate_move_nothing():
-    assert shifts({SHIP: 0.4, WRAP: 0.3}, some_votes(reported={PAY, SHIP})) == {}
-
-
 ids = st.sampled_from([PAY, SHIP, WRAP, OTHER])
 unit = st.floats(0, 1, allow_nan=False)
 

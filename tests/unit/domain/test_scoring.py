@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
-from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale
 from mats.domain.shortlist.rank import Candidate, Scoring, rank
 from tests.builders import a_profile
 
@@ -71,14 +71,6 @@ def test_more_trust_and_more_relevance_is_never_below(candidates):
         (trust, relevance), (less_trust, less_relevance) = candidates[one], candidates[other]
         if trust > less_trust and relevance - less_relevance > 1e-9:
             assert order.index(one) < order.index(other)
-
-
-def test_paper_rule_is_additive():
-    assert dict(ranked(PAPER_TRUST, [(100, 0.5), (None, 0.6)])) == {
-        0: pytest.approx((0.5 * 0.5 + 0.3) / 0.8),
-        1: pytest.approx(0.6),
-    }
-    assert Signal.QUALITY in PAPER_WEIGHTS
 
 
 @pytest.mark.parametrize(("prior", "unrated"), [(0, 0), (30, 30), (None, 50)])

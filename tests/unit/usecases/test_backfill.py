@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Written
 from mats.usecases.backfill import Backfill, BackfillStep
@@ -102,13 +102,6 @@ def test_another_encoder_makes_everything_stale():
     assert {world.profile(id).encoder for id in everything(world)} == {"better"}
 
 
-def test_an_item_without_a_profile_is_stale():
-    world = a_world(0)
-    world.registry.put([PAY])
-    (step,) = renewed(world)
-    assert step.outcomes == {PAY.id: ChangeResult.INDEXED}
-
-
 def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     world = a_world(1)
     (id,) = everything(world)
@@ -126,15 +119,6 @@ def test_ids_without_an_item_are_left_alone():
     world = a_world(0)
     assert list(a_backfill(world)([PAY.id])) == [BackfillStep(PAY.id, 1, {})]
     assert not world.profiles.kept
-
-
-def test_a_useless_reply_is_not_paid_for_again():
-    world = a_world(1)
-    writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"), prompt="prompt-2")
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=writer))
-    renewed(world)
-    renewed(world)
-    assert len(writer.asked) == 1
 
 
 def test_a_failed_call_leaves_it_stale_for_the_next_run():
@@ -235,15 +219,3 @@ def test_without_a_rate_limit_a_page_is_one_batch_without_waits():
     list(a_backfill(world, slept)(everything(world)))
     assert slept.seconds == []
     assert len({world.profile(id).cause.event_id for id in everything(world)}) == 1
-
-
-def test_a_backfilled_profile_names_the_backfill_as_its_cause():
-    world = a_world(1)
-    with_another_prompt(world)
-    renewed(world)
-    (id,) = everything(world)
-    assert world.profile(id).cause.event_id == "backfill-1"
-
-
-def test_nothing_to_do_is_no_step():
-    assert renewed(a_world(0)) == []

@@ -20,7 +20,7 @@ from mats.usecases.retrieve import QueryVectors
 from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
-from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
+from tests.world import ENCODER, MAIL, REFUND, THREE, discover_over, indexed, scored
 
 
 def vector(number: float) -> array:
@@ -88,13 +88,6 @@ def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankRes
     assert with_it.degraded == ("llm",)
     assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
     assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.trace.faults[0]
-
-
-def test_candidates_beyond_a_cut_off_reply_keep_their_other_signals():
-    shortlist = discover_over(indexed(*THREE), reranker=scored(0.9))(Query(query="customer money address"))
-    judged = [result for result in shortlist.results if Signal.LLM in result.signals]
-    assert len(judged) == 1
-    assert all(Signal.RETRIEVAL not in result.signals for result in shortlist.results)
 
 
 def test_candidates_without_a_score_rank_below_scored_ones_despite_trust():
@@ -247,18 +240,6 @@ def test_reads_are_one_without_near_duplicates_and_at_most_three_of_sixty():
     assert flooded.reads == [15, 12, 33]
 
 
-def test_a_copy_stands_directly_below_its_original_however_relevant():
-    ours = of_day(1, namespace="z.ours")
-    theirs = of_day(2, namespace="a.copy", name="money", description=f"{TEXT} Money back.", tags=["money", "back"])
-    best = ScriptedReranker(
-        lambda query, candidates: RerankResult(scores=tuple(0.9 if c.id == theirs.id else 0.5 for c in candidates))
-    )
-    for reranker in (None, best):
-        found = discover_over(indexed(theirs, MAIL, ours), reranker=reranker)(Query(query="money back")).results
-        names = [result.candidate.profile.namespace for result in found]
-        assert names.index("a.copy") == names.index("z.ours") + 1
-
-
 def test_neighbouring_words_break_ties_between_equal_matches():
     apart = a_profile(name="a", description="card of a customer: the balance")
     together = a_profile(name="b", description="customer of a shop: the card balance")
@@ -276,23 +257,6 @@ def test_results_below_min_relevance_are_left_out_but_ranked():
         assert ids(shortlist) == [r.candidate.profile.name for r in everything.results if r.relevance >= cut]
         assert len(shortlist.ranked) == len(everything.ranked)
         assert shortlist.verdict == everything.verdict
-
-
-def test_verdict_none_leaves_nothing_above_a_weak_match():
-    shortlist = discover_over(indexed(*THREE), reranker=scored(0.3, 0.2, 0.1))(
-        Query(query="money back", min_relevance="weak")
-    )
-    assert (shortlist.verdict, shortlist.results) == (Verdict.NONE, ())
-
-
-def test_intent_counts_where_there_are_type_tags():
-    tagged = REFUND.model_copy(update={"type_tags": ("payments",)})
-    reranker = scored(0.5, 0.5, 0.5, intent="payments")
-    shortlist = discover_over(indexed(tagged, GEOCODE), reranker=reranker)(Query(query="money back"))
-    by_name = {r.candidate.profile.name: r for r in shortlist.results}
-    assert by_name["refund"].signals[Signal.INTENT] == 1.0
-    assert Signal.INTENT not in by_name["geocode"].signals
-    assert shortlist.intent == "payments"
 
 
 def test_without_an_encoder_words_alone_answer():
@@ -408,17 +372,6 @@ def test_limit_cuts_the_answer_and_not_the_record():
 def test_a_limit_above_the_number_of_candidates_is_rejected():
     with pytest.raises(RequestInvalid, match="limit"):
         discover_over(indexed(*THREE), k=2)(Query(query="money", limit=3))
-
-
-def test_an_empty_registry_answers_none():
-    shortlist = discover_over(MemoryIndex())(Query(query="anything"))
-    assert shortlist.results == ()
-    assert shortlist.verdict is Verdict.NONE
-
-
-def test_punctuation_alone_is_a_query_without_words():
-    shortlist = discover_over(indexed(*THREE))(Query(query="??? !!!"))
-    assert (shortlist.degraded, shortlist.without) == ((), ("llm",))
 
 
 def test_explain_names_the_words_that_matched_and_where():

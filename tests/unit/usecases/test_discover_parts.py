@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from mats.domain.capability.capability import Lifecycle
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
@@ -118,13 +117,6 @@ def test_near_duplicates_share_their_places_over_all_parts():
     copies = [a_profile(name=f"copy {n}", description=text) for n in range(8)]
     shortlist = discover_over(indexed(*copies, GEOCODE))(Query(queries=("give money back", "money for a customer")))
     assert sum(name.startswith("copy") for name in names(shortlist)) == 3
-
-
-def test_deprecated_near_duplicates_stay_behind_active_ones():
-    text = "give money back to a customer by card, transfer or voucher"
-    old = a_profile(name="old", description=text, lifecycle=Lifecycle.DEPRECATED)
-    shortlist = discover_over(indexed(old, a_profile(name="new", description=text), GEOCODE))(Query(queries=STEPS))
-    assert names(shortlist).index("new") < names(shortlist).index("old")
 
 
 class _FailingFor(MemoryIndex):

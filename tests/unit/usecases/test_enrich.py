@@ -49,15 +49,6 @@ def test_the_same_event_twice_costs_no_model_call_and_no_write(world: World, enc
     assert world.profile(PAY.id).rev == 1
 
 
-def test_a_changed_endpoint_is_indexed_without_a_model_call(world: World, encoder: FakeEncoder):
-    world.register(PAY)
-    encoder.encoded.clear()
-    assert world.register(PAY.model_copy(update={"endpoint": "https://pay.example"})) is ChangeResult.INDEXED
-    assert encoder.encoded == []
-    assert world.index.fetch([PAY.id])[PAY.id].endpoint == "https://pay.example"
-    assert world.profiles.kept[PAY.id].vector is not None
-
-
 def test_the_row_of_a_namespace_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
     world.register(PAY.model_copy(update={"provider": "ACME Inc."}))
     encoder.encoded.clear()
@@ -195,22 +186,6 @@ def test_a_removed_capability_can_come_back_as_another_kind(world: World):
     assert world.profile(PAY.id).rev == 3
 
 
-def test_an_event_for_something_never_seen_is_no_work(world: World):
-    assert world.deliver(Id("com.acme/nothing")) == {Id("com.acme/nothing"): ChangeResult.UNCHANGED}
-    assert world.profiles.kept == {}
-
-
-def test_an_invalid_item_is_stored_with_all_its_faults(world: World):
-    world.registry.items[PAY.id] = {"namespace": "com.acme", "name": "pay", "kind": "toool", "tags": 5}
-    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
-    profile = world.profile(PAY.id)
-    assert profile.status is Status.REJECTED
-    assert "kind" in profile.error
-    assert "tags" in profile.error
-    assert PAY.id in world.registry.items
-    assert world.found("money") == []
-
-
 def test_a_bad_change_leaves_the_last_good_profile_findable_beside_the_error(world: World):
     world.register(PAY)
     world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
@@ -228,13 +203,6 @@ def test_the_kind_under_an_id_cannot_change_behind_the_registrys_back(world: Wor
     assert world.profile(PAY.id).kind is Kind.TOOL
 
 
-def test_one_bad_item_does_not_hold_up_its_batch(world: World):
-    bad, good = a_registration(name="bad"), a_registration(name="good")
-    world.registry.items[bad.id] = {"kind": 1}
-    world.registry.put([good])
-    assert world.deliver(bad.id, good.id) == {bad.id: ChangeResult.REJECTED, good.id: ChangeResult.INDEXED}
-
-
 def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: FakeEncoder):
     encoder.broken = True
     world = World(encoder=encoder)
@@ -246,12 +214,6 @@ def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: 
     encoder.broken = False
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
-
-
-def test_without_an_encoder_everything_is_findable_by_words(world: World):
-    lexical_only = World(encoder=None)
-    assert lexical_only.register(PAY) is ChangeResult.INDEXED
-    assert lexical_only.found("money") == [PAY.id]
 
 
 def test_an_encoder_added_later_encodes_existing_profiles(encoder: FakeEncoder):
@@ -430,13 +392,6 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
     world.register(PAY.model_copy(update={"description": "something else"}))
     assert not world.profile(PAY.id).enriched
-
-
-def test_another_encoder_encodes_again_and_is_recorded(world: World):
-    world.register(PAY)
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
-    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
-    assert world.profile(PAY.id).encoder == "better"
 
 
 def test_the_writer_is_called_once_per_origin(encoder: FakeEncoder):

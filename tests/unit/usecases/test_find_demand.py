@@ -66,15 +66,6 @@ def test_requests_are_grouped_by_their_vectors_whatever_their_words():
     assert (found.requests, found.unmet, found.ungrouped) == (4, 4, 0)
 
 
-def test_hashed_queries_are_grouped_by_vectors_without_examples():
-    log = Log()
-    for _ in range(2):
-        log.add("", EAST)
-    [gap] = demand_of(log).gaps
-    assert (gap.requests, gap.examples, gap.name) == (2, (), "")
-    assert gap.nearest is not None
-
-
 def test_without_vectors_words_group():
     log = Log()
     for text in ("translate a poem", "translate the poem, please", "weather in Rome"):
@@ -97,12 +88,3 @@ def test_only_requests_since_a_time_are_read():
     for text in ("a poem", "verses", "poetry"):
         log.add(text, EAST)
     assert demand_of(log, since="2026-01-03").requests == 1
-
-
-def test_the_nearest_says_what_its_text_lacks():
-    log = Log()
-    for _ in range(2):
-        log.add("give a stamp to a customer", EAST)
-    [gap] = demand_of(log).gaps
-    assert gap.nearest is not None
-    assert gap.nearest.lacks == ("stamp",)

@@ -145,8 +145,3 @@ def test_an_answer_that_took_longer_than_its_receipt_may_does_not_wait_for_it():
     shortlist = discover(QUERY, receipts=LeaveReceipt(early=MemoryReceipts(), later=MemoryReceipts()))
     assert shortlist.degraded == ("receipt",)
     assert shortlist.trace.took_ms["total"] == 750
-
-
-def test_nothing_but_the_application_leaves_receipts(receipts):
-    shortlist = discover_over(indexed(*THREE))(QUERY)
-    assert receipts.get(shortlist.query_id) is None

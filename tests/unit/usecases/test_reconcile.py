@@ -42,13 +42,6 @@ def test_consistent_capabilities_are_unchanged():
     assert world.profile(PAY.id).rev == 1
 
 
-def test_an_event_that_was_lost_is_made_up_for():
-    world = World(encoder=FakeEncoder())
-    world.registry.put([PAY])
-    repair(world)
-    assert in_step(world)
-
-
 def test_a_lost_removal_is_made_up_for():
     world = healthy()
     world.registry.remove(PAY.id)

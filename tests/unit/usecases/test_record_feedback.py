@@ -4,7 +4,7 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import ReceiptNotFound, RequestInvalid
-from mats.domain.learning.outcome import Event, Feedback, Outcome
+from mats.domain.learning.outcome import Event, Feedback
 from mats.usecases.learn import ForgetRemoved, RecordFeedback
 from tests.builders import a_registration
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
@@ -63,10 +63,3 @@ def test_success_and_its_opposite_are_not_accepted_together(record, event):
         with pytest.raises(RequestInvalid, match="report one of them"):
             record(a_feedback(a_receipt(), *outcomes))
     assert record(a_feedback(a_receipt(), (PAY, Event.SUCCEEDED), (SHIP, event)))
-
-
-def test_a_later_failure_is_accepted_and_counts(record):
-    record(a_feedback(a_receipt(), (PAY, Event.SUCCEEDED)))
-    assert list(record(a_feedback(a_receipt(), (PAY, Event.FAILED)))) == [Outcome(PAY, Event.FAILED)]
-    [tally] = record.outcomes.tallies([PAY])[PAY]
-    assert (tally.successes, tally.failures) == (0.0, 1.0)

@@ -85,13 +85,6 @@ def test_a_refusal_that_comes_again_writes_no_revision(world: World):
     assert world.profile(PAY.id).rev == rev
 
 
-def test_a_writer_that_answers_again_removes_its_mark(world: World, access: Access):
-    world.register(PAY)
-    access.granted = True
-    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
-    assert (world.profile(PAY.id).enriched, world.profile(PAY.id).refused) == (True, ())
-
-
 def test_another_writer_model_is_tried_and_removes_the_mark(world: World):
     world.register(PAY)
     other = ScriptedWriter(lambda registration: Written(enrichment=FIVE), name="eu.lite")
@@ -104,13 +97,6 @@ def test_a_writer_that_is_turned_off_removes_the_mark(world: World):
     world.register(PAY)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
-    assert world.profile(PAY.id).refused == ()
-
-
-def test_a_throttled_writer_keeps_the_change_waiting(world: World):
-    busy = ScriptedWriter(lambda registration: DependencyFailed("throttled"))
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=busy))
-    assert world.register(PAY) is ChangeResult.DEGRADED
     assert world.profile(PAY.id).refused == ()
 
 
@@ -135,13 +121,6 @@ def test_a_run_enriches_all_once_access_was_granted(world: World, access: Access
     access.writer.asked.clear()
     run(world)
     assert access.writer.asked == []
-
-
-def test_reconcile_still_repairs_the_index_of_refused_profiles(world: World):
-    world.register(PAY)
-    world.index.entries.clear()
-    reconcile(world)
-    assert world.found("money") == [PAY.id]
 
 
 def test_a_refused_encoder_leaves_words_and_the_writers_text():

@@ -124,8 +124,3 @@ def test_what_waits_for_a_model_is_sent_until_the_model_has_answered(error: Exce
     with_maker(world, writer=a_writer())
     world.deliver(PAY.id)
     assert sent(PAY.id) == []
-
-
-def test_a_missing_vector_is_sent():
-    world = a_world(encoder=FakeEncoder(broken=True))
-    assert Sent(world)(PAY.id) == [PAY.id]

@@ -22,23 +22,6 @@ def opened(failures: int = 3, rest_ms: float = 1_000) -> CircuitBreaker:
     return breaker
 
 
-def test_it_stays_closed_below_the_limit_of_consecutive_failures():
-    breaker = CircuitBreaker(failures=3)
-    for _ in range(2):
-        breaker.record_failure(0)
-    assert breaker.allows_call(0)
-    breaker.record_failure(0)
-    assert not breaker.allows_call(0)
-
-
-def test_an_answer_in_between_starts_the_count_anew():
-    breaker = CircuitBreaker(failures=2)
-    for _ in range(5):
-        breaker.record_failure(0)
-        breaker.record_success()
-    assert breaker.allows_call(0)
-
-
 def test_after_a_rest_one_probe_passes_and_success_closes_it():
     breaker = opened()
     assert not breaker.allows_call(999)
@@ -55,11 +38,6 @@ def test_a_probe_that_fails_means_another_rest():
     breaker.record_failure(1_100)
     assert not breaker.allows_call(1_999)
     assert breaker.allows_call(2_000)
-
-
-def test_a_lost_probe_does_not_keep_it_open_for_ever():
-    breaker = opened()
-    assert [breaker.allows_call(now) for now in (1_000, 1_500, 2_000, 3_000)] == [True, False, True, True]
 
 
 def test_late_failures_of_calls_under_way_do_not_put_off_the_probe():
@@ -85,14 +63,6 @@ def test_unanswered_probes_continue_with_at_least_a_rest_between_them(asked):
     probes = [now for now in asked if breaker.allows_call(now)]
     assert all(later - earlier >= 1_000 for earlier, later in pairwise([0, *probes]))
     assert breaker.allows_call(asked[-1] + 1_000)
-
-
-@pytest.mark.parametrize("threads", [2, 16])
-def test_of_many_threads_one_is_the_probe(threads):
-    breaker = opened()
-    with ThreadPoolExecutor(threads) as pool:
-        admitted = list(pool.map(breaker.allows_call, [1_000.0] * 200))
-    assert sum(admitted) == 1
 
 
 def test_every_rest_has_one_probe_however_many_threads_ask():

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import DependencyFailed
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import (
     SourceKind,
@@ -209,20 +208,6 @@ def test_a_sync_that_was_killed_anywhere_is_completed_by_the_next(world: World, 
     sync.prune(force=True)
     assert world.registry.items.keys() == {one.id for one in new} == world.book.entries("a").keys()
     assert {world.version(f"t{n}") for n in range(1, 7)} == {"2"}
-
-
-def test_a_failing_registry_fails_the_sync_and_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch):
-    world.sync(tool())
-
-    def fail(registrations):
-        raise DependencyFailed("throttled")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(world.registry, "put", fail)
-        with pytest.raises(DependencyFailed):
-            world.source().put([tool(version="2")])
-    assert world.sync(tool(version="2")).kept == []
-    assert world.version() == "2"
 
 
 DIGESTS = st.sampled_from(["", "1", "2", "3"])
