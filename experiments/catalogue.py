@@ -12,16 +12,19 @@ from experiments.report.cells import Figure, PaperRow, Section, Table
 from experiments.studies.context import Experiment
 
 ARCHIVE = Path(studies.__file__).with_name("archive")
-"""A file for each decided experiment: its place, and its section as in report.json."""
+"""A file for each decided experiment: its place, its finding, and its section as in report.json."""
 
 
 def _experiments() -> Iterator[Experiment]:
     for module in pkgutil.iter_modules(studies.__path__):
         yield from getattr(import_module(f"{studies.__name__}.{module.name}"), "EXPERIMENTS", ())
-    for path in ARCHIVE.glob("*.json"):
-        decided = json.loads(path.read_text("utf-8"))
-        section = _archived_section(decided)
-        yield Experiment(name=path.stem, place=decided["place"], section=lambda *_, section=section: section)
+    yield from map(_decided, ARCHIVE.glob("*.json"))
+
+
+def _decided(path: Path) -> Experiment:
+    value = json.loads(path.read_text("utf-8"))
+    section, finding = _archived_section(value), str(value.get("finding", ""))
+    return Experiment(name=path.stem, place=value["place"], section=lambda *_: section, finding=lambda _: finding)
 
 
 def _archived_section(value: Mapping[str, Any]) -> Section:

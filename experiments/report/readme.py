@@ -1,57 +1,22 @@
 """Render the parts of README and docs that come from experiments/results."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.report import scale
-from experiments.report.rendered_pages import replace_block, rewrite
 from experiments.report.results import paper
+from experiments.report.scale import cost_table, domain_table, growth_table
 from experiments.report.security import security_tables
 from mats.evaluation.results import RESULTS, Json, read_results
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
-SECURITY = REPOSITORY / "docs" / "security.md"
-SCORING = REPOSITORY / "docs" / "scoring.md"
-MEASURED = REPOSITORY / "docs" / "results.md"
+DOCS = REPOSITORY / "docs"
+_MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 _MILLION = RESULTS / "bench-million.json"
 """Measured only where a machine has the memory and the time."""
-
-
-def main() -> None:
-    rewrite(PAGES)
-
-
-def render_readme(readme: str) -> str:
-    parts = {"problem": _problem(), "shortlist": _terminal(), "comparison": _comparison(), "results": _reach()}
-    for name, text in parts.items():
-        readme = replace_block(readme, name, text)
-    return readme
-
-
-def render_scoring(page: str) -> str:
-    return replace_block(page, "answer", _answer())
-
-
-def render_results(page: str) -> str:
-    main = _load("experiment-main")
-    return replace_block(page, "results", "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"]))))
-
-
-def render_security(page: str) -> str:
-    return replace_block(page, "attacks", security_tables())
-
-
-PAGES: Mapping[Path, Callable[[str], str]] = {
-    README: render_readme,
-    SCORING: render_scoring,
-    MEASURED: render_results,
-    SECURITY: render_security,
-    **dict.fromkeys(scale.PAGES, scale.render),
-}
-"""The pages with rendered parts."""
 
 
 def _template(name: str) -> str:
@@ -139,6 +104,11 @@ def _format_json(value: Any, indent: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _measured() -> str:
+    main = _load("experiment-main")
+    return "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
+
+
 def _retrieval(results: Json) -> str:
     lines = [
         "| data set | capabilities | queries | plain BM25 @1 / @15 | mats, no LLM @1 / @15 | gain @1 | gain @15 |",
@@ -199,3 +169,33 @@ def _origin(source: Json) -> str:
 
 def _load(name: str) -> Json:
     return read_results(RESULTS / f"{name}.json")
+
+
+PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
+    README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
+    DOCS / "scoring.md": {"answer": _answer},
+    DOCS / "results.md": {"results": _measured},
+    DOCS / "security.md": {"attacks": security_tables},
+    DOCS / "scale.md": {"growth": growth_table, "cost": cost_table},
+    DOCS / "aws.md": {"domains": domain_table},
+}
+"""The parts of pages that are rendered, by the name in their marks."""
+
+
+def render(path: Path) -> str:
+    """The page with its parts as results and prices have them now."""
+    page = path.read_text(encoding="utf-8")
+    for name, text in PAGES[path].items():
+        start, end = (mark.format(name=name) for mark in _MARKS)
+        head, rest = page.split(start)
+        _, tail = rest.split(end)
+        page = f"{head}{start}\n{text()}\n{end}{tail}"
+    return page
+
+
+def main() -> None:
+    """Write each page as it is rendered now, and say which have changed."""
+    for path in PAGES:
+        before, after = path.read_text(encoding="utf-8"), render(path)
+        path.write_text(after, encoding="utf-8")
+        sys.stderr.write(f"{path.name} {'is up to date' if after == before else 'updated'}\n")

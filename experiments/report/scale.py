@@ -1,25 +1,20 @@
 """Render the tables of docs/scale.md and docs/aws.md that come from results and prices."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import product
 
-from experiments.report.rendered_pages import replace_block
 from infra.cost import NODES, SECONDS, Traffic, domain_for, estimate, gigabytes, growth_rows, index_of
-from infra.vendor import ROOT
 
-PAGES = (ROOT / "docs" / "scale.md", ROOT / "docs" / "aws.md")
 _SIZES = (10_000, 100_000, 300_000, 1_000_000)
 
 
-def render(page: str) -> str:
-    """The page with those tables that it has as results and prices have them now."""
-    for name, table in (("growth", _growth_table), ("domains", _domain_table), ("cost", _cost_table)):
-        if f"<!-- {name}:" in page:
-            page = replace_block(page, name, "\n".join(table()))
-    return page
+def _joined(lines: Callable[[], Iterator[str]]) -> Callable[[], str]:
+    return wraps(lines)(lambda: "\n".join(lines()))
 
 
-def _cost_table() -> Iterator[str]:
+@_joined
+def cost_table() -> Iterator[str]:
     """The six most expensive services for 10,000 queries a second."""
     traffic = Traffic(queries=10_000 * SECONDS, capabilities=10_000_000, size="production")
     costs: dict[str, float] = {}
@@ -30,7 +25,8 @@ def _cost_table() -> Iterator[str]:
         yield f"| {name} | {usd:,.0f} | {1e6 * usd / traffic.queries:.2f} |"
 
 
-def _growth_table() -> Iterator[str]:
+@_joined
+def growth_table() -> Iterator[str]:
     rows = growth_rows()
     yield (
         "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
@@ -58,7 +54,8 @@ def _growth_table() -> Iterator[str]:
     yield from ("", f"Not measured: {'; '.join(missing)}." if missing else "Every size was measured.")
 
 
-def _domain_table() -> Iterator[str]:
+@_joined
+def domain_table() -> Iterator[str]:
     yield "| capabilities | queries a second | the index in each copy | domain | dollars a month |"
     yield "|---:|---:|---|---|---:|"
     for index, per_second in product(map(index_of, _SIZES), (10, 100)):

@@ -160,18 +160,6 @@ def kinds(judged: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def abstention(judged: bool = True) -> dict[str, Any]:
-    grid = [round(step / 20, 2) for step in range(21)]
-    return {
-        "sets": ["models", "agents", "tools", "skills"], "thresholds": grid,
-        "false_reject": [round(t**2, 4) for t in grid],
-        "false_accept": {
-            "bereft": [round((1 - t) ** 1.5, 4) for t in grid], "gibberish": [round((1 - t) ** 4, 4) for t in grid]
-        },
-        "chosen": {"weak": 0.35, "match": 0.6},
-    }  # fmt: skip
-
-
 def decided(judged: bool = True) -> dict[str, Any]:
     """An archived experiment: only its provenance is read."""
     return {}
@@ -179,7 +167,7 @@ def decided(judged: bool = True) -> dict[str, Any]:
 
 ALL = {
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "efficiency": efficiency, "kinds": kinds, "abstention": abstention,
+    "efficiency": efficiency, "kinds": kinds,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 
 

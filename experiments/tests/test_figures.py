@@ -32,7 +32,7 @@ def drawn(tmp_path_factory):
 
 
 def test_there_are_the_papers_figures_and_ours(drawn):
-    assert list(drawn) == ["scale", "decomposition", "sparsity", "latency", "abstention"]
+    assert list(drawn) == ["scale", "decomposition", "sparsity", "latency"]
 
 
 def test_the_same_results_give_the_same_bytes(drawn, tmp_path):
