@@ -1,16 +1,20 @@
 """The real command, the real service, the real encoder."""
 
+import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mats import bootstrap
+from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed
+from mats.local.cli.serve import load_sample
 from mats.ports import Encoder
 from mats.settings import Settings
-from tests.command import Mats, Ran, Service, serving, wait_until
+from tests.command import Mats, Ran, Service, in_process, serving, wait_until
 from tests.conftest import skip_or_fail
 from tests.integration.bedrock_workbench import running, server
 
@@ -33,8 +37,9 @@ def encoder() -> Encoder:
 def sample_home(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample registry with vectors, made once; `sample` has a copy."""
     mats = Mats(tmp_path_factory.mktemp("sample") / "home", encoder="all-MiniLM-L6-v2")
-    with serving(mats, "--sample"):
-        return mats.home
+    with in_process(mats.environment), closing(local_system(Settings.from_env(os.environ))) as local:
+        load_sample(local)
+    return mats.home
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def serve(
         as_json.setFormatter(JsonFormatter())
         logging.getLogger().addHandler(as_json)
     if sample and next(iter(local.stores.registry.ids()), None) is None:
-        _load_sample(local)
+        load_sample(local)
     try:
         _run(local, listener, access)
     finally:
@@ -179,7 +179,8 @@ def _warnings(local: LocalSystem) -> Iterator[str]:
         yield warning
 
 
-def _load_sample(local: LocalSystem) -> None:
+def load_sample(local: LocalSystem) -> None:
+    """Register the sample registry with its trust, and index it."""
     importer = Importer(local.stores.registry)
     importer.import_sources(open_sources(str(_SAMPLE / "registry.jsonl")))
     for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():
