@@ -8,6 +8,8 @@ from mats.domain.capability.registration import Registration
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import A2A, FORMAT, has_tag, plain_text_at
 from mats.domain.protocols.protocol import (
+    Call,
+    Facts,
     Format,
     ItemDraft,
     Json,
@@ -21,14 +23,13 @@ from mats.domain.protocols.protocol import (
     text_at,
     value_at,
 )
-from mats.domain.text.compact import Compact
 from mats.domain.text.redaction import placeholders, redact_url
 
 _CARD = "a2a-agent-card"
 _BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 
 
-class A2aCall(Compact):
+class A2aCall(Call):
     """An agent of the A2A protocol: its version, and its transport as the agent card names it."""
 
     protocol: Literal["a2a"] = "a2a"
@@ -37,6 +38,13 @@ class A2aCall(Compact):
     transport: str = ""
     auth: tuple[AuthScheme, ...] = ()
     inputs: tuple[str, ...] = ()
+
+    def facts(self) -> Facts:
+        version = f"A2A {self.version}".strip()
+        return (
+            ("protocol", f"{version} over {self.transport}" if self.transport else version),
+            ("endpoint", self.url),
+        )
 
 
 def is_card(value: Json) -> bool:

@@ -8,6 +8,8 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FORMAT
 from mats.domain.protocols.protocol import (
+    Call,
+    Facts,
     Format,
     ItemDraft,
     Json,
@@ -20,7 +22,6 @@ from mats.domain.protocols.protocol import (
     text_at,
     to_label,
 )
-from mats.domain.text.compact import Compact
 
 _MODEL, _PROFILE = "bedrock-model", "bedrock-inference-profile"
 _LISTS = ("modelSummaries", "inferenceProfileSummaries")
@@ -28,12 +29,15 @@ _MODEL_ARN = re.compile(r"arn:aws[\w-]*:bedrock:([a-z0-9-]*):\d*:(?:foundation-m
 _HOST = re.compile(r"https://bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/?")
 
 
-class BedrockCall(Compact):
+class BedrockCall(Call):
     """A model or an inference profile of Amazon Bedrock."""
 
     protocol: Literal["bedrock"] = "bedrock"
     model: str
     region: str = ""
+
+    def facts(self) -> Facts:
+        return (("protocol", "Amazon Bedrock"), ("model", self.model), ("region", self.region))
 
 
 def is_list(value: Json) -> bool:

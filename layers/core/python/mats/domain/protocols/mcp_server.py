@@ -5,13 +5,13 @@ It is read from what an importer or an owner wrote into a descriptor: `server`, 
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
-from mats.domain.protocols.protocol import objects
-from mats.domain.text.compact import Compact
+from mats.domain.protocols.protocol import Call, Facts, objects
 from mats.domain.text.redaction import MAX_TEXT, is_plain, placeholders, redact_arguments, redact_url
 
 Transport = Literal["streamable-http", "sse"]
@@ -36,7 +36,7 @@ _RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "docker": "docker", "n
 _WORD = re.compile(r"[A-Za-z0-9@][\w./:@+-]*")
 
 
-class McpStdio(Compact):
+class McpStdio(Call):
     """A server that a command starts, and one of its tools.
 
     `env` has names of variables to be set; `inputs` the names in braces in `command` and `args` to be filled in.
@@ -50,8 +50,12 @@ class McpStdio(Compact):
     inputs: tuple[str, ...] = ()
     tool: str = ""
 
+    def facts(self) -> Facts:
+        command = shlex.join((self.command, *self.args))
+        return (("protocol", "MCP over stdio"), ("command", command), ("tool", self.tool))
 
-class McpRemote(Compact):
+
+class McpRemote(Call):
     """A server at an address, and one of its tools. `headers` has names of headers besides those of `auth`."""
 
     protocol: Literal["mcp"] = "mcp"
@@ -61,6 +65,10 @@ class McpRemote(Compact):
     headers: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     tool: str = ""
+
+    def facts(self) -> Facts:
+        transport = {"streamable-http": "streamable HTTP", "sse": "SSE"}[self.transport]
+        return (("protocol", f"MCP over {transport}"), ("endpoint", self.url), ("tool", self.tool))
 
 
 McpServer = McpStdio | McpRemote

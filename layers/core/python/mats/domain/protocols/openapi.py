@@ -25,6 +25,8 @@ from mats.domain.protocols.openapi_document import (
 )
 from mats.domain.protocols.protocol import (
     MAX_ENDPOINT,
+    Call,
+    Facts,
     Format,
     ItemDraft,
     Json,
@@ -69,7 +71,7 @@ class Parameter(Compact):
     content: str = ""
 
 
-class HttpCall(Compact):
+class HttpCall(Call):
     """An operation of an HTTP API. `body` is the media type of the body, whose property is `body_property` or `body`.
 
     `inputs` has the names in braces in `url` that are not path parameters.
@@ -83,6 +85,9 @@ class HttpCall(Compact):
     body_property: str = ""
     auth: tuple[AuthScheme, ...] = ()
     inputs: tuple[str, ...] = ()
+
+    def facts(self) -> Facts:
+        return (("protocol", "HTTP"), ("method", self.method), ("endpoint", self.url), ("body", self.body))
 
 
 class _TooMuch(Exception):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.text.compact import Compact
 from mats.domain.text.fence import find_hidden, visible
 
 Json: TypeAlias = Any
@@ -94,6 +95,17 @@ class Format(NamedTuple):
     """Whether a value looks like this format, well-formed or not."""
     registrations: Callable[[Json, Source], Iterator[MappedValue]]
     """The entries of a value of this format, in their order."""
+
+
+Facts: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Call(Compact):
+    """How a capability is called. `inputs` has the names in braces that the caller fills in."""
+
+    def facts(self) -> Facts:
+        """The protocol, and the address or command: texts by their names, in order; an empty one is not shown."""
+        raise NotImplementedError
 
 
 class Protocol(NamedTuple):

@@ -9,6 +9,8 @@ from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FILES, INSTRUCTIONS
 from mats.domain.protocols.protocol import (
     MAX_ENDPOINT,
+    Call,
+    Facts,
     Format,
     ItemDraft,
     Json,
@@ -20,7 +22,6 @@ from mats.domain.protocols.protocol import (
     text_at,
     value_at,
 )
-from mats.domain.text.compact import Compact
 from mats.domain.text.redaction import is_plain, redact_url
 
 FILE = "SKILL.md"
@@ -34,13 +35,16 @@ _FENCE = re.compile(r"\A\ufeff?\s*---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", r
 _LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 
 
-class SkillReading(Compact):
+class SkillReading(Call):
     """A skill: the request for its instructions, the files beside them, and where its owner keeps it."""
 
     protocol: Literal["skill"] = "skill"
     instructions: str = ""
     files: tuple[str, ...] = ()
     url: str = ""
+
+    def facts(self) -> Facts:
+        return (("protocol", "a skill: an agent reads its instructions and follows them"), ("endpoint", self.url))
 
 
 def split(text: str) -> tuple[str, str] | None:

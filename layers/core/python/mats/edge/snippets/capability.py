@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
@@ -17,7 +16,6 @@ from mats.domain.protocols.bedrock import BedrockCall
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.protocols.openapi import HttpCall
-from mats.domain.protocols.skill import SkillReading
 from mats.edge.answers import Capability
 from mats.edge.requests import Format
 from mats.edge.snippets.http_request import HttpRequest, example_of, first_option, message_request, operation_request
@@ -72,53 +70,23 @@ WAYS_TO_CALL: Mapping[Kind, str] = {
     Kind.MODEL: "add the ARN of its Bedrock model as `endpoint`, or another way to call it: docs/how-to-register.md",
 }
 """By kind, what would say how a capability is called."""
-_TRANSPORTS = {"streamable-http": "streamable HTTP", "sse": "SSE"}
 _MAX_NAMES = 10
 
 
 def facts_of(invocation: Invocation) -> dict[str, str]:
-    """The protocol, the address or command, and what the caller has to bring: texts by their names, in order."""
-    return {name: text for name, text in (*_protocol(invocation), *_needs(invocation)) if text}
-
-
-def _protocol(invocation: Invocation) -> Iterator[tuple[str, str]]:
-    match invocation:
-        case McpStdio():
-            yield "protocol", "MCP over stdio"
-            yield "command", shlex.join((invocation.command, *invocation.args))
-            yield "tool", invocation.tool
-        case McpRemote():
-            yield "protocol", f"MCP over {_TRANSPORTS[invocation.transport]}"
-            yield "endpoint", invocation.url
-            yield "tool", invocation.tool
-        case HttpCall():
-            yield "protocol", "HTTP"
-            yield "method", invocation.method
-            yield "endpoint", invocation.url
-            yield "body", invocation.body
-        case A2aCall():
-            version = f"A2A {invocation.version}".strip()
-            yield "protocol", f"{version} over {invocation.transport}" if invocation.transport else version
-            yield "endpoint", invocation.url
-        case SkillReading():
-            yield "protocol", "a skill: an agent reads its instructions and follows them"
-            yield "endpoint", invocation.url
-            yield "files", _join_names(invocation.files)
-        case BedrockCall():
-            yield "protocol", "Amazon Bedrock"
-            yield "model", invocation.model
-            yield "region", invocation.region
-
-
-def _needs(invocation: Invocation) -> Iterator[tuple[str, str]]:
-    if isinstance(invocation, McpStdio):
-        yield "variables to set", _join_names(invocation.env)
-    if isinstance(invocation, McpRemote):
-        yield "headers to send", _join_names(invocation.headers)
-    if isinstance(invocation, McpRemote | HttpCall | A2aCall):
-        yield "authentication", _authentication(invocation.auth)
-    if not isinstance(invocation, SkillReading | BedrockCall):
-        yield "to fill in", _join_names([f"{{{name}}}" for name in invocation.inputs])
+    """The facts of the call, and what the caller has to bring: texts by their names, in order."""
+    names = {
+        "files": getattr(invocation, "files", ()),
+        "variables to set": getattr(invocation, "env", ()),
+        "headers to send": getattr(invocation, "headers", ()),
+    }
+    facts = {
+        **dict(invocation.facts()),
+        **{label: _join_names(found) for label, found in names.items()},
+        "authentication": _authentication(getattr(invocation, "auth", ())),
+        "to fill in": _join_names([f"{{{name}}}" for name in getattr(invocation, "inputs", ())]),
+    }
+    return {name: text for name, text in facts.items() if text}
 
 
 def _authentication(auth: Sequence[AuthScheme]) -> str:
