@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Enrichment
 from mats.domain.trust.grounding import ground, is_bare, is_opaque, says_nothing
 from tests.builders import a_registration
+from tests.unit.domain.inventions import INVENTED as INVENTED_ABILITIES
 
 SCHEMA = {"type": "object", "properties": {"charge_id": {"type": "string"}, "amountCents": {"type": "integer"}}}
 ABOUT = "Gives money back, up to 5,000 EUR within 24h. See https://docs.acme.com/refunds or /v2/refunds."
@@ -18,7 +20,7 @@ INVENTED = (
     "/v9/users", "std::sort", "com.evil", "#4711", "https://docs.acme.community", "https://docs.acme.com/refunds-evil",
     "@evil", "a1b2c3d4", "v2.1",
 )  # fmt: skip
-ILLUSTRATIONS = ("4711", "12.5", "48h", "1980s", "MP3", "7", "10%", "3D", "5 pm", "5pm", "14:30", "2nd", "99,000")
+ILLUSTRATIONS = ("4711", "12.5", "48h", "1980s", "7", "10%", "5 pm", "5pm", "14:30", "2nd", "99,000", "LH1234")
 """Numbers that a request may have although the registration does not; no claim may."""
 FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
 
@@ -164,7 +166,7 @@ def test_no_invention_survives_between_harmless_words_in_any_field(before, inven
 
 @given(st.lists(harmless, min_size=1, max_size=9))
 def test_harmless_words_survive_in_every_field(chosen):
-    text = " ".join(chosen)
+    text = " ".join(("refunds", *chosen))
     kept = ground(written(text), REFUND)
     assert " ".join(kept.enrichment.summary.split()) == f"Gives money back. {text}"
     assert kept.enrichment.keywords == ("money back", text)
@@ -211,11 +213,11 @@ def test_a_sentence_with_another_product_or_a_promotional_claim_is_dropped(claim
     ],
 )  # fmt: skip
 def test_ordinary_capitalized_words_are_no_products(claim):
-    kept = ground(Enrichment(summary=claim, action=claim), MUSIC)
-    assert (kept.enrichment.summary, kept.enrichment.action, kept.notes) == (claim, claim, ())
+    kept = ground(Enrichment(action=claim), MUSIC)
+    assert (kept.enrichment.action, kept.notes) == (claim, ())
 
 
-def test_products_are_dropped_from_keywords_and_listed_in_examples():
+def test_products_are_dropped_from_keywords_only():
     said = Enrichment(
         keywords=("TikTok", "Song Search"),
         positive_examples=("find a song on TikTok", "find me a song"),
@@ -223,10 +225,7 @@ def test_products_are_dropped_from_keywords_and_listed_in_examples():
     )
     kept = ground(said, MUSIC)
     assert kept.enrichment == said.model_copy(update={"keywords": ("Song Search",)})
-    assert kept.notes == (
-        "dropped from keywords: 'TikTok' (TikTok is not in the registration)",
-        "kept in positive_examples: 'find a song on TikTok' (TikTok is not in the registration)",
-    )
+    assert kept.notes == ("dropped from keywords: 'TikTok' (TikTok is not in the registration)",)
 
 
 # bare names
@@ -308,3 +307,73 @@ def test_a_name_of_one_plain_word_can_be_used(name, summary):
 
 def test_a_number_is_the_same_with_zeros_that_say_nothing():
     assert ground(Enrichment(keywords=("up to 5000.00 EUR",)), REFUND).notes == ()
+
+
+# support
+
+
+def _item(name: str, about: str) -> Registration:
+    return a_registration(namespace="org.city", name=name, description=about)
+
+
+def _caught(lead: str) -> list[str]:
+    """The inventions that a summary loses which begins with the description; `lead` joins the two."""
+    caught = []
+    for (name, about), inventions in INVENTED_ABILITIES.items():
+        for invention in inventions:
+            said = invention if lead == ". " else invention[0].lower() + invention[1:]
+            summary = ground(Enrichment(summary=about[:-1] + lead + said), _item(name, about)).enrichment.summary
+            caught += [invention] if said not in summary else []
+    return caught
+
+
+@pytest.mark.parametrize("lead", [". ", ", "])
+def test_most_invented_abilities_are_dropped_from_a_summary(lead):
+    total = sum(map(len, INVENTED_ABILITIES.values()))
+    assert (total, len(_caught(lead)) >= 0.8 * total) == (60, True)
+
+
+@pytest.mark.parametrize("field", ["action", "keywords", "positive_examples"])
+@pytest.mark.parametrize("act", ["book a table", "pay the bill", "email the forecast", "translate it", "cancel it"])
+def test_an_act_without_support_is_dropped_from_every_field_that_is_evidence(act, field):
+    weather = _item("get_forecast", "Returns the weather for a city.")
+    said = Enrichment.model_validate({field: act if field == "action" else [act]})
+    assert ground(said, weather).enrichment == Enrichment()
+    assert ground(Enrichment(negative_examples=(act,)), weather).enrichment.negative_examples == (act,)
+
+
+@pytest.mark.parametrize("act", ["buy a ticket", "reserve a seat", "warn me of delays", "deposit money"])
+def test_an_act_stays_that_the_registration_has_in_other_words(act):
+    trains = _item("trains", "Orders tickets, posts a notification of each change to a bank's customers.")
+    assert ground(Enrichment(positive_examples=(act,)), trains).enrichment.positive_examples == (act,)
+
+
+@pytest.mark.parametrize(
+    ("name", "about", "summary"),
+    [
+        ("get_forecast", "Returns the weather forecast for a city.", "Forecasts temperature and rain for any place."),
+        ("getWeather", "", "Gets weather."),
+        ("convert", "Turns currencies into others.", "Converts money, quotes and coins from one currency to another."),
+        ("search_flights", "Find flights.", "Lists direct and connecting flights. Returns JSON or CSV."),
+        ("stock_quote", "Latest price by ticker.", "Gives price, volume, news and ratings for a ticker."),
+        ("resize", "Verkleinert ein Bild.", "Makes pictures smaller."),
+        ("翻訳", "文書を翻訳する", "Translates documents."),
+        ("buchen", "Bucht eine Reise", "Books trips."),
+        ("yolov8n", "Object detector.", "YOLOv8 object detector."),
+        ("layoutlmv2-base-uncased", "Document model", "LayoutLMv2 is a model of documents."),
+        ("meter", "Measures air", "Measures CO2 in the air as an IoT device."),
+    ],
+)  # fmt: skip
+def test_a_supported_sentence_stays(name, about, summary):
+    kept = ground(Enrichment(summary=summary), _item(name, about or None))
+    assert (kept.enrichment.summary, kept.notes) == (summary, ())
+
+
+def test_harmless_names_and_numbers_stay():
+    said = Enrichment(
+        keywords=("2D code", "seq2seq", "MP3", "CO2", "buy or sell"),
+        positive_examples=("look up the code 4006381333931", "write to ann@example.com", "turn it into MP3", "3D scan"),
+    )
+    kept = ground(said, _item("code_reader", "Reads a code."))
+    assert (kept.enrichment, kept.notes) == (said, ())
+    assert not ground(said, _item("reader", "Reads a stripe.")).enrichment.positive_examples[0].startswith("look up")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mats import bootstrap
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment
-from mats.domain.prompts.prompt import Prompt, brief, fill_template, parse_reply
+from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template, parse_reply
 from mats.domain.text.fence import find_hidden, size
 from mats.domain.text.words import first_object
 from tests.builders import a_registration
@@ -20,7 +20,6 @@ GOOD = {
     "action": "Refunds a payment.",
     "keywords": ["refund", "chargeback"],
     "positive_examples": ["return the money for an order"],
-    "negative_examples": ["list refunds: a report"],
 }
 
 
@@ -103,15 +102,16 @@ def test_a_long_part_costs_the_others_nothing():
 # the reply
 
 
-def test_a_good_reply_is_the_five_fields():
-    assert parse_reply(GOOD).enrichment.model_dump(mode="json") == GOOD
+def test_a_good_reply_is_its_fields_without_negative_examples():
+    reply = {**GOOD, "negative_examples": ["list refunds: a report"]}
+    assert parse_reply(reply).enrichment.model_dump(mode="json") == {**GOOD, "negative_examples": []}
 
 
 def test_empty_and_duplicate_entries_are_left_out():
     read = parse_reply(
-        {**GOOD, "keywords": ["refund", "", "  refund ", "\u200b"], "summary": " Gives\nmoney\u202e back. "}
+        {**GOOD, "keywords": ["Refund", "", "  refund ", "\u200b", "REFUND"], "summary": " Gives\nmoney\u202e back. "}
     ).enrichment
-    assert (read.keywords, read.summary) == (("refund",), "Gives money back.")
+    assert (read.keywords, read.summary) == (("Refund",), "Gives money back.")
 
 
 @pytest.mark.parametrize(
@@ -120,19 +120,11 @@ def test_empty_and_duplicate_entries_are_left_out():
         (None, "object"),
         ([], "object"),
         ("text", "object"),
-        ({}, "lacks summary, action"),
-        ({k: v for k, v in GOOD.items() if k != "keywords"}, "lacks keywords"),
-        ({**GOOD, "summary": None}, "summary is not text"),
+        ({}, "at least positive_examples"),
+        ({k: v for k, v in GOOD.items() if k != "positive_examples"}, "at least positive_examples"),
         ({**GOOD, "summary": "x" * 801}, "summary is far too long"),
         ({**GOOD, "action": ["a"]}, "action is not text"),
         ({**GOOD, "keywords": {"a": "refund"}}, "keywords is not a list"),
-        ({**GOOD, "keywords": None}, "keywords is not a list"),
-        ({**GOOD, "keywords": ", ".join("abcdefghijklmnopqrstuvwxyz")}, "keywords has far too many"),
-        ({**GOOD, "keywords": [True]}, "keywords is not text"),
-        ({**GOOD, "keywords": ["a"] * 21}, "keywords has far too many"),
-        ({**GOOD, "positive_examples": [1]}, "positive_examples is not text"),
-        ({**GOOD, "negative_examples": ["x" * 301]}, "negative_examples is far too long"),
-        ({field: "" if isinstance(value, str) else [] for field, value in GOOD.items()}, "all five fields are empty"),
     ],
 )
 def test_an_unusable_reply_is_rejected_with_the_reason(wrong, said):
@@ -143,31 +135,64 @@ def test_an_unusable_reply_is_rejected_with_the_reason(wrong, said):
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
-        ("negative_examples", None, ()),
+        ("summary", None, ""),
+        ("action", None, ""),
+        ("summary", "N/A", ""),
+        ("action", "Not specified.", ""),
+        ("keywords", None, ()),
         ("keywords", "refund, money back; chargeback\ncard", ("refund", "money back", "chargeback", "card")),
         ("keywords", "refund", ("refund",)),
         ("keywords", ["refund", 3, 2.5, 1_000_000, None], ("refund", "3", "2.5", "1000000")),
-        ("keywords", ["money, returned"], ("money, returned",)),
+        ("keywords", ["money, returned", "none", "string", "—"], ("money, returned",)),
         ("keywords", "", ()),
+        ("keywords", list("abcdefghijklmnopqrstuvwxyz"), tuple("abcdefghijkl")),
+        ("keywords", ", ".join("abcdefghijklmnopqrstuvwxyz"), tuple("abcdefghijkl")),
+        ("positive_examples", list("abcdefghi"), tuple("abcdefg")),
         ("positive_examples", "return the money, please; today", ("return the money, please; today",)),
         ("positive_examples", "return the money\nrefund order", ("return the money", "refund order")),
-        ("positive_examples", [None, "refund order", None], ("refund order",)),
-        ("negative_examples", "list refunds: a report", ("list refunds: a report",)),
+        ("positive_examples", [None, "refund order", "N/A"], ("refund order",)),
+        ("positive_examples", ["Say this again.", "refund order"], ("refund order",)),
     ],
 )  # fmt: skip
 def test_a_fault_that_loses_nothing_is_repaired_without_a_note(field, value, read):
-    parsed = parse_reply({**GOOD, field: value})
+    parsed = parse_reply({**GOOD, field: value}, quoted={"say this again"})
     assert (getattr(parsed.enrichment, field), parsed.notes) == (read, ())
 
 
-def test_negative_examples_may_be_missing():
-    parsed = parse_reply({k: v for k, v in GOOD.items() if k != "negative_examples"})
-    assert (parsed.enrichment.negative_examples, parsed.notes) == ((), ())
+@pytest.mark.parametrize("missing", ["summary", "action", "keywords"])
+def test_a_field_that_is_missing_is_empty(missing):
+    parsed = parse_reply({k: v for k, v in GOOD.items() if k != missing})
+    assert (not getattr(parsed.enrichment, missing), parsed.notes) == (True, ())
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**400, -1e300])
-def test_a_number_that_is_no_keyword_is_dropped_with_a_note(number):
-    parsed = parse_reply({**GOOD, "keywords": ["refund", number]})
+def test_an_empty_reply_is_an_answer():
+    assert parse_reply({"positive_examples": []}) == ParsedReply(Enrichment(), ("the writer found nothing to say",))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"name": "describe", "arguments": GOOD},
+        {"name": "describe", "arguments": json.dumps(GOOD)},
+        {"describe": GOOD},
+        [GOOD],
+        json.dumps(GOOD),
+        f'The registration {{"name": "x"}} and {{braces}}: {json.dumps({"describe": GOOD})} Anything else?',
+        json.dumps({**GOOD, "positive_examples": []}) + json.dumps(GOOD),
+    ],
+)
+def test_the_last_object_with_the_fields_is_found_one_level_deep(reply):
+    assert parse_reply(reply) == parse_reply(GOOD)
+
+
+def test_no_braces_take_long():
+    with pytest.raises(ReplyUnusable):
+        parse_reply("{" * 20_000)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, -1e300, True, {"a": 1}, ["b"], "x" * 301])
+def test_what_is_no_keyword_is_dropped_with_a_note(value):
+    parsed = parse_reply({**GOOD, "keywords": ["refund", value]})
     assert parsed.enrichment.keywords == ("refund",)
     assert parsed.notes == ("dropped from keywords: 1 without a usable value",)
 

@@ -18,7 +18,6 @@ from mats.domain.prompts.rerank_reply import known_type
 from mats.domain.prompts.rerank_reply import parse_reply as parse_scores
 from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.text.fence import encode_json, visible
-from mats.domain.text.words import first_object
 from mats.ports import NO_LABELS, Labels, RerankResult, Written
 
 
@@ -209,7 +208,7 @@ class LlmWriter:
             raise ReplyUnusable(f"it breaks the form ({reply.stop})")
         if reply.tool and reply.tool != self.text.tool["name"]:
             raise ReplyUnusable("it calls another tool")
-        return parse_fields(reply.arguments if reply.tool else first_object(reply.text))
+        return parse_fields(reply.arguments if reply.tool else reply.text, self.text.quoted)
 
 
 class Meter:

@@ -6,7 +6,7 @@ A prompt is reviewed text in `prompts/`; its hash is recorded with every result 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,16 +14,23 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, SourceText
 from mats.domain.text.fence import encode_json, truncate_json, visible
+from mats.domain.text.words import objects_in
 
 _LONGEST_TEXT = 800
 _LONGEST_ENTRY = 300
-_MOST_ENTRIES = 20
-"""Limits of a reply in characters and entries; the prompt asks for a quarter of them."""
 _TEXTS = ("summary", "action")
-_LISTS = ("keywords", "positive_examples", "negative_examples")
-_OPTIONAL = "negative_examples"
+_MOST = {"keywords": 12, "positive_examples": 7}
+"""Limits of a reply in characters and entries; the prompt asks for as many entries, and a quarter of the characters."""
+_ASKED = "positive_examples"
+"""The field without which an object is no answer."""
 _BETWEEN_KEYWORDS = re.compile(r"[,;\n]")
 _LARGEST_KEYWORD = 1e15
+_SAYS_NOTHING = re.compile(
+    r"(?:n/?a|none|null|unknown|string|tbd|(?:not|no|none) (?:specified|available|applicable|provided|known|given))?"
+    r"[-–—.…\s]*",
+    re.IGNORECASE,
+)
+"""What models write where a field should be empty."""
 
 
 def brief(registration: Registration) -> str:
@@ -48,45 +55,62 @@ def brief(registration: Registration) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """The five fields of a reply, and a note for each entry that could not be kept."""
+    """The fields of a reply, and a note for what could not be kept."""
 
     enrichment: Enrichment
     notes: tuple[str, ...] = ()
 
 
-def parse_reply(reply: object) -> ParsedReply:
-    """The five fields of a reply, cleaned, without empty and duplicate entries.
+def parse_reply(reply: object, quoted: Collection[str] = ()) -> ParsedReply:
+    """The fields of a reply, cleaned, without empty and duplicate entries and what a prompt `quoted`, in lower case.
 
-    Faults that leave no doubt about the content are repaired: a string for a list, a number or null among the entries,
-    no negative examples.
+    Faults that leave no doubt about the content are repaired: an object in a text, in a list or in another object; a
+    field that is missing or null; a string for a list; too many entries. Negative examples are not asked for: a writer
+    does not know the neighbours.
 
     Raises:
         ReplyUnusable: the message quotes nothing of the reply, so it can go into a second prompt.
     """
-    if not isinstance(reply, dict):
-        raise ReplyUnusable("it is not an object with the five fields")
-    if missing := [field for field in (*_TEXTS, *_LISTS) if field not in reply and field != _OPTIONAL]:
-        raise ReplyUnusable(f"it lacks {', '.join(missing)}")
-    texts = {field: _text(field, reply[field]) for field in _TEXTS}
+    fields = _fields_of(reply)
+    if fields is None:
+        raise ReplyUnusable(f"it is not an object with the fields asked for, at least {_ASKED}")
+    texts = {field: _text(field, fields.get(field)) for field in _TEXTS}
+    texts = {field: "" if _says_nothing(text, quoted) else text for field, text in texts.items()}
     lists, notes = dict[str, tuple[str, ...]](), list[str]()
-    for field in _LISTS:
-        value = reply.get(field)
-        entries = _to_list(field, [] if value is None and field == _OPTIONAL else value)
-        usable = [entry for entry in entries if not _is_lost(field, entry)]
+    for field, most in _MOST.items():
+        entries = _to_list(field, fields.get(field))
+        usable = [text for entry in entries if (text := _entry(field, entry)) is not None]
         if lost := len(entries) - len(usable):
             notes.append(f"dropped from {field}: {lost} without a usable value")
-        lists[field] = _entries(field, usable)
+        telling = {text.casefold(): text for text in reversed(usable) if not _says_nothing(text, quoted)}
+        lists[field] = tuple(reversed(telling.values()))[:most]
     read = Enrichment.model_validate({**texts, **lists})
     if read == Enrichment():
-        raise ReplyUnusable("all five fields are empty")
+        notes.append("the writer found nothing to say")
     return ParsedReply(read, tuple(notes))
 
 
-def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
+def _fields_of(reply: object) -> Mapping[str, Any] | None:
+    """The last object of a reply, or one level below, that has the field without which it is no answer."""
+    found = list(objects_in(reply)) if isinstance(reply, str) else reply if isinstance(reply, list) else [reply]
+    outer = [one for one in found if isinstance(one, dict)]
+    inner = [value for one in outer for value in one.values()]
+    inner += [one for text in inner if isinstance(text, str) for one in objects_in(text)]
+    answers = [one for one in (*inner, *outer) if isinstance(one, dict) and _ASKED in one]
+    return answers[-1] if answers else None
+
+
+def _says_nothing(text: str, quoted: Collection[str]) -> bool:
+    return _SAYS_NOTHING.fullmatch(text) is not None or text.rstrip(".").lower() in quoted
+
+
+def _text(field: str, value: Any) -> str:
+    if value is None:
+        return ""
     if not isinstance(value, str):
         raise ReplyUnusable(f"{field} is not text")
-    text = visible(value[: 4 * longest])  # hidden characters included
-    if len(text) > longest or len(value) > 4 * longest:
+    text = visible(value[: 4 * _LONGEST_TEXT])  # hidden characters included
+    if len(text) > _LONGEST_TEXT or len(value) > 4 * _LONGEST_TEXT:
         raise ReplyUnusable(f"{field} is far too long")
     return text
 
@@ -94,25 +118,21 @@ def _text(field: str, value: Any, longest: int = _LONGEST_TEXT) -> str:
 def _to_list(field: str, value: Any) -> list[Any]:
     """The entries of a list without nulls, or of a string: one to a line, keywords also between commas."""
     if isinstance(value, str):
-        if len(value) > _MOST_ENTRIES * _LONGEST_ENTRY:
-            raise ReplyUnusable(f"{field} is far too long")
-        return _BETWEEN_KEYWORDS.split(value) if field == "keywords" else value.splitlines()
-    if not isinstance(value, list):
+        text = value[: 4 * _MOST[field] * _LONGEST_ENTRY]
+        return _BETWEEN_KEYWORDS.split(text) if field == "keywords" else text.splitlines()
+    if value is not None and not isinstance(value, list):
         raise ReplyUnusable(f"{field} is not a list")
-    return [entry for entry in value if entry is not None]
+    return [entry for entry in value or () if entry is not None]
 
 
-def _is_lost(field: str, entry: Any) -> bool:
-    """Whether an entry is a number that cannot be a keyword: infinite, or with more digits than any keyword has."""
-    return field == "keywords" and _is_number(entry) and not abs(entry) < _LARGEST_KEYWORD
-
-
-def _entries(field: str, values: list[Any]) -> tuple[str, ...]:
-    texts = [f"{entry:.15g}" if field == "keywords" and _is_number(entry) else entry for entry in values]
-    texts = [_text(field, text, _LONGEST_ENTRY) for text in texts if text != ""]
-    if len(texts) > _MOST_ENTRIES:
-        raise ReplyUnusable(f"{field} has far too many entries")
-    return tuple(dict.fromkeys(text for text in texts if text))
+def _entry(field: str, entry: Any) -> str | None:
+    """An entry as text; None for what cannot be one: no text, over 300 characters, a number that is no keyword."""
+    if field == "keywords" and _is_number(entry) and abs(entry) < _LARGEST_KEYWORD:
+        return f"{entry:.15g}"
+    if not isinstance(entry, str) or len(entry) > 4 * _LONGEST_ENTRY:
+        return None
+    text = visible(entry)
+    return text if len(text) <= _LONGEST_ENTRY else None
 
 
 def _is_number(value: object) -> bool:
@@ -120,6 +140,8 @@ def _is_number(value: object) -> bool:
 
 
 _SECTION = re.compile(r"^## (\w+)\n", re.MULTILINE)
+_QUOTED = re.compile(r'"([^"]*)"')
+_SENTENCE_WORDS = 3
 _PLACE = re.compile(r"\{(\w+)\}")
 _SECTIONS = {"system", "request", "tool"}
 
@@ -137,6 +159,12 @@ class Prompt:
     tool: Mapping[str, Any]
     parts: Mapping[str, str]
     hash: str
+
+    @property
+    def quoted(self) -> frozenset[str]:
+        """The examples of at least three words in the system prompt, in lower case: a reply may repeat them."""
+        texts = (text.removesuffix(" ...").lower() for text in _QUOTED.findall(self.system))
+        return frozenset(text for text in texts if len(text.split()) >= _SENTENCE_WORDS)
 
     @classmethod
     def parse(cls, text: str) -> Self:

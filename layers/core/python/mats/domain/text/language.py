@@ -4,7 +4,7 @@ Measured with all-MiniLM-L6-v2: of 36 queries in 17 other languages 31 are recog
 judged sets five are marked, of which two are English and quote a Japanese sentence: docs/decisions/0043.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mats.domain.text.words import STOP_WORDS
 
@@ -46,3 +46,8 @@ def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
     split = len(letters) / len(spoken)
     foreign = split >= _SPLIT_BESIDE and not _FOREIGN.isdisjoint(spoken)
     return not foreign and (split < _SPLIT or all(map(str.isascii, spoken)))
+
+
+def may_be_foreign(words: Collection[str]) -> bool:
+    """Whether words in lower case are without function words of English, and some are of another language or script."""
+    return _ENGLISH.isdisjoint(words) and (not _FOREIGN.isdisjoint(words) or not all(map(str.isascii, words)))

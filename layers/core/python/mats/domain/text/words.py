@@ -171,6 +171,21 @@ def first_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+_MOST_BRACES = 64
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a text in order, without those inside others; from the first 64 braces that begin none."""
+    decoder, start, failed = json.JSONDecoder(), text.find("{"), 0
+    while start >= 0 and failed < _MOST_BRACES:
+        try:
+            value, end = decoder.raw_decode(text, start)
+            yield value
+        except (ValueError, RecursionError):
+            end, failed = start + 1, failed + 1
+        start = text.find("{", end)
+
+
 def separate_cjk(text: str) -> str:
     """The text with each run of Chinese, Japanese or Korean letters as overlapping pairs, separated by spaces.
 

@@ -1,9 +1,10 @@
-"""Grounding: URLs, identifiers, numbers and proper names of an enrichment must occur in the registration.
+"""Grounding: what an enrichment names and promises must have support in the registration.
 
-A sentence of `summary` or `action`, or an entry of a list, with an ungrounded token is dropped whole, because deleting
-the token alone would change the meaning. Examples may have numbers and proper names of their own. If a registration is
-only a name, `summary` and `action` may use only words of the name; keywords and examples may be inferred from it,
-unless any project could have that name.
+A sentence of `summary` or `action`, or an entry of a list, with an ungrounded token or act is dropped whole, because
+deleting that alone would change the meaning; so is a sentence of `summary` that has no content word in common with the
+registration. Examples may have numbers and proper names of their own. If a registration is only a name, `summary` and
+`action` may use only words of the name; keywords and examples may be inferred from it, unless any project could have
+that name.
 """
 
 import re
@@ -17,7 +18,8 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Enrichment
 from mats.domain.protocols.descriptors import without_call
 from mats.domain.text.common_words import ACRONYMS, GENERIC, ORDINARY
-from mats.domain.text.words import STOP_WORDS, clip, every_text, split_identifier, stem, words
+from mats.domain.text.language import may_be_foreign
+from mats.domain.text.words import STOP_WORDS, clip, content_words, every_text, split_identifier, stem, words
 
 _TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|\\]+")
 _URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)
@@ -31,14 +33,20 @@ _IDENTIFIER = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _GROUPING = re.compile(r",(?=\d{3}(?!\d))")
 _HARMLESS = re.compile(
-    r"(?!v\d)[a-z]{1,3}\d{1,2}"  # MP3, A4; not v3
+    r"(?!v\d)[a-z]{1,3}\d{1,4}"  # MP3, A4, LH1234; not v3
     r"|\d{1,4}[a-z]{1,3}|\d{1,4}-[a-z]+"  # 1980s, 48h, 3D, 10-km
-    r"|\d{1,2}:\d\d(?:[ap]m)?|\d{1,6}%?",
+    r"|\d{1,2}:\d\d(?:[ap]m)?|\d{1,6}%?"
+    r"|(?:https?://|[\w.-]+@)?(?:www\.)?example\.(?:com|org|net)",  # reserved by RFC 2606
     re.IGNORECASE,
 )
-"""Tokens with digits that illustrate a request and name nothing."""
+"""Tokens that illustrate a request and name nothing."""
+_TERM = re.compile(r"[a-z]+2[a-z]+|[1-4]d|mp[34]", re.IGNORECASE)
+"""Tokens with digits that are words: seq2seq, 2D."""
+_MIXED_WORD = re.compile(r"(?<![\w.@/-])(?=\w*[a-z\d])[A-Z]\w+(?![\w@/-])")
 _LONGEST_COUNT = 6
 """Digits; a longer number without grouping is an account, an order or a telephone."""
+_NUMBERED = re.compile(r"\b(barcode|code|id|isbn|number) (?=\d+\b)", re.IGNORECASE)
+"""The word before a number that a request may have at any length, if the registration has that word."""
 _NAME = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _OPENING = re.compile(r"(?:^|[.!?:;•–—|(\[\"“‘])\s*[\"“‘'(\[*-]*\s*$")
 """The text before a word that is capitalized because something begins with it."""
@@ -48,20 +56,56 @@ _SHARED = 5
 """Words that begin with the same letters, this many, are taken as forms of one word."""
 _PROMOTION = re.compile(
     r"\b(?:free of charge|for free|unlimited|no limits|top[- ]ten|top[- ]rated|best[- ]in[- ]class|world[- ]class|"
-    r"(?:world|industry|market)[- ]leading|award[- ]winning|state[- ]of[- ]the[- ]art|cutting[- ]edge|guaranteed)\b",
+    r"(?:world|industry|market)[- ]leading|award[- ]winning|state[- ]of[- ]the[- ]art|cutting[- ]edge|guarantee[ds]?|"
+    r"(?:in )?real[- ]time|(?:in )?any language|multilingual)\b",
     re.IGNORECASE,
 )
+_ACTS = (
+    "book reserve",
+    "pay buy purchase sell",
+    "deposit withdraw",
+    "send email notify alert warn remind",
+    "translate",
+    "cancel delete",
+    "deploy",
+)
+_SUPPORT = (
+    "booking reservation appointment ticket order",
+    "payment checkout charge order shop store trade broker bill billing invoice transaction wallet market sale",
+    "transfer payment bank wallet transaction",
+    "mail message sms notification reminder post webhook push chat",
+    "translation language multilingual",
+    "remove edit update manage change",
+    "deployment release host hosting",
+)
+
+
+_ACT_OF = {
+    stem(act): frozenset(map(stem, f"{acts} {nouns}".split()))
+    for acts, nouns in zip(_ACTS, _SUPPORT, strict=True)
+    for act in acts.split()
+}
+"""Acts that writers like to invent, and the stems of which the registration must have one."""
+_CLAUSE = re.compile(r"(?:^|[,;:(]|\b(?:and|or|then|also)\b)\s*(?=([^\W\d_]+) (?!and|or)\w)", re.IGNORECASE)
+"""What a clause begins with, and its first word, which is not all of it."""
+_FURTHER_CLAUSE = re.compile(
+    r"(?:[,;:]|\band|\bthen)\s+(?:(?:and|then|also)\s+)*(?=[a-z]+[^s\W]s\s(?!(?:and|or|of|for|from|in|to|on|by|with|at)\b))"
+)
+"""The border before a clause that begins with a verb in the third person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The tokens, normalized words, their stems and the numbers of a registration that claims are checked against."""
 
+    text: str
     tokens: frozenset[str]
     spoken: str
     stems: frozenset[str]
     initials: str
     numbers: frozenset[str]
+    foreign: bool
+    """Whether it is in another language, so that its words cannot be compared with those of an English claim."""
 
     @classmethod
     def of(cls, registration: Registration) -> Self:
@@ -71,34 +115,64 @@ class Evidence:
         split, whole = words(split_identifier(text)), words(text)
         joined = map("".join, pairwise(split))  # GitHub, which is split, and Github, which is not
         return cls(
+            text=text.lower(),
             tokens=tokens,
             spoken=f" {' '.join(split)} ",
             stems=frozenset(joined).union(map(stem, {*split, *whole})),
             initials="".join(word[0] for word in split if word not in STOP_WORDS),
             numbers=frozenset(_numbers(text)),
+            foreign=may_be_foreign(words(f"{registration.name} {registration.description}")),
         )
 
+    def in_summary(self, sentence: str) -> Iterator[str]:
+        """Additions of a sentence of the summary: those of a claim, and clauses without a supported content word."""
+        yield from self.in_claim(sentence)
+        for clause in (sentence, *_FURTHER_CLAUSE.split(sentence)[1:]):
+            said = content_words(f"{clause} {split_identifier(clause)}")
+            telling = {stem(word) for word in said if word.upper().rstrip("S") not in ACRONYMS} - _SAYS_LITTLE
+            if telling and telling.isdisjoint(self.stems) and not self.foreign:
+                yield clause
+
     def in_claim(self, sentence: str) -> Iterator[str]:
-        """Additions of a sentence of summary or action: tokens, proper names, promotional claims."""
-        yield from self._tokens(sentence)
-        yield from self.proper_names(sentence)
+        """Additions of a sentence of summary or action: tokens, proper names, promotional claims, acts."""
+        said = _MIXED_WORD.sub(_without_acronym, sentence)
+        yield from self._tokens(said)
+        yield from self._proper_names(said)
         claims = (found[0] for found in _PROMOTION.finditer(sentence))
         yield from (claim for claim in claims if f" {normalize(claim)} " not in self.spoken)
+        yield from self._acts(sentence)
 
     def in_keyword(self, text: str) -> Iterator[str]:
-        """Additions of a keyword: tokens, and names with an inner capital; many writers capitalize every keyword."""
-        yield from self._tokens(text)
-        names = (name for name in _NAME.findall(text) if _INNER_CAPITAL.search(name))
+        """Additions of a keyword: tokens, names with an inner capital (many writers capitalize every keyword), acts."""
+        said = " ".join(token for token in text.split() if not _TERM.fullmatch(token))
+        said = _MIXED_WORD.sub(_without_acronym, said)
+        yield from self._tokens(said)
+        names = (name for name in _NAME.findall(said) if _INNER_CAPITAL.search(name))
         yield from (name for name in names if not self._knows(name, begins=False))
+        yield from self._acts(text)
 
     def in_example(self, text: str) -> Iterator[str]:
-        """Additions of a request: URLs, identifiers and long numbers; short numbers illustrate it."""
-        for token in map(bare_token, _TOKEN.findall(text)):
+        """Additions of a request: those of a neighbour's request, and acts."""
+        yield from self.in_negative_example(text)
+        yield from self._acts(text)
+
+    def in_negative_example(self, text: str) -> Iterator[str]:
+        """Additions of a neighbour's request: URLs, identifiers and long numbers; short numbers illustrate it."""
+        for token in map(bare_token, _TOKEN.findall(_MIXED_WORD.sub(_without_acronym, text))):
             if token and not _HARMLESS.fullmatch(token) and not self._contains(token):
                 yield token
-        yield from (n for n in _numbers(text) if len(n.partition(".")[0]) > _LONGEST_COUNT and n not in self.numbers)
+        if not any(stem(found[1].lower()) in self.stems for found in _NUMBERED.finditer(text)):
+            long = (number for number in _numbers(text) if len(number.partition(".")[0]) > _LONGEST_COUNT)
+            yield from (number for number in long if number not in self.numbers)
 
-    def proper_names(self, sentence: str) -> Iterator[str]:
+    def _acts(self, text: str) -> Iterator[str]:
+        """Acts at the beginning of a clause that the registration does not speak of."""
+        for found in _CLAUSE.finditer(text):
+            support = _ACT_OF.get(stem(found[1].lower()))
+            if support and support.isdisjoint(self.stems) and not self.foreign:
+                yield found[1]
+
+    def _proper_names(self, sentence: str) -> Iterator[str]:
         """Capitalized words of a sentence that do not occur in the registration and are no ordinary English words.
 
         A word that begins the sentence counts if it is neither inflected nor one that sentences often begin with.
@@ -141,7 +215,14 @@ class Evidence:
             return True
         if token.lower() in self.tokens:
             return True
+        if mixed and token.isalnum() and re.search(rf"\b{token.lower()}(?!\d)", self.text):
+            return True  # LayoutLMv2 of layoutlmv2-base
         return not link and any(f" {normalize(form)} " in self.spoken for form in (token, token.removesuffix("s")))
+
+
+def _without_acronym(found: re.Match[str]) -> str:
+    """Nothing in place of a known acronym: CO2, IoT."""
+    return "" if found[0].upper() in ACRONYMS else found[0]
 
 
 def bare_token(token: str) -> str:
@@ -167,8 +248,8 @@ _SAYS_LITTLE = frozenset(
     stem(word)
     for word in (
         "a agent api capability call data do does for function get given gives handle help let make model perform "
-        "performs process provide provides related request result run service skill something support task tool use "
-        "used user using work"
+        "performs process provide provides related request result return run service skill something support task "
+        "tool use used user using work"
     ).split()
 )
 """Words allowed in the summary of a bare name although the name does not contain them."""
@@ -193,18 +274,16 @@ def ground(written: Enrichment, registration: Registration) -> Grounded:
         return Grounded(Enrichment(), () if written == Enrichment() else (f"dropped all fields: {SAYS_NOTHING}",))
     evidence, notes = Evidence.of(registration), list[str]()
     checks: dict[str, Callable[[str], Iterator[str]]] = {
-        "summary": evidence.in_claim,
+        "summary": evidence.in_claim if is_bare(registration) else evidence.in_summary,
         "action": evidence.in_claim,
         "keywords": evidence.in_keyword,
         "positive_examples": evidence.in_example,
-        "negative_examples": evidence.in_example,
+        "negative_examples": evidence.in_negative_example,
     }
 
     def is_grounded(field: str, text: str) -> bool:
         if invented := _comma_list(checks[field](text)):
             notes.append(_note(field, text, f"{invented} is not in the registration"))
-        elif field == "positive_examples" and (named := _comma_list(evidence.proper_names(text))):
-            notes.append(f"kept in {field}: {clip(text, _NOTE)!r} ({clip(named, _NOTE)} is not in the registration)")
         return not invented
 
     claims: dict[str, str] = {}
