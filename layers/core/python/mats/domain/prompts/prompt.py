@@ -21,6 +21,8 @@ _LONGEST_ENTRY = 300
 _TEXTS = ("summary", "action")
 _MOST = {"keywords": 12, "positive_examples": 7}
 """Limits of a reply in characters and entries; the prompt asks for as many entries, and a quarter of the characters."""
+_READ_TIMES = 4
+"""How many times as much is read, for entries and characters that do not count."""
 _ASKED = "positive_examples"
 """The field without which an object is no answer."""
 _BETWEEN_KEYWORDS = re.compile(r"[,;\n]")
@@ -78,7 +80,7 @@ def parse_reply(reply: object, quoted: Collection[str] = ()) -> ParsedReply:
     texts = {field: "" if _says_nothing(text, quoted) else text for field, text in texts.items()}
     lists, notes = dict[str, tuple[str, ...]](), list[str]()
     for field, most in _MOST.items():
-        entries = _to_list(field, fields.get(field))
+        entries = _to_list(field, fields.get(field))[: _READ_TIMES * most]
         usable = [text for entry in entries if (text := _entry(field, entry)) is not None]
         if lost := len(entries) - len(usable):
             notes.append(f"dropped from {field}: {lost} without a usable value")
@@ -109,8 +111,8 @@ def _text(field: str, value: Any) -> str:
         return ""
     if not isinstance(value, str):
         raise ReplyUnusable(f"{field} is not text")
-    text = visible(value[: 4 * _LONGEST_TEXT])  # hidden characters included
-    if len(text) > _LONGEST_TEXT or len(value) > 4 * _LONGEST_TEXT:
+    text = visible(value[: _READ_TIMES * _LONGEST_TEXT])  # hidden characters included
+    if len(text) > _LONGEST_TEXT or len(value) > _READ_TIMES * _LONGEST_TEXT:
         raise ReplyUnusable(f"{field} is far too long")
     return text
 
@@ -118,7 +120,7 @@ def _text(field: str, value: Any) -> str:
 def _to_list(field: str, value: Any) -> list[Any]:
     """The entries of a list without nulls, or of a string: one to a line, keywords also between commas."""
     if isinstance(value, str):
-        text = value[: 4 * _MOST[field] * _LONGEST_ENTRY]
+        text = value[: _READ_TIMES * _MOST[field] * _LONGEST_ENTRY]
         return _BETWEEN_KEYWORDS.split(text) if field == "keywords" else text.splitlines()
     if value is not None and not isinstance(value, list):
         raise ReplyUnusable(f"{field} is not a list")
@@ -129,7 +131,7 @@ def _entry(field: str, entry: Any) -> str | None:
     """An entry as text; None for what cannot be one: no text, over 300 characters, a number that is no keyword."""
     if field == "keywords" and _is_number(entry) and abs(entry) < _LARGEST_KEYWORD:
         return f"{entry:.15g}"
-    if not isinstance(entry, str) or len(entry) > 4 * _LONGEST_ENTRY:
+    if not isinstance(entry, str) or len(entry) > _READ_TIMES * _LONGEST_ENTRY:
         return None
     text = visible(entry)
     return text if len(text) <= _LONGEST_ENTRY else None
