@@ -18,12 +18,17 @@ from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.words import query_terms
-from mats.local.preview.advice import Advice, Weight, about_duplicates, about_id, about_places, advice
-from mats.local.preview.competitors import (
+from mats.local.preview.advice import (
     THRESHOLDS,
+    Advice,
     NearDuplicate,
     QueryPreview,
     TriedQuery,
+    Weight,
+    about_duplicates,
+    about_id,
+    about_places,
+    advice,
     choose_queries,
     competitors,
     near_duplicates,
