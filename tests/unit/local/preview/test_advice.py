@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.profile.profile import profile_of
-from mats.local.preview.advice import advice, parameters_without_description
+from mats.local.preview.report import advice, parameters_without_description
 from tests.builders import a_registration
 
 GOOD = {

@@ -10,8 +10,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Enrichment
 from mats.domain.ranking.blend import Signal, Thresholds, VerdictThresholds
-from mats.local.preview.advice import choose_queries, without_example
-from mats.local.preview.report import Preview
+from mats.local.preview.report import Preview, choose_queries, without_example
 from mats.ports import Change, Written
 from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich

@@ -17,8 +17,7 @@ from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports.files import is_address
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
-from mats.local.preview.advice import THRESHOLDS, QueryPreview, Weight
-from mats.local.preview.report import PreviewReport, preview_over
+from mats.local.preview.report import THRESHOLDS, PreviewReport, QueryPreview, Weight, preview_over
 
 _FILES = (".json", ".jsonl", ".gz", ".yaml", ".yml", ".md")
 _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}

@@ -15,7 +15,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.text.words import clip, content_words
 from mats.edge.requests import Parameters
 from mats.local.console.use_counts import UseCounts
-from mats.local.preview.advice import SPARSE
+from mats.local.preview.report import SPARSE
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
 WAITING = "waiting"
