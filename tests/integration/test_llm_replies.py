@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.adapters.chat_completions.factory import ChatCompletions
+from mats.adapters.chat_completions.client import ChatCompletions
 from mats.adapters.llm import LlmReranker, LlmWriter
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boto3.session import Session
 
     from mats.adapters.bedrock.factory import Bedrock
-    from mats.adapters.chat_completions.factory import ChatCompletions
+    from mats.adapters.chat_completions.client import ChatCompletions
     from mats.adapters.recordings import Recordings
 
 LOGGER = logging.getLogger("mats")
@@ -197,7 +197,7 @@ def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
         DependencyFailed: urllib3 is not installed.
     """
     try:
-        from mats.adapters.chat_completions.factory import ChatCompletions  # noqa: PLC0415 - urllib3
+        from mats.adapters.chat_completions.client import ChatCompletions  # noqa: PLC0415 - urllib3
         from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise NotInstalled(

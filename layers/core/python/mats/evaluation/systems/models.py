@@ -20,7 +20,7 @@ from mats.settings import TITAN, Settings
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
-    from mats.adapters.chat_completions.factory import ChatCompletions
+    from mats.adapters.chat_completions.client import ChatCompletions
     from mats.adapters.recordings import Recordings
 
 
