@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from mats import __version__
-from mats.local.cli import dataset, source
+from mats.local.cli import dataset
+from mats.local.cli import sync as source
 from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import compare, evaluate, gate
 from mats.local.cli.feedback import confirm, demand, feedback
