@@ -204,7 +204,7 @@ def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Pat
     system = bootstrap.open_system(settings)
     encoder = FakeEncoder()
     encoder.name = "all-MiniLM-L6-v2"
-    with_vectors = replace(system, models=replace(system.models, load_encoder=lambda: encoder)).discover.thresholds
+    with_vectors = replace(system, models=replace(system.models, given_encoder=encoder)).discover.thresholds
     assert with_vectors.of(reranked=False, neural=True) == load_calibration(index, "all-MiniLM-L6-v2").thresholds
     assert with_vectors.of(reranked=False, neural=False) == load_calibration(index, "none").thresholds
     assert with_vectors.of(reranked=True, neural=True) == RERANKED

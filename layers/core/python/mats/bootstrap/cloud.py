@@ -12,7 +12,7 @@ from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, DynamoTallies
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
-from mats.bootstrap.models import ConfiguredModels, configured_models
+from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.system import System, service_observer
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
@@ -48,7 +48,7 @@ def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "Clou
         NotPermitted: AWS's own settings cannot be used.
     """
     session = aws.session(settings.index_endpoint)
-    models = configured_models(settings, session, encoder=encoder)
+    models = ConfiguredModels(settings, session, given_encoder=encoder)
     return System(settings, models, CloudStores(settings, models, session))
 
 

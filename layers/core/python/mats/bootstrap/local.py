@@ -18,7 +18,7 @@ from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts, SqliteUseLog
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
-from mats.bootstrap.models import ConfiguredModels, configured_models
+from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.system import Stores, System
 from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistryNotFound
@@ -77,7 +77,7 @@ def local_system(
         )
     if not create and is_missing(settings):
         raise RegistryNotFound(settings.home)
-    models = configured_models(settings, encoder=encoder, writer=writer)
+    models = ConfiguredModels(settings, given_encoder=encoder, given_writer=writer)
     database = Database(settings.home / DATABASE)
     return System(
         settings, models, LocalStores(database, models, Retention(settings.versions_days), settings.receipt_days)

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -60,14 +60,16 @@ class ModelService(Protocol):
 class ConfiguredModels:
     """The models of a system; None for a model that is not configured or cannot be loaded."""
 
-    load_service: Callable[[], ModelService | None]
-    load_encoder: Callable[[], Encoder | None]
-    load_writer: Callable[[], Writer | None]
-    load_reranker: Callable[[], Reranker | None]
-    make_writer: Callable[[str], Writer | None]
-    """The writer of a model id; None without a service."""
-    make_reranker: Callable[[str], Reranker | None]
-    """The reranker of a model id; None without a service."""
+    settings: Settings
+    session: "Session | None" = None
+    given_encoder: Encoder | None = None
+    """Replaces the one that the settings name."""
+    given_writer: Writer | None = None
+    """Replaces the one that the settings name."""
+
+    @cached_property
+    def _bedrock(self) -> "Bedrock | None":
+        return bedrock(self.settings, self.session)
 
     @cached_property
     def service(self) -> ModelService | None:
@@ -76,12 +78,15 @@ class ConfiguredModels:
         Raises:
             NotPermitted: AWS's own settings cannot be used.
         """
-        return self.load_service()
+        settings = self.settings
+        if settings.llm_recordings:
+            return recordings(settings.llm_recordings)
+        return server(settings, budgets_of(settings)) if settings.llm_url else self._bedrock
 
     @cached_property
     def _encoder_or_reason(self) -> tuple[Encoder | None, str]:
         try:
-            found = self.load_encoder()
+            found = self.given_encoder or load_encoder(self.settings, self._bedrock)
         except DependencyFailed as error:
             return None, str(error)
         return found, "" if found else "MATS_ENCODER is none"
@@ -104,12 +109,22 @@ class ConfiguredModels:
     @cached_property
     def writer(self) -> Writer | None:
         """The model that writes the five fields."""
-        return self.load_writer()
+        return self.given_writer or self.make_writer(self.settings.writer_model)
 
     @cached_property
     def reranker(self) -> Reranker | None:
         """The model that scores candidates."""
-        return self.load_reranker()
+        return self.make_reranker(self.settings.rerank_model)
+
+    def make_writer(self, model: str) -> Writer | None:
+        """The writer of a model id; None without a service, or for `none`."""
+        service = None if model == "none" else self.service
+        return service.writer(_name(self.settings, model), prompt("enrich")) if service else None
+
+    def make_reranker(self, model: str) -> Reranker | None:
+        """The reranker of a model id; None without a service, or for `none`."""
+        service = None if model == "none" else self.service
+        return service.reranker(_name(self.settings, model), prompt("rerank")) if service else None
 
     def openers(self) -> Sequence[Callable[[], object]]:
         """Functions that open connections to the models that answers need."""
@@ -118,43 +133,6 @@ class ConfiguredModels:
     def spending(self) -> dict[str, Usage]:
         """Tokens and dollars of this process, by model."""
         return dict(self.service.meter.totals()) if self.service else {}
-
-
-def configured_models(
-    settings: Settings,
-    session: "Session | None" = None,
-    *,
-    encoder: Encoder | None = None,
-    writer: Writer | None = None,
-) -> ConfiguredModels:
-    """The models that settings name; a model given as an argument replaces the named one."""
-
-    @cache
-    def on_bedrock() -> "Bedrock | None":
-        return bedrock(settings, session)
-
-    @cache
-    def service() -> ModelService | None:
-        if settings.llm_recordings:
-            return recordings(settings.llm_recordings)
-        return server(settings, budgets_of(settings)) if settings.llm_url else on_bedrock()
-
-    def make_writer(model: str) -> Writer | None:
-        named = model != "none" and service()
-        return named.writer(_name(settings, model), prompt("enrich")) if named else None
-
-    def make_reranker(model: str) -> Reranker | None:
-        named = model != "none" and service()
-        return named.reranker(_name(settings, model), prompt("rerank")) if named else None
-
-    return ConfiguredModels(
-        load_service=service,
-        load_encoder=lambda: encoder or load_encoder(settings, on_bedrock()),
-        load_writer=lambda: writer or make_writer(settings.writer_model),
-        load_reranker=lambda: make_reranker(settings.rerank_model),
-        make_writer=make_writer,
-        make_reranker=make_reranker,
-    )
 
 
 def _name(settings: Settings, model: str) -> str:

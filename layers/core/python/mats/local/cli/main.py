@@ -10,7 +10,6 @@ import typer
 
 from mats import __version__
 from mats.local.cli import dataset
-from mats.local.cli import sync as source
 from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import compare, evaluate, gate
 from mats.local.cli.feedback import confirm, demand, feedback
@@ -25,6 +24,7 @@ from mats.local.cli.remove import erase, remove
 from mats.local.cli.replay import replay
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
+from mats.local.cli.sync import commands as source_commands
 from mats.local.cli.sync import sync
 from mats.local.cli.trust import trust
 from mats.settings import Settings
@@ -63,7 +63,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)
-app.add_typer(source.commands, name="source")
+app.add_typer(source_commands, name="source")
 app.add_typer(dataset.commands, name="dataset")
 
 

@@ -1,4 +1,4 @@
-"""`mats sync`."""
+"""`mats sync`, and `mats source`: the sources that it reads again."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -120,26 +120,17 @@ class DryRunTarget(DryRunRegistry):
         return True
 
 
-@dataclass(slots=True)
 class DryRunSources:
     """A book of sources that is read, and never written."""
 
-    book: SourceBook
+    def __init__(self, book: SourceBook) -> None:
+        self.all, self.entries, self.others = book.all, book.entries, book.others
 
     def add(self, source: TrackedSource) -> None:
         """Does nothing."""
 
     def remove(self, name: str) -> bool:
         return any(state.source.name == name for state in self.all())
-
-    def all(self) -> Sequence[SourceState]:
-        return self.book.all()
-
-    def entries(self, name: str) -> Mapping[Id, TrackedEntry]:
-        return self.book.entries(name)
-
-    def others(self, name: str, ids: Collection[Id]) -> Mapping[Id, Mapping[str, TrackedEntry]]:
-        return self.book.others(name, ids)
 
     def record(self, name: str, entries: Mapping[Id, TrackedEntry | None]) -> None:
         """Does nothing."""

@@ -177,8 +177,9 @@ def near_duplicates(
     index: SearchIndex, candidate: Profile, vector: Vector | None, admitted: Filter
 ) -> tuple[NearDuplicate, ...]:
     """Near-duplicates by meaning or by words, nearest first."""
-    terms, wording = query_terms(_text(candidate))[:_SEARCHED], Wording.of(candidate)
-    found = {hit.id for hit in index.lexical(terms, admitted, depth=_SEARCHED)}
+    text = f"{split_identifier(candidate.name)} {candidate.source.description if candidate.source else ''}"
+    wording = Wording.of(candidate)
+    found = {hit.id for hit in index.lexical(query_terms(text)[:_SEARCHED], admitted, depth=_SEARCHED)}
     if vector is not None:
         found |= {hit.id for hit in index.neural(vector, admitted, depth=_SEARCHED)}
     others = index.fetch(found - {candidate.id})
@@ -196,10 +197,6 @@ def near_duplicates(
     ]
     alike = [one for one in compared if (one.cosine or 0) >= DUPLICATE_COSINE or one.overlap >= SIMILARITY]
     return tuple(sorted(alike, key=lambda one: (-(one.cosine or 0), -one.overlap, one.id))[:_MAX_DUPLICATES])
-
-
-def _text(profile: Profile) -> str:
-    return f"{split_identifier(profile.name)} {profile.source.description if profile.source else ''}"
 
 
 SPARSE = 8
@@ -249,7 +246,6 @@ _FIXES = {
         Weight.COULD,
         "add a `description` to each property: it is searched, and models need it to fill the parameter",
     ),
-    "no way to call": (Weight.COULD, ""),
     "replaces": (Weight.COULD, "check that it is yours"),
 }
 """The weight of each flag, and how to improve."""
@@ -260,21 +256,22 @@ def _advice(flag: str, what: str) -> Advice:
     return Advice(flag, weight, what, fix)
 
 
-def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
-    """Advice about the registration by itself, most important first."""
-    found = [*_about_suspicions(profile), *_about_description(registration, profile), *_about_invocation(registration)]
+def by_weight(found: Iterable[Advice]) -> tuple[Advice, ...]:
+    """The most important first."""
     return tuple(sorted(found, key=lambda one: list(Weight).index(one.weight)))
 
 
-def _about_suspicions(profile: Profile) -> Iterator[Advice]:
+def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
+    """Advice about the registration by itself, most important first."""
+    return by_weight([*_about_description(registration, profile), *_about_invocation(registration)])
+
+
+def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
     for reason in profile.suspicious:
         if reason == TOO_LONG:
             yield _advice("very long", f"all its text together {reason}")
         else:
             yield _advice("suspicious", f"its text {reason}")
-
-
-def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
     content = set(content_words(registration.description))
     if not content:
         yield _advice("no description", "its `description` is empty")
@@ -298,8 +295,8 @@ def _about_invocation(registration: Registration) -> Iterator[Advice]:
         named = ", ".join(f"`{name[:40]}`" for name in bare[:5]) + (" and others" if len(bare) > 5 else "")
         yield _advice("undescribed parameters", f"parameters without a description: {named}")
     if invocation_of(registration) is None:
-        weight, fix = _FIXES["no way to call"][0], WAYS_TO_CALL[registration.kind]
-        yield Advice("no way to call", weight, "nothing in it says how it is called", fix)
+        fix = WAYS_TO_CALL[registration.kind]
+        yield Advice("no way to call", Weight.COULD, "nothing in it says how it is called", fix)
 
 
 def about_id(placed: Placed, registration: Registration) -> Iterator[Advice]:
@@ -422,7 +419,10 @@ class Preview:
         """The preview of a registration for a caller who belongs to these audiences."""
         without: list[str] = []
         profile, described_by = self._profile(registration, without)
-        placed_as = {"visible_to": None, "first_registered": self._first_registered(profile)}
+        # of a new one, later than that of any other
+        indexed = self.index.fetch([profile.id]).get(profile.id)
+        first_registered = indexed.first_registered if indexed else datetime.max.replace(tzinfo=UTC).isoformat()
+        placed_as = {"visible_to": None, "first_registered": first_registered}
         candidate = self._candidate(profile.model_copy(update=placed_as), without)
         queries = self._queries(choose_queries(registration, profile), candidate, audiences)
         before = self.registry.get([registration.id]).get(registration.id)
@@ -442,7 +442,7 @@ class Preview:
             encoded=embedded_text(profile),
             queries=queries,
             duplicates=duplicates,
-            advice=tuple(sorted(found, key=lambda one: list(Weight).index(one.weight))),
+            advice=by_weight(found),
             without=tuple(without),
         )
 
@@ -456,11 +456,6 @@ class Preview:
         except (DependencyFailed, ReplyUnusable) as error:
             without.append(f"the writer: {error}")
             return self.maker.raw(registration, assigned), "its owner"
-
-    def _first_registered(self, profile: Profile) -> str:
-        """The time of the indexed revision; of a new one, later than that of any other."""
-        indexed = self.index.fetch([profile.id]).get(profile.id)
-        return indexed.first_registered if indexed else datetime.max.replace(tzinfo=UTC).isoformat()
 
     def _candidate(self, profile: Profile, without: list[str]) -> Stored:
         """The profile with its vector, if the encoder answers."""
@@ -528,22 +523,22 @@ def _ask(discover: Discover, index: SearchIndex, query: TriedQuery, audiences: C
 
 
 def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bare: Profile) -> QueryPreview:
-    own, own_unaided = _own(answer, bare), _own(unaided, bare)
+    (place, own), (place_unaided, _) = _own(answer, bare.id), _own(unaided, bare.id)
     return QueryPreview(
         query=query.text,
         origin=query.origin,
-        place=own[0] if own else None,
-        place_unaided=own_unaided[0] if own_unaided else None,
+        place=place,
+        place_unaided=place_unaided,
         looked_at=len(answer.ranked),
         verdict=answer.verdict,
-        score=own[1].score if own else None,
-        signals=own[1].signals if own else {},
+        score=own.score if own else None,
+        signals=own.signals if own else {},
         matched=explain(query_terms(query.text), bare).matched,
         outranked_by=competitors(unaided.ranked, bare, query.text),
     )
 
 
-def _own(answer: Shortlist, profile: Profile) -> tuple[int, Result] | None:
+def _own(answer: Shortlist, id: Id) -> tuple[int | None, Result | None]:
     """The place and the result of a capability, if it is among the ranked."""
     ranked = enumerate(answer.ranked, start=1)
-    return next(((place, result) for place, result in ranked if result.id == profile.id), None)
+    return next(((place, result) for place, result in ranked if result.id == id), (None, None))
