@@ -114,9 +114,3 @@ def test_a_namespace_is_made_of_source_and_id(source, id, namespace):
 def test_the_namespace_of_a_row_is_one_that_a_registration_may_have(source, id):
     row = {"_id": id, "type": "tool", "name": "x", "source": source}
     assert Registration.parse(item_of(row)).namespace == namespace_of(row)
-
-
-@given(st.text("abc123", min_size=1, max_size=90), st.text("ABC-_ .:/é", max_size=90))
-def test_the_namespace_of_a_row_with_a_latin_id_is_one_that_a_registration_may_have(id, source):
-    row = {"_id": id, "type": "tool", "name": "x", "source": source}
-    assert Registration.parse(item_of(row)).namespace == namespace_of(row)

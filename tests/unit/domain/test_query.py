@@ -164,15 +164,6 @@ def test_a_filter_has_the_querys_filters_and_the_callers_audiences():
     )
 
 
-def test_an_empty_filter_admits_every_visible_capability():
-    everything = Filter()
-    assert everything.admits_kind(Kind.MODEL)
-    assert everything.admits_namespace("com.acme")
-    assert everything.admits_tags(())
-    assert everything.sees(None)
-    assert not everything.sees(("ops",))
-
-
 @pytest.mark.parametrize(
     ("wanted", "namespace", "admitted"),
     [

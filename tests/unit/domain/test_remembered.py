@@ -68,12 +68,6 @@ def test_the_request_of_another_counts_once_an_operator_confirmed_it():
     assert vote(near(a_memory(confirmed=True)), "eve") is not None
 
 
-def test_callers_agree_on_a_capability_and_not_on_a_request():
-    votes = vote(near(a_memory("m1", "ann", {PAY, SHIP}), a_memory("m2", "bob", {PAY, WRAP})), "eve")
-    assert votes is not None
-    assert set(votes.used) == {PAY}
-
-
 def test_being_passed_over_counts_only_if_two_callers_agree():
     alone = near(a_memory("m1", "ann", passed={SHIP}), a_memory("m2", "bob"))
     both = near(a_memory("m1", "ann", passed={SHIP}), a_memory("m2", "bob", passed={SHIP}))

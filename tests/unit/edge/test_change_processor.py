@@ -30,13 +30,6 @@ def failures(response: dict) -> list[str]:
     return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
 
 
-def test_finished_batch_has_no_failures():
-    world = World(encoder=FakeEncoder())
-    world.registry.put([a_registration(name=n) for n in "ab"])
-    assert failures(process(sqs_batch([message("a"), message("b")]), world)) == []
-    assert len(world.profiles.kept) == 2
-
-
 def test_only_unfinished_messages_are_delivered_again():
     world = World(encoder=FakeEncoder(broken=True))
     world.registry.put([a_registration(name="a")])

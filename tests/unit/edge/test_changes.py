@@ -59,10 +59,6 @@ def test_an_item_with_the_key_of_a_namespace_is_a_bad_item():
     )
 
 
-def test_name_in_any_script_is_parsed():
-    assert parse_change(_message(_keys(namespace={"S": "com.acme"}, name={"S": "返金"}))).id == "com.acme/返金"
-
-
 @pytest.mark.parametrize("message", [
     {}, {"body": None}, {"body": ""}, {"body": "no JSON"}, {"body": '{"detail":'}, {"body": "9" * 5_000},
     _message(None), _message([]), _message("text"), _message({}), _message({**EVENT, "detail": None}),

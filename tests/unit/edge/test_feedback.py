@@ -64,15 +64,6 @@ def test_only_the_caller_of_the_answer_can_report(world, alone):
     assert world.outcomes.answers == {}
 
 
-def test_a_result_beyond_the_limit_was_not_shown(world):
-    both, one = world.search(), world.search(limit=1)
-    status, problem = world.ask("/feedback", {"query_id": one["query_id"], "outcomes": [outcome(both, place=1)]})
-    assert status == 422
-    [error] = problem["errors"]
-    assert error["field"] == "outcomes.0.id"
-    assert both["results"][1]["id"] in error["message"]
-
-
 @pytest.mark.parametrize(("changes", "field"), [
     ({"outcomes": [{"id": "a/b", "event": "succeeded"}] * 51}, "outcomes"),
     ({"outcomes": [{"id": "a/b", "event": "great"}]}, "outcomes.0.event"),

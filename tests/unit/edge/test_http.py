@@ -13,7 +13,7 @@ from mats.domain import errors
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.ranking.query import Query
 from mats.edge import http
-from mats.edge.answers import Health, Problem
+from mats.edge.answers import Problem
 from mats.edge.api_gateway import parse_request, proxy_response
 
 
@@ -129,18 +129,6 @@ def test_clients_cannot_set_their_audiences(claimed):
 
 
 # answers and problems
-
-
-def test_json_response_has_null_for_absent_values():
-    response = http.json_response(Health(status="ok", index="sqlite", encoder=None, reranker=None))
-    assert (response.status, response.headers) == (200, {"Content-Type": "application/json"})
-    assert json.loads(response.body) == {
-        "status": "ok",
-        "index": "sqlite",
-        "encoder": None,
-        "reranker": None,
-        "weights": {},
-    }
 
 
 FAULTS = [Fault("query", "is required"), Fault("kinds.0", "input should be one of four")]

@@ -15,14 +15,13 @@ from mcp_types import _v2026_07_28 as current
 
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed
-from mats.domain.text.fence import spell_out
 from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, Caller, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
 from mats.edge.observers import MeasureObserver
 from tests.aws_events import proxy_request, respond_to
-from tests.builders import a_profile, an_earlier_profile
+from tests.builders import a_profile
 from tests.unit.edge.test_feedback import FeedbackWorld
 from tests.world import SECRET, THREE, an_application
 
@@ -226,20 +225,6 @@ def test_internal_failure_is_hidden_and_counted():
     assert "123456789012" not in answer["content"][0]["text"]
     assert "try again" in answer["content"][0]["text"]
     assert [measures["Failed"].value for measures in measured] == [1]
-
-
-@pytest.mark.parametrize("hidden", ["\u200b"])
-def test_hidden_characters_are_removed(hidden):
-    profile = an_earlier_profile(
-        name=f"re{hidden}fund", description=f"give money {hidden}back", examples=[f"money{hidden}"]
-    )
-    application = an_application(profile)
-    answer = called("search_capabilities", {"query": "money"}, application=application)
-    (found,) = answer["structuredContent"]["results"]
-    assert (found["id"], found["summary"]) == (spell_out(profile.id), "give money back")
-    assert hidden not in answer["content"][0]["text"]
-    shown = called("get_capability", {"id": profile.id}, application=application)["structuredContent"]
-    assert shown["positive_examples"] == ["money"]
 
 
 def test_hostile_registration_stays_data():

@@ -106,11 +106,3 @@ def test_the_constants_are_fitted_for_titan_in_an_account(tmp_path, monkeypatch,
         found = load_calibration(index, f"{TITAN}-1024")
         assert found.source == CalibrationSource(name=f"{index}/{TITAN}", fitted=True)
         assert 0 < found.thresholds.weak <= found.thresholds.match <= 1
-
-
-def test_a_folder_without_sets_is_an_error_of_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["calibrate", "--data", str(tmp_path)])
-    with pytest.raises(SystemExit) as ended:
-        command.main()
-    assert ended.value.code == 2
-    assert "holds no folder with corpus.jsonl" in capsys.readouterr().err

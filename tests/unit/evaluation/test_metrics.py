@@ -50,12 +50,6 @@ def test_an_interval_holds_its_mean_and_repeats():
     assert first.low < first.mean == 0.5 < first.high
 
 
-@pytest.mark.parametrize("values", [[1.0], [0.0, 0.0, 0.0]])
-def test_an_interval_of_equal_values_is_a_point(values):
-    e = estimate(np.array(values))
-    assert e.low == e.mean == e.high
-
-
 def test_the_scale_with_the_most_gold_in_front_is_chosen():
     lexical_is_right = CandidateScores(
         np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]), np.array([0, 0])
