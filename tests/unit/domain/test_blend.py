@@ -152,19 +152,15 @@ def test_a_fused_score_lies_between_zero_and_one(lexical, neural, share):
     assert all(0 <= score <= 1 for score in fused.values())
 
 
-@given(st.dictionaries(ids, st.integers(1, 1_000), min_size=1), st.floats(0.05, 0.95))
-def test_without_a_neural_list_the_lexical_order_stands(lexical, share):
-    fused = fuse(lexical, {}, lexical_share=share)
-    assert best_first(fused) == best_first(lexical)
-    assert max(fused.values()) == pytest.approx(share)
-
-
-@given(st.dictionaries(ids, st.integers(-100, 100), min_size=1), st.floats(0.05, 0.95))
-def test_without_a_lexical_list_the_neural_order_stands(percent, share):
-    neural = {id: value / 100 for id, value in percent.items()}
-    fused = fuse({}, neural, lexical_share=share)
-    assert best_first(fused) == best_first(neural)
-    assert max(fused.values()) == pytest.approx(1 - share)
+@given(st.dictionaries(ids, st.integers(1, 100), min_size=1), st.floats(0.05, 0.95))
+def test_the_order_of_one_list_stands_without_the_other(percent, share):
+    scores = {id: value / 100 for id, value in percent.items()}
+    for fused, most in (
+        (fuse(scores, {}, lexical_share=share), share),
+        (fuse({}, scores, lexical_share=share), 1 - share),
+    ):
+        assert best_first(fused) == best_first(scores)
+        assert max(fused.values()) == pytest.approx(most)
 
 
 def test_a_fusion_equals_the_calculation_by_hand():
@@ -194,16 +190,14 @@ def test_a_missing_side_leaves_the_mixture_to_the_other(scale, score, cosine):
     assert scale.mix(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
 
 
-@given(scales, bm25_scores, bm25_scores, st.none() | cosines)
-def test_a_higher_bm25_score_never_lowers_retrieval(scale, one, other, cosine):
-    low, high = sorted((one, other))
-    assert scale.retrieval(low, cosine) <= scale.retrieval(high, cosine)
-
-
-@given(scales, cosines, cosines, st.none() | bm25_scores)
-def test_a_higher_cosine_never_lowers_retrieval(scale, one, other, score):
-    low, high = sorted((one, other))
-    assert scale.retrieval(score, low) <= scale.retrieval(score, high)
+@given(scales, *[st.tuples(values, values).map(sorted) for values in (bm25_scores, cosines, counts)])
+def test_no_higher_measurement_lowers_retrieval(scale, scores, cosines, pairs):
+    (score, more_score), (cosine, more_cosine), (few, many) = scores, cosines, pairs
+    assert scale.retrieval(score, cosine, few) <= scale.retrieval(more_score, cosine, few)
+    assert scale.retrieval(score, cosine, few) <= scale.retrieval(score, more_cosine, few)
+    assert scale.retrieval(score, cosine, few) <= scale.retrieval(score, cosine, many) <= 1
+    assert scale.retrieval(score, None) <= scale.retrieval(more_score, None)
+    assert scale.retrieval(None, cosine) <= scale.retrieval(None, more_cosine)
 
 
 @pytest.mark.parametrize(
@@ -251,12 +245,6 @@ def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
 def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs, expected):
     measured = Scale(c=20, lo=0.0, hi=1.0, pairs_share=0.4).mix(score, cosine, pairs)
     assert measured == (None if expected is None else pytest.approx(expected))
-
-
-@given(scales, bm25_scores, cosines, counts, counts)
-def test_more_pairs_never_lower_retrieval(scale, score, cosine, one, other):
-    few, many = sorted((one, other))
-    assert scale.retrieval(score, cosine, few) <= scale.retrieval(score, cosine, many) <= 1
 
 
 # the verdict

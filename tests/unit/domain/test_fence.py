@@ -62,35 +62,17 @@ def test_visible_text_has_no_hidden_characters_and_is_unchanged(text):
 @pytest.mark.parametrize(
     "hidden",
     [
-        "\u200b",
-        "\u061c",
-        "\u202e",
-        "\u2066",
-        "\U000e0041",
-        "\ufe0f",
-        "\U000e0101",
-        "\ue000",
-        "\ufeff",
-        "\u00ad",
+        "\u200b", "\u061c", "\u202e", "\u2066", "\U000e0041", "\ufe0f", "\U000e0101", "\ue000", "\ufeff", "\u00ad",
         "\ud800",
-        "\u034f",
-        "\u115f",
-        "\u1160",
-        "\u17b4",
-        "\u180b",
-        "\u180e",
-        "\u3164",
-        "\uffa0",
-        "\u2800",
-        "\U00016fe4",
-        "\U0001d159",  # fillers and blanks: letters without ink
-        "\ufdd0",
-        "\uffff",
-        "\U0002fffe",  # noncharacters
-        "\U00040041",
-        "\U000d1234",  # planes without visible characters
+        # fillers and blanks: letters without ink
+        "\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180e", "\u3164", "\uffa0", "\u2800", "\U00016fe4",
+        "\U0001d159",
+        # noncharacters
+        "\ufdd0", "\uffff", "\U0002fffe",
+        # planes without visible characters
+        "\U00040041", "\U000d1234",
     ],
-)
+)  # fmt: skip
 def test_characters_without_a_face_are_dropped(hidden):
     assert is_hidden(hidden)
     assert visible(f"pay{hidden}ment") == "payment"

@@ -38,22 +38,12 @@ marked = st.lists(st.text("abc ", max_size=12).map(lambda text: f"{MARK}{text}")
 sentences = st.lists(st.text("defgh ", min_size=1, max_size=12).filter(str.strip), max_size=3)
 
 
-def _everything_positive(profile: Profile) -> str:
-    return "\n".join([*lexical_fields(profile).values(), embedded_text(profile)])
-
-
-@given(marked, sentences, sentences)
-def test_an_owners_negative_examples_are_neither_indexed_nor_embedded(negative, positive, tags):
-    profile = a_profile(negative_examples=negative, examples=positive, tags=tags)
+@given(marked, st.none() | marked, sentences, sentences)
+def test_negative_examples_of_owner_and_writer_are_neither_indexed_nor_embedded(owners, writers, positive, tags):
+    enrichment = writers and Enrichment(negative_examples=writers, positive_examples=positive, summary="s", action="a")
+    profile = a_profile(negative_examples=owners, examples=positive, tags=tags, enrichment=enrichment)
     assert profile.enrichment.negative_examples
-    assert MARK not in _everything_positive(profile)
-
-
-@given(marked, marked, sentences)
-def test_a_writers_negative_examples_are_neither_indexed_nor_embedded(negative, owners, positive):
-    enrichment = Enrichment(negative_examples=negative, positive_examples=positive, summary="s", action="a")
-    profile = a_profile(enrichment=enrichment, negative_examples=owners)
-    assert MARK not in _everything_positive(profile)
+    assert MARK not in "\n".join([*lexical_fields(profile).values(), embedded_text(profile)])
 
 
 # raw and enriched
@@ -425,13 +415,9 @@ def test_pairs_are_those_of_cutting_every_field_into_words(query, description, e
     assert pairs_found(pairs(query), profile) == len(pairs(query) & said)
 
 
-def test_nothing_matched_explains_nothing():
-    assert explain(("weather",), a_profile()) == MatchedWords((), ())
-    assert explain((), a_profile()) == MatchedWords((), ())
-
-
-def test_a_negative_example_explains_nothing():
+def test_what_matches_nothing_or_a_negative_example_explains_nothing():
     assert explain(("weather",), a_profile(negative_examples=["what is the weather"])) == MatchedWords((), ())
+    assert explain((), a_profile()) == MatchedWords((), ())
 
 
 def test_the_words_of_a_known_format_are_not_searched():

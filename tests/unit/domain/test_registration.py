@@ -58,20 +58,7 @@ def test_string_sets_are_sorted():
     assert registration.examples == ("a", "b")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "استرداد_الدفع",
-        "החזר תשלום",
-        "払い戻し",
-        "возврат",
-        "ক্ষতিপূরণ",
-        "rück/erstattung",
-        "💸",
-        "e\u0301",
-        "x" * 200,
-    ],
-)
+@pytest.mark.parametrize("name", ["استرداد_الدفع", "払い戻し", "rück/erstattung", "💸", "e\u0301", "x" * 200])
 def test_a_name_may_be_of_any_script_and_direction(name):
     assert Registration.parse(an_item(name=name, description=name, tags=[name])).name == name
 
@@ -110,32 +97,12 @@ def test_attributes_with_default_values_are_not_written():
 
 
 def test_every_fault_is_named_at_once_with_its_attribute():
-    faults = _faults(
-        {
-            "namespace": "Com Acme",
-            "kind": "gadget",
-            "tags": ["fine", "", 3],
-            "examples": "one sentence",
-            "lifecycle": "retired",
-            "visible_to": [],
-            "input_schema": ["not an object"],
-            "endpoint": "x" * 2_049,
-            "colour": "red",
-        }
-    )
-    assert faults.keys() == {
-        "namespace",
-        "name",
-        "kind",
-        "tags.1",
-        "tags.2",
-        "examples",
-        "lifecycle",
-        "visible_to",
-        "input_schema",
-        "endpoint",
-        "colour",
-    }
+    wrong = {
+        "namespace": "Com Acme", "kind": "gadget", "examples": "one sentence", "lifecycle": "retired", "visible_to": [],
+        "input_schema": ["not an object"], "endpoint": "x" * 2_049, "colour": "red",
+    }  # fmt: skip
+    faults = _faults({**wrong, "tags": ["fine", "", 3]})
+    assert faults.keys() == {*wrong, "name", "tags.1", "tags.2"}
     assert faults["name"] == "is required"
     assert "com.acme" in faults["namespace"]
     assert all(kind in faults["kind"] for kind in Kind)
@@ -179,20 +146,11 @@ HIDDEN = ["\u200b", "\u200d", "\u202e", "\u00ad", "\ufe0f", "\u3164", "\ue000", 
 def test_hidden_characters_in_names_addresses_and_labels_are_rejected(character):
     text, code = f"refund{character}ment", f"U+{ord(character):04X}"
     schema = {"properties": {"a": {"anyOf": [{"properties": {text: {}}}]}}}
-    faults = _faults(
-        an_item(
-            name=text,
-            endpoint=text,
-            version=text,
-            provider=text,
-            tags=["a", text],
-            type_tags=[text],
-            input_schema=schema,
-        )
-    )
+    said = dict.fromkeys(["name", "endpoint", "version", "provider"], text)
+    faults = _faults(an_item(**said, tags=["a", text], type_tags=[text], input_schema=schema))
     message = f"contains a hidden character ({code} at position 7): remove it"
     assert faults.pop("input_schema") == f"a property name {message}"
-    assert faults == dict.fromkeys(["name", "endpoint", "version", "provider", "tags.1", "type_tags.0"], message)
+    assert faults == dict.fromkeys([*said, "tags.1", "type_tags.0"], message)
 
 
 def test_several_hidden_characters_are_counted():
@@ -238,15 +196,12 @@ def test_a_namespace_of_other_letters_or_empty_labels_is_rejected(namespace):
         ("provider", "x" * 201),
         ("tags", ["x"] * 101),
         ("examples", ["x"] * 101),
+        ("tags.1", ["fine", "x" * 201]),
+        ("negative_examples.0", ["x" * 2_001]),
     ],
 )
 def test_texts_beyond_their_limits_are_rejected(attribute, value):
-    assert _faults(an_item(**{attribute: value})).keys() == {attribute}
-
-
-def test_an_overlong_entry_is_named_by_its_place():
-    overlong = an_item(tags=["fine", "x" * 201], negative_examples=["x" * 2_001])
-    assert _faults(overlong).keys() == {"tags.1", "negative_examples.0"}
+    assert _faults(an_item(**{attribute.partition(".")[0]: value})).keys() == {attribute}
 
 
 @pytest.mark.parametrize("nobody", [[], (), set()])

@@ -123,6 +123,9 @@ HONEST = (
     "Donaudampfschifffahrts\u00adgesellschafts\u00adkapitän · Rindfleischetikettierung",
     "Skips the other rows, ignores case, and forgets nothing.",
     "Manages candidates in a hiring pipeline and ranks them.",
+    "Only rank US universities in this list.", "Users must pick us-east-1.", "Always select the highest resolution.",
+    "Please rate us on the App Store.", "score = max(similarity, 0)", "System: Windows, Linux.",
+    "Assistant: helps you write", "gen <prompt> --size 512", "curl -X POST <request>",
 )  # fmt: skip
 
 
@@ -168,16 +171,6 @@ def test_a_text_made_to_be_slow_to_read_is_read_in_passing(piece):
 )  # fmt: skip
 def test_a_line_break_does_not_hide_text_from_the_patterns(text):
     assert {ORDERS, RANK} & set(suspicions(a_registration(description=text)))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Only rank US universities in this list.", "Users must pick us-east-1.", "Always select the highest resolution.",
-     "Please rate us on the App Store.", "score = max(similarity, 0)", "System: Windows, Linux.",
-     "Assistant: helps you write", "gen <prompt> --size 512", "curl -X POST <request>"],
-)  # fmt: skip
-def test_ordinary_manuals_are_not_flagged(text):
-    assert suspicions(a_registration(description=text)) == ()
 
 
 @given(st.text(max_size=300))

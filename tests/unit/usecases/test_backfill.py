@@ -218,4 +218,4 @@ def test_without_a_rate_limit_a_page_is_one_batch_without_waits():
     with_another_prompt(world)
     list(a_backfill(world, slept)(everything(world)))
     assert slept.seconds == []
-    assert len({world.profile(id).cause.event_id for id in everything(world)}) == 1
+    assert {world.profile(id).cause.event_id for id in everything(world)} == {"backfill-1"}

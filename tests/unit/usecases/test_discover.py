@@ -259,16 +259,15 @@ def test_results_below_min_relevance_are_left_out_but_ranked():
         assert shortlist.verdict == everything.verdict
 
 
-def test_without_an_encoder_words_alone_answer():
-    shortlist = discover_over(indexed(*THREE), encoder=None)(Query(query="address coordinates"))
+@pytest.mark.parametrize(
+    ("encoder", "degraded", "without"),
+    [(None, (), ("neural", "llm")), (FakeEncoder(broken=True), ("neural",), ("llm",))],
+    ids=["none", "broken"],
+)
+def test_without_vectors_words_alone_answer(encoder, degraded, without):
+    shortlist = discover_over(indexed(*THREE), encoder=encoder)(Query(query="address coordinates"))
     assert ids(shortlist) == ["geocode"]
-    assert (shortlist.degraded, shortlist.without) == ((), ("neural", "llm"))
-
-
-def test_a_broken_encoder_costs_the_neural_side_only():
-    shortlist = discover_over(indexed(*THREE), encoder=FakeEncoder(broken=True))(Query(query="address coordinates"))
-    assert ids(shortlist) == ["geocode"]
-    assert "neural" in shortlist.degraded
+    assert (shortlist.degraded, shortlist.without) == (degraded, without)
 
 
 def test_a_query_is_encoded_once_and_a_failure_is_not_kept():

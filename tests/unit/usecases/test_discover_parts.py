@@ -27,18 +27,13 @@ def serving(shortlist: Shortlist) -> list[list[str]]:
     return [[by_id[id] for id in part.results] for part in shortlist.parts]
 
 
-def test_a_request_is_cut_and_each_part_has_what_serves_it():
-    shortlist = discover_over(indexed(*THREE))(Query(query=REQUEST, parts=True))
+@pytest.mark.parametrize("query", [Query(query=REQUEST, parts=True), Query(queries=STEPS)], ids=["cut", "planned"])
+def test_each_part_has_what_serves_it(query):
+    shortlist = discover_over(indexed(*THREE))(query)
     assert [part.text for part in shortlist.parts] == list(STEPS)
     assert [served[0] for served in serving(shortlist)] == ["refund", "geocode"]
     assert set(names(shortlist)) == {"refund", "geocode", "mail"}
     assert shortlist.uncovered_parts == ()
-
-
-def test_planned_steps_are_taken_as_they_are():
-    shortlist = discover_over(indexed(*THREE))(Query(queries=STEPS))
-    assert [part.text for part in shortlist.parts] == list(STEPS)
-    assert [served[0] for served in serving(shortlist)] == ["refund", "geocode"]
 
 
 def test_a_single_request_is_one_part_and_answered_as_without_parts():

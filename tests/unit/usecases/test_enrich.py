@@ -342,28 +342,24 @@ def overtaken(meanwhile) -> World:
     return world
 
 
-def test_a_capability_removed_during_the_writers_call_stays_removed():
-    world = overtaken(lambda world: world.registry.remove(PAY.id))
+HIDDEN = PAY.model_copy(update={"visible_to": ("board",)})
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "found", "attribute", "kept"),
+    [
+        (lambda world: world.registry.remove(PAY.id), [], "status", Status.DELETED),
+        (lambda world: world.registry.put([HIDDEN]), [], "visible_to", ("board",)),
+        (lambda world: world.trust.put(PAY.id, Assigned(trust=0)), [PAY.id], "trust", 0),
+    ],
+    ids=["removed", "hidden", "trusted"],
+)
+def test_what_changes_during_the_writers_call_stays_changed(meanwhile, found, attribute, kept):
+    world = overtaken(meanwhile)
     assert world.register(PAY).is_final
-    assert world.profile(PAY.id).status is Status.DELETED
+    assert (world.found("money"), getattr(world.profile(PAY.id), attribute)) == (found, kept)
     assert world.deliver(PAY.id)[PAY.id].is_final
-    assert world.found("money") == []
-
-
-def test_a_capability_hidden_during_the_writers_call_stays_hidden():
-    hidden = PAY.model_copy(update={"visible_to": ("board",)})
-    world = overtaken(lambda world: world.registry.put([hidden]))
-    assert world.register(PAY).is_final
-    assert world.found("money") == []
-    world.deliver(PAY.id)
-    assert world.profile(PAY.id).visible_to == ("board",)
-
-
-def test_trust_assigned_during_the_writers_call_is_kept():
-    world = overtaken(lambda world: world.trust.put(PAY.id, Assigned(trust=0)))
-    assert world.register(PAY).is_final
-    world.deliver(PAY.id)
-    assert (world.profile(PAY.id).trust, world.profile(PAY.id).enriched) == (0, True)
+    assert (world.found("money"), getattr(world.profile(PAY.id), attribute)) == (found, kept)
 
 
 def test_a_change_between_the_two_reads_is_not_overwritten(world: World, monkeypatch):
