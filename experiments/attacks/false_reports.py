@@ -37,15 +37,15 @@ Report: TypeAlias = tuple[AttackTarget, str, Claims, bool]
 
 @dataclass(frozen=True, slots=True)
 class ReportAttack:
-    """What one caller reports on each of many answers."""
+    """Reports of one caller on each of many answers."""
 
     name: str
     claims: Choose
     answers: int = REPORTS
     remembered: bool = False
-    """Whether the answers are to the very requests of others, which the memory then has."""
+    """The answers are to the very requests of others, which the memory then has."""
     at_once: bool = False
-    """Whether it attacks all targets together."""
+    """All targets are attacked together."""
 
 
 def _fail_right(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:

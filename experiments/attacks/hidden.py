@@ -1,4 +1,4 @@
-"""Hidden Unicode in every field of a registration: whether it is refused, or which outputs repeat it."""
+"""Hidden Unicode in every field of a registration: refused, or repeated by some outputs."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -60,33 +60,29 @@ def _service(settings: Settings, *arguments: str) -> Iterator[str]:
             yield url
 
 
-class _LoadStats:
-    """Latencies in milliseconds, errors and degraded answers of many requests."""
+Sample: TypeAlias = tuple[float, httpx.Response | None]
+"""Milliseconds of a request and its response; None if there was none."""
 
-    def __init__(self) -> None:
-        self.ms: list[float] = []
-        self.errors = 0
-        self.degraded = 0
 
-    def add(self, response: httpx.Response | None, began: float) -> None:
-        self.ms.append((time.perf_counter() - began) * 1000)
-        if response is None or response.status_code != 200:
-            self.errors += 1
-        elif response.json()["degraded"]:
-            self.degraded += 1
-
-    def to_json(self) -> dict[str, Any]:
-        ms = {**percentiles(self.ms, 50, 95, digits=1), "max": round(max(self.ms), 1)}
-        return {"answers": len(self.ms), "errors": self.errors, "degraded": self.degraded, "ms": ms}
+def _summary(samples: Sequence[Sample]) -> dict[str, Any]:
+    times = [ms for ms, _ in samples]
+    right = [response for _, response in samples if response is not None and response.status_code == 200]
+    return {
+        "answers": len(samples),
+        "errors": len(samples) - len(right),
+        "degraded": sum(bool(response.json()["degraded"]) for response in right),
+        "ms": {**percentiles(times, 50, 95, digits=1), "max": round(max(times), 1)},
+    }
 
 
 def _sequential(url: str, bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    stats = _LoadStats()
+    samples: list[Sample] = []
     with httpx.Client(timeout=30) as client:
         for body in bodies:
             began = time.perf_counter()
-            stats.add(client.post(f"{url}/discover", json=body), began)
-    return stats.to_json()
+            response = client.post(f"{url}/discover", json=body)
+            samples.append(((time.perf_counter() - began) * 1000, response))
+    return _summary(samples)
 
 
 def _without_end(bodies: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -103,24 +99,22 @@ async def _at_once(url: str, bodies: Sequence[Mapping[str, Any]]) -> None:
 
 async def _concurrent(url: str, bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A hundred clients, each of which sends its next query when it has the last answer; no query is sent twice."""
-    stats, queries = _LoadStats(), _without_end(bodies)
-    began = time.perf_counter()
+    samples: list[Sample] = []
+    queries, began = _without_end(bodies), time.perf_counter()
     limits = httpx.Limits(max_connections=_CLIENTS, max_keepalive_connections=_CLIENTS)
     async with httpx.AsyncClient(timeout=30, limits=limits) as client:
 
         async def ask() -> None:
-            while time.perf_counter() - began < _SECONDS:
-                asked = time.perf_counter()
-                try:
-                    stats.add(await client.post(f"{url}/discover", json=next(queries)), asked)
-                except httpx.HTTPError:
-                    stats.add(None, asked)
+            while (asked := time.perf_counter()) - began < _SECONDS:
+                response = None
+                with suppress(httpx.HTTPError):
+                    response = await client.post(f"{url}/discover", json=next(queries))
+                samples.append(((time.perf_counter() - asked) * 1000, response))
 
         await asyncio.gather(*(ask() for _ in range(_CLIENTS)))
-    seconds = time.perf_counter() - began
-    figures = stats.to_json()
+    figures = _summary(samples)
     return {
         **figures,
-        "per_second": round(figures["answers"] / seconds, 1),
+        "per_second": round(len(samples) / (time.perf_counter() - began), 1),
         "p95_over_p50": round(figures["ms"]["p95"] / figures["ms"]["p50"], 2),
     }

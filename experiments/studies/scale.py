@@ -208,16 +208,10 @@ def _sweep(results: Json) -> Canvas:
     for name, look in look_of(list(systems)).items():
         _line(left, systems[name], "match@1", band, label=name, markersize=6, **look)
     chosen = next((name for name in _FACTORS_OF if name in systems), next(iter(systems)))
-    _line(right, systems[chosen], "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o", linestyle="-")
+    points = systems[chosen]
+    _line(right, points, "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o", linestyle="-")
     _line(
-        right,
-        systems[chosen],
-        "conditional",
-        0.15,
-        label="of those, ranked first",
-        color=VERMILION,
-        marker="s",
-        linestyle="--",
+        right, points, "conditional", 0.15, label="of those, ranked first", color=VERMILION, marker="s", linestyle="--"
     )
     if size := results["crossover"].get("size"):
         mark(left, f"crossover {size:,}", (size, 3), xytext=(-5, 0), rotation=90, ha="right", va="bottom")

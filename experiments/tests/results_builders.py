@@ -175,7 +175,7 @@ def all_results(judged: bool = True) -> dict[str, Any]:
     return {name: make(judged) for name, make in ALL.items()}
 
 
-def written(folder: Path, results: Mapping[str, Any]) -> Path:
+def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
     """A folder of results files as experiments write them."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, one in results.items():

@@ -17,37 +17,37 @@ from experiments.report.style import (
     style_context,
     svg,
 )
-from experiments.tests.results_builders import all_results, enrichment, scale, written
+from experiments.tests.results_builders import all_results, enrichment, scale, write_results
 from mats.evaluation.results import RESULTS
 
 
-def drawings(folder):
+def draw_all(folder):
     with style_context():
         return {figure.id: svg(figure.draw()) for figure in build_report(folder).figures if figure.draw}
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    return drawings(written(tmp_path_factory.mktemp("results"), all_results()))
+def figures(tmp_path_factory):
+    return draw_all(write_results(tmp_path_factory.mktemp("results"), all_results()))
 
 
-def test_there_are_the_papers_figures_and_ours(drawn):
-    assert list(drawn) == ["scale", "decomposition", "sparsity", "latency"]
+def test_there_are_the_papers_figures_and_ours(figures):
+    assert list(figures) == ["scale", "decomposition", "sparsity", "latency"]
 
 
-def test_the_same_results_give_the_same_bytes(drawn, tmp_path):
-    again = drawings(written(tmp_path, {"enrichment": enrichment(), "scale": scale()}))
-    assert all(drawn[name] == text for name, text in again.items())
+def test_the_same_results_give_the_same_bytes(figures, tmp_path):
+    again = draw_all(write_results(tmp_path, {"enrichment": enrichment(), "scale": scale()}))
+    assert all(figures[name] == text for name, text in again.items())
 
 
-def test_a_figure_carries_no_date_and_no_text_that_needs_a_font(drawn):
-    for text in drawn.values():
+def test_a_figure_carries_no_date_and_no_text_that_needs_a_font(figures):
+    for text in figures.values():
         assert "<dc:date>" not in text
         assert "<text" not in text
 
 
-def test_a_figure_has_light_colours_as_attributes_and_a_dark_style_sheet(drawn):
-    for text in drawn.values():
+def test_a_figure_has_light_colours_as_attributes_and_a_dark_style_sheet(figures):
+    for text in figures.values():
         elements = list(ElementTree.fromstring(text).iter())
         (sheet,) = (each.text for each in elements if each.tag.endswith("}style"))
         assert re.fullmatch(r"@media \(prefers-color-scheme: dark\) \{(\s*[^{}]+\{[^{}]+\})+\s*\}", sheet)
@@ -70,13 +70,13 @@ def luminance(colour):
 
 @pytest.mark.parametrize("judged", [True, False])
 def test_figures_are_drawn_with_and_without_a_reranker(tmp_path, judged):
-    made = build_report(written(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
+    made = build_report(write_results(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
     with style_context():
         assert all("<svg" in svg(figure.draw()) for figure in made.figures if figure.draw)
 
 
 def test_every_figure_has_a_caption_and_an_alternative_text(tmp_path):
-    for figure in build_report(written(tmp_path, all_results())).figures:
+    for figure in build_report(write_results(tmp_path, all_results())).figures:
         assert figure.caption.endswith((".", "shipped ones."))
         assert len(figure.alt) > 40
 
@@ -96,7 +96,7 @@ def test_an_absent_estimate_has_no_bar():
 
 
 def test_a_report_is_a_text_its_data_and_two_files_a_figure(tmp_path):
-    made = build_report(written(tmp_path / "in", {"enrichment": enrichment(), "learning": {}}))
+    made = build_report(write_results(tmp_path / "in", {"enrichment": enrichment(), "learning": {}}))
     names = {path.name for path in write_report(made, tmp_path / "out")}
     assert names == {
         "report.md", "report.json", "sparsity.svg", "sparsity.png", "learning-curves.svg", "learning-curves.png"

@@ -12,13 +12,13 @@ from experiments.report import markdown
 from experiments.report.cells import PaperRow, Section, Table, gained_lost, measure, p_value, percent
 from experiments.report.render import TITLE, build_report
 from experiments.report.results import not_run_notes, paper
-from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, written
+from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, write_results
 from mats.evaluation.results import RESULTS, ResultsInvalid
 
 
 @pytest.fixture
 def results(tmp_path):
-    return written(tmp_path, all_results())
+    return write_results(tmp_path, all_results())
 
 
 def tables(made):
@@ -37,14 +37,14 @@ def test_nothing_measured_is_named_and_no_error(tmp_path):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_one_experiment_makes_a_report_and_the_others_are_named(tmp_path, name):
-    made = build_report(written(tmp_path, {name: ALL[name]()}))
+    made = build_report(write_results(tmp_path, {name: ALL[name]()}))
     assert [section.id for section in made.sections] == [name, "theirs", "provenance"]
     missing = next(line for line in made.intro if line.startswith("Not measured yet"))
     assert name not in missing.removeprefix("Not measured yet: ").rstrip(".").split(", ")
 
 
 def test_a_system_not_run_has_its_reason_once(tmp_path):
-    table = tables(build_report(written(tmp_path, all_results(judged=False))))["main-match-1"]
+    table = tables(build_report(write_results(tmp_path, all_results(judged=False))))["main-match-1"]
     assert "full-ctx" not in table.head
     assert "not run" not in {cell for row in table.rows for cell in row}
     assert sum(NO_JUDGE in note for note in table.notes) == 1
@@ -52,19 +52,19 @@ def test_a_system_not_run_has_its_reason_once(tmp_path):
 
 
 def test_the_papers_numbers_of_systems_that_did_not_run_are_kept(tmp_path):
-    made = tables(build_report(written(tmp_path, all_results(judged=False))))["main-not-run"]
+    made = tables(build_report(write_results(tmp_path, all_results(judged=False))))["main-not-run"]
     assert "full-ctx" in made.head
     row = next(row for row in made.rows if row[0].startswith("paper: Tools"))
     assert isinstance(row, PaperRow)
     assert row[made.head.index("full-ctx")] == "16.6"
-    assert "main-not-run" not in tables(build_report(written(tmp_path, all_results())))
+    assert "main-not-run" not in tables(build_report(write_results(tmp_path, all_results())))
 
 
 def test_the_winning_system_is_the_first_column(tmp_path):
     results = all_results()
     for one in results["main"]["sets"].values():
         one["systems"]["lexical"]["metrics"]["match@1"] = {"mean": 0.99, "low": 0.98, "high": 1.0}
-    head = tables(build_report(written(tmp_path, results)))["main-match-1"].head
+    head = tables(build_report(write_results(tmp_path, results)))["main-match-1"].head
     assert head[1] == "lexical"
     assert len(set(head)) == len(head)
 
@@ -88,13 +88,13 @@ def test_what_was_found_is_computed_from_the_results(tmp_path):
 
 
 def test_provenance_is_at_the_end(tmp_path):
-    made = build_report(written(tmp_path, {"main": ALL["main"]()}))
+    made = build_report(write_results(tmp_path, {"main": ALL["main"]()}))
     assert made.sections[-1].tables[0].rows[0][:2] == ("main", PROVENANCE["commit"])
     assert not any(PROVENANCE["commit"] in line for line in (*made.findings, *made.intro))
 
 
 def test_without_measured_systems_there_are_tables_and_no_figures(tmp_path):
-    made = build_report(written(tmp_path, nothing_run(all_results())))
+    made = build_report(write_results(tmp_path, nothing_run(all_results())))
     assert {figure.id for figure in made.figures} == {"sparsity", "sources", "learning-curves", "abstention"}
     assert made.markdown()
 
@@ -109,7 +109,7 @@ def test_the_papers_number_stands_below_ours(results):
 
 
 def test_a_cost_is_measured_or_stands_among_the_bounds(tmp_path):
-    made = tables(build_report(written(tmp_path, all_results(judged=False))))
+    made = tables(build_report(write_results(tmp_path, all_results(judged=False))))
     row = next(row for row in made["efficiency-cost"].rows if row[0] == "full-ctx")
     assert set(row[1:]) == {"not run"}
     bound = next(row for row in made["efficiency-bounds"].rows if row[0] == "full-ctx")
@@ -123,7 +123,7 @@ def test_undefined_measures_are_dashes(tmp_path):
     results = all_results()
     for one in results["main"]["sets"].values():
         one["systems"]["full-ctx"]["metrics"] |= dict.fromkeys(("match@3", "match@5", "match@15", "mrr", "recall@15"))
-    table = tables(build_report(written(tmp_path, results)))["main-others"]
+    table = tables(build_report(write_results(tmp_path, results)))["main-others"]
     rows = [row for row in table.rows if row[1] == "full-ctx"]
     assert rows
     assert {cell for row in rows for cell in row[2:]} == {"–"}
@@ -195,12 +195,12 @@ def test_results_are_escaped_in_html(text):
 
 def test_the_json_report_holds_all_sections(results):
     made = build_report(results)
-    told = json.loads(made.json())
-    assert (told["title"], told["intro"]) == (TITLE, list(made.intro))
-    assert [(each["id"], each["title"], each["says"]) for each in told["sections"]] == [
+    document = json.loads(made.json())
+    assert (document["title"], document["intro"]) == (TITLE, list(made.intro))
+    assert [(each["id"], each["title"], each["says"]) for each in document["sections"]] == [
         (each.id, each.title, each.summary) for each in made.sections
     ]
-    for said, section in zip(told["sections"], made.sections, strict=True):
+    for said, section in zip(document["sections"], made.sections, strict=True):
         assert said["figures"] == [
             {"id": each.id, "caption": each.caption, "alt": each.alt, "src": f"{each.id}.svg"}
             for each in section.figures

@@ -46,13 +46,12 @@ def node() -> Iterator[str]:
         yield url
 
 
-@contextmanager
-def index_on(url: str, encoder: Encoder) -> Iterator[OpenSearchIndex]:
+def index_on(url: str, encoder: Encoder) -> OpenSearchIndex:
     """A new index on a node."""
     domain, target = Domain(url, region=REGION, read_s=30), Target("capabilities-1", encoder.name)
     aliases = [write_alias(target.name), "capabilities"]
     domain.create(target.name, index_body(encoder.dimension, aliases=aliases, replicas="0-1", refresh="30s"))
-    yield OpenSearchIndex(domain, lambda: [target], encoder=encoder.name, refresh="false")
+    return OpenSearchIndex(domain, lambda: [target], encoder=encoder.name, refresh="false")
 
 
 DIMENSION = 1024
@@ -72,8 +71,8 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
     with (
         registry_of(dataset.registrations, settings, encoder=encoder) as local,
         node() as url,
-        index_on(url, encoder) as index,
     ):
+        index = index_on(url, encoder)
         index.put(list(local.stores.profiles.get(wanted).values()))
         index.domain.refresh("capabilities")
         sqlite = local.discover
@@ -122,14 +121,14 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         cloud = cloud_system(deployed)
         if cloud.models.encoder is None:
             raise SystemExit("no encoder: unset MATS_ENCODER=none")
-        with index_on(url, cloud.models.encoder) as index:
-            update = {"rev": 1, "encoder": cloud.models.encoder.name}
-            profiles = [profile_of(each, origin="").model_copy(update=update) for each in registrations(_SMALL)]
-            index.put([Stored(profile, _vector_of(embedded_text(profile))) for profile in profiles])
-            index.domain.refresh(index.read)
-            for number in range(_WARM_UP):
-                cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
-            return cold_start.cold(replace(deployed, region=""))
+        index = index_on(url, cloud.models.encoder)
+        update = {"rev": 1, "encoder": cloud.models.encoder.name}
+        profiles = [profile_of(each, origin="").model_copy(update=update) for each in registrations(_SMALL)]
+        index.put([Stored(profile, _vector_of(embedded_text(profile))) for profile in profiles])
+        index.domain.refresh(index.read)
+        for number in range(_WARM_UP):
+            cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
+        return cold_start.cold(replace(deployed, region=""))
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {"parity": parity, "cold": cold}

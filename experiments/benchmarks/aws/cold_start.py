@@ -6,14 +6,13 @@ The layers are those of the functions, built for this machine's processor and by
 import os
 import platform
 import re
+import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from experiments.benchmarks.runner import module_process
 from infra.core_layer import copy_core_layer
@@ -43,13 +42,7 @@ def _layers(python: Path) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="mats-layers-") as folder:
         wheels = VENDOR.build(Path(folder) / "vendor", python, platform=f"{platform.machine()}-manylinux_2_28")
         client = Path(folder) / "client"
-        pinned = [
-            "--require-hashes",
-            "--requirement",
-            str(_runtime_requirements(Path(folder))),
-            "--target",
-            str(client),
-        ]
+        pinned = ["--require-hashes", "--requirement", _runtime_requirements(Path(folder)), "--target", client]
         quietly = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"]
         subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)
         yield [copy_core_layer(Path(folder) / "core"), wheels, client]
@@ -114,12 +107,12 @@ def _start_functions(
             taken[name].append((began.cold_ms, began.cold_ms + began.ms, again.ms))
     kinds = ("init_ms", "init_and_first_ms", "warm_ms")
     return {
-        name: dict(zip(kinds, map(_percentiles, zip(*runs, strict=True)), strict=True)) for name, runs in taken.items()
+        name: {
+            kind: {"median": round(statistics.median(values), 1), "max": round(max(values), 1)}
+            for kind, values in zip(kinds, zip(*runs, strict=True), strict=True)
+        }
+        for name, runs in taken.items()
     }
-
-
-def _percentiles(values: Sequence[float]) -> dict[str, float]:
-    return {name: round(float(np.percentile(values, p)), 1) for name, p in (("median", 50), ("max", 100))}
 
 
 def _imports(name: str, environment: Mapping[str, str], layers: list[Path], python: Path) -> dict[str, float]:
