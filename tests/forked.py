@@ -36,7 +36,11 @@ class Forked:
         (out, child_out), (err, child_err) = os.pipe(), os.pipe()
         self.stdout, self.stderr = os.fdopen(out, "rb"), os.fdopen(err, "rb")
         streams = (child_in, child_out, child_err)
-        self._process = _FORKS.Process(target=_run, args=(arguments, dict(env), cwd, _Streams(streams)), daemon=True)
+        mask = os.umask(0o022)
+        os.umask(mask)
+        self._process = _FORKS.Process(
+            target=_run, args=(arguments, dict(env), cwd, mask, _Streams(streams)), daemon=True
+        )
         self._process.start()
         for stream in streams:
             os.close(stream)
@@ -91,7 +95,7 @@ class _Streams:
         return _Streams([one.detach() for one in sent])
 
 
-def _run(arguments: Sequence[str], environment: Mapping[str, str], folder: Path, streams: _Streams) -> None:
+def _run(arguments: Sequence[str], environment: Mapping[str, str], folder: Path, mask: int, streams: _Streams) -> None:
     """Be the command: what a new interpreter would have, and an end like an interpreter's."""
     for number, stream in enumerate(streams.numbers):
         os.dup2(stream, number)
@@ -103,6 +107,7 @@ def _run(arguments: Sequence[str], environment: Mapping[str, str], folder: Path,
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    os.umask(mask)
     sys.argv = ["mats", *arguments]
     for console in (output.out, output.err):  # made with the width of the terminal that imported them
         console._width = int(environment["COLUMNS"])

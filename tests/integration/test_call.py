@@ -5,11 +5,9 @@ import json
 import os
 import shutil
 import sys
-import threading
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -19,6 +17,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.conftest import ROOT, skip_or_fail
 from tests.integration.conftest import Mats, Service, serving
+from tests.servers.site import Asked, site
 
 Call = Mapping[str, Any]
 
@@ -99,35 +98,16 @@ def echoing() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A server that keeps each request and answers with it; its address, and the requests."""
     seen: list[dict[str, Any]] = []
 
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            request = {
-                "method": self.command, "path": self.path, "headers": dict(self.headers.items()),
-                "body": json.loads(body) if body else None,
-            }  # fmt: skip
-            seen.append(request)
-            content = json.dumps({"jsonrpc": "2.0", "id": 1, "result": request}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def echo(asked: Asked) -> Any:
+        request = {
+            "method": asked.method, "path": asked.target, "headers": dict(asked.headers.items()),
+            "body": json.loads(asked.body) if asked.body else None,
+        }  # fmt: skip
+        seen.append(request)
+        return {"jsonrpc": "2.0", "id": 1, "result": request}
 
-        do_GET = do_POST  # noqa: N815
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with site(echo) as url:
+        yield url, seen
 
 
 def find(service: Service, request: str) -> Call:

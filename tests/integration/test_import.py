@@ -3,15 +3,15 @@
 import gzip
 import json
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import botocore.session
 import pytest
 
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, serving
+from tests.servers.site import Asked, site
 from tests.unit.local.imports.formats import documents as d
 
 FORMATS = ROOT / "examples" / "formats"
@@ -114,21 +114,6 @@ def test_live_server_is_listed_over_stdio_and_http(mats: Mats):
         assert fetched.json["rows"] > 3, fetched.err
 
 
-SDK_SERVER = """
-from mcp.server.mcpserver import MCPServer
-server = MCPServer("tides")
-for number in range(3):
-    server.tool(name=f"tide_{number}", description="Says when the water is high.")(lambda harbour: harbour)
-server.run()
-"""
-
-
-def test_server_of_the_official_sdk_is_listed(mats: Mats):
-    ran = mats("import", "mcp", "--dry-run", "--json", "--namespace", "org.sdk", "--", sys.executable, "-c", SDK_SERVER)
-    assert ran.code == 0, ran.err
-    assert [item["name"] for item in ran.json["items"]] == ["tide_0", "tide_1", "tide_2"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -147,42 +132,20 @@ def test_failed_request_is_one_line(mats: Mats, arguments, code, said):
     assert ran.err.strip().count("\n") == 0
 
 
-RECORDED = {
-    "/foundation-models": {"modelSummaries": d.MODELS["modelSummaries"]},
-    "/inference-profiles": {
-        "inferenceProfileSummaries": d.MODELS["inferenceProfileSummaries"], "nextToken": "two"
-    },
-    "/inference-profiles?two": {"inferenceProfileSummaries": []},
-}  # fmt: skip
-
-
-class _Bedrock(BaseHTTPRequestHandler):
-    disable_nagle_algorithm = True
-
-    def do_GET(self):
-        path, _, query = self.path.partition("?")
-        body = json.dumps(RECORDED[f"{path}?two" if "nextToken=two" in query else path]).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        """Say nothing."""
+def recorded(asked: Asked) -> Any:
+    if asked.path == "/foundation-models":
+        return {"modelSummaries": d.MODELS["modelSummaries"]}
+    found = [] if "nextToken" in asked.query else d.MODELS["inferenceProfileSummaries"]
+    return {"inferenceProfileSummaries": found, **({"nextToken": "two"} if found else {})}
 
 
 def test_live_bedrock_models_are_imported(mats: Mats):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Bedrock)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    aws = {
-        "AWS_ENDPOINT_URL_BEDROCK": f"http://127.0.0.1:{server.server_port}", "AWS_REGION": "eu-north-1",
-        "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_EC2_METADATA_DISABLED": "true",
-    }  # fmt: skip
-    try:
+    with site(recorded) as url:
+        aws = {
+            "AWS_ENDPOINT_URL_BEDROCK": url, "AWS_REGION": "eu-north-1",
+            "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_EC2_METADATA_DISABLED": "true",
+        }  # fmt: skip
         ran = mats("import", "bedrock", "--json", **aws)
-    finally:
-        server.shutdown()
-        server.server_close()
     assert ran.code == 0, ran.err
     assert [entry["id"] for entry in ran.json["registered"]] == [
         "com.amazon.bedrock.eu-north-1/example.small-v1:0", "com.amazon.bedrock.eu-north-1/eu.example.small-v1:0",

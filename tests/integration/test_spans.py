@@ -2,10 +2,9 @@
 
 import gzip
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -18,38 +17,25 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.integration.conftest import Mats, serving
 from tests.integration.test_cli import rows, tool
 from tests.servers.chat_completions import MODEL, ChatServer
+from tests.servers.site import Asked, site
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 QUERY = "give my private money back"
 
 
+@dataclass
 class Receiver:
     """What an OpenTelemetry collector does with `POST /v1/traces`."""
 
-    def __init__(self) -> None:
-        self.exports: list[ExportTraceServiceRequest] = []
-        receiver = self
+    url: str = ""
+    exports: list[ExportTraceServiceRequest] = field(default_factory=list)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
-                assert self.path == "/v1/traces"
-                assert self.headers["Content-Type"] == "application/x-protobuf"
-                receiver.exports.append(ExportTraceServiceRequest.FromString(body))
-                answer = ExportTraceServiceResponse().SerializeToString()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/x-protobuf")
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, format: str, *arguments: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def receive(self, asked: Asked) -> bytes:
+        assert asked.path == "/v1/traces"
+        assert asked.headers["Content-Type"] == "application/x-protobuf"
+        body = gzip.decompress(asked.body) if asked.headers.get("Content-Encoding") == "gzip" else asked.body
+        self.exports.append(ExportTraceServiceRequest.FromString(body))
+        return ExportTraceServiceResponse().SerializeToString()
 
     @property
     def spans(self) -> list[Span]:
@@ -61,16 +47,12 @@ class Receiver:
             for span in scope.spans
         ]
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     receiver = Receiver()
-    yield receiver
-    receiver.close()
+    with site(receiver.receive) as receiver.url:
+        yield receiver
 
 
 def attributes(of: Span) -> dict[str, object]:

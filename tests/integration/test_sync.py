@@ -3,55 +3,14 @@
 import json
 import sqlite3
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tests.integration.conftest import Mats, serving
-
-Answer = Callable[[str, dict[str, str]], Any]
-"""The JSON, bytes, status or (status, headers) for a path and its query."""
-
-
-@contextmanager
-def site(answer: Answer) -> Iterator[str]:
-    """A web site on this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            found = answer(parts.path, {key: value[0] for key, value in parse_qs(parts.query).items()})
-            headers: dict[str, str] = {}
-            status, body = 200, b""
-            if isinstance(found, tuple):
-                status, headers = found
-            elif isinstance(found, int):
-                status = found
-            else:
-                body = found if isinstance(found, bytes) else json.dumps(found).encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+from tests.servers.site import Answer, Asked, site
 
 
 def api(*names: str, version: str = "1") -> dict[str, Any]:
@@ -74,7 +33,7 @@ def sync(mats: Mats, *arguments: str) -> dict[str, Any]:
 
 def test_an_api_is_kept_in_step(mats: Mats):
     listed = {"document": api("open", "close", "pay", "list", "audit", "lock")}
-    with site(lambda path, query: listed["document"]) as url:
+    with site(lambda asked: listed["document"]) as url:
         assert mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme").code == 0
         dry = sync(mats, "--dry-run")
         assert (dry["new"], dry["error"]) == (6, None)
@@ -93,7 +52,7 @@ def test_an_api_is_kept_in_step(mats: Mats):
 
 def test_a_prune_of_more_than_a_fifth_needs_force(mats: Mats):
     listed = {"document": api("open", "close", "pay")}
-    with site(lambda path, query: listed["document"]) as url:
+    with site(lambda asked: listed["document"]) as url:
         mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme")
         sync(mats)
         listed["document"] = api("open")
@@ -106,7 +65,7 @@ def test_a_prune_of_more_than_a_fifth_needs_force(mats: Mats):
 
 
 def test_one_dead_source_does_not_stop_the_others(mats: Mats):
-    with site(lambda path, query: api("open") if path == "/alive" else 503) as url:
+    with site(lambda asked: api("open") if asked.path == "/alive" else 503) as url:
         for name in ("a-dead", "b-alive"):
             mats("source", "add", f"{url}/{name[2:]}", "--name", name, "--namespace", "com.acme")
         ran = mats("sync")
@@ -122,7 +81,7 @@ def test_one_dead_source_does_not_stop_the_others(mats: Mats):
 
 def test_a_source_that_fails_later_keeps_its_entries_even_with_prune(mats: Mats):
     state = {"up": True}
-    with site(lambda path, query: api("open") if state["up"] else 500) as url:
+    with site(lambda asked: api("open") if state["up"] else 500) as url:
         mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme")
         sync(mats)
         before = mats("source", "list", "--json").json[0]
@@ -145,28 +104,28 @@ def entry(name: str, updated: str, **changes: Any) -> dict[str, Any]:
 
 
 def test_an_mcp_registry_is_listed_page_by_page_and_then_incrementally(mats: Mats):
-    asked: list[dict[str, str]] = []
+    queries: list[dict[str, str]] = []
     servers = [entry(f"s{number}", f"2026-03-0{number + 1}T00:00:00Z") for number in range(5)]
 
-    def answer(path: str, query: dict[str, str]) -> Any:
-        assert path == "/v0.1/servers"
-        asked.append(query)
-        since = query.get("updated_since", "")
+    def answer(asked: Asked) -> Any:
+        assert asked.path == "/v0.1/servers"
+        queries.append(asked.query)
+        since = asked.query.get("updated_since", "")
         official = "io.modelcontextprotocol.registry/official"
         found = [one for one in servers if one["_meta"][official]["updatedAt"] >= since]
-        start = int(query.get("cursor", 0))
+        start = int(asked.query.get("cursor", 0))
         following = {"nextCursor": str(start + 2)} if start + 2 < len(found) else {}
         return {"servers": found[start : start + 2], "metadata": {"count": 2, **following}}
 
     with site(answer) as url:
         mats("source", "add", "mcp-registry", url, "--name", "registry")
         assert sync(mats)["new"] == 5
-        assert [query.get("cursor") for query in asked] == [None, "2", "4"]
-        asked.clear()
+        assert [query.get("cursor") for query in queries] == [None, "2", "4"]
+        queries.clear()
         servers[0] = entry("s0", "2026-03-06T00:00:00Z", status="deleted")
         servers[1] = entry("s1", "2026-03-06T00:00:00Z", status="deprecated")
         second = sync(mats)
-        assert {query["updated_since"] for query in asked} == {"2026-03-04T23:50:00Z"}
+        assert {query["updated_since"] for query in queries} == {"2026-03-04T23:50:00Z"}
         assert (second["changed"], second["gone"]) == (1, ["io.github.acme/s0"])
         assert sync(mats, "--prune")["removed"] == ["io.github.acme/s0"]
         assert mats("source", "list", "--json").json[0]["entries"] == 4
@@ -190,17 +149,17 @@ def test_another_mats_is_a_source(mats: Mats, sample: Mats, tmp_path: Path):
 def test_an_agent_is_found_at_its_well_known_address(mats: Mats):
     card = {"name": "Desk", "description": "Settles a claim.", "url": "https://a.example.com/a2a", "skills": [],
             "capabilities": {}, "version": "1"}  # fmt: skip
-    with site(lambda path, query: card if path == "/.well-known/agent.json" else 404) as url:
+    with site(lambda asked: card if asked.path == "/.well-known/agent.json" else 404) as url:
         assert mats("source", "add", "a2a", url, "--name", "desk").code == 0
         assert sync(mats)["new"] == 1
         assert mats("import", "a2a", url, "--json").json["unchanged"] == 1
 
 
 HOSTILE: dict[str, Answer] = {
-    "a cursor in a circle": lambda path, query: {"servers": [entry("s", "x")], "metadata": {"nextCursor": "again"}},
-    "an endless cursor": lambda path, query: {"servers": [], "metadata": {"nextCursor": "x" * 5_000}},
-    "no list": lambda path, query: {"servers": {"a": 1}},
-    "not JSON": lambda path, query: b"<html>",
+    "a cursor in a circle": lambda asked: {"servers": [entry("s", "x")], "metadata": {"nextCursor": "again"}},
+    "an endless cursor": lambda asked: {"servers": [], "metadata": {"nextCursor": "x" * 5_000}},
+    "no list": lambda asked: {"servers": {"a": 1}},
+    "not JSON": lambda asked: b"<html>",
 }
 
 
@@ -220,10 +179,10 @@ def test_a_hostile_source_is_one_line(mats: Mats, what: str, kind: str):
 def test_a_source_that_changes_while_it_is_read_loses_nothing(mats: Mats):
     answers = [0]
 
-    def answer(path: str, query: dict[str, str]) -> Any:
+    def answer(asked: Asked) -> Any:
         answers[0] += 1
         shifted = [entry(f"s{(number + answers[0]) % 12}", "2026-03-01T00:00:00Z") for number in range(12)]
-        start = int(query.get("cursor", 0))
+        start = int(asked.query.get("cursor", 0))
         following = {"nextCursor": str(start + 4)} if start < 8 else {}
         return {"servers": shifted[start : start + 4], "metadata": following}
 
@@ -236,19 +195,19 @@ def test_a_source_that_changes_while_it_is_read_loses_nothing(mats: Mats):
 
 
 def test_a_catalog_leads_to_no_other_site(mats: Mats):
-    asked: list[str] = []
+    seen: list[str] = []
 
-    def other(path: str, query: dict[str, str]) -> Any:
-        asked.append(path)
+    def other(asked: Asked) -> Any:
+        seen.append(asked.path)
         return {"items": []}
 
     with site(other) as elsewhere:
         manifest = {"entries": [{"identifier": "urn:air:a.example.com:registry:x", "displayName": "x",
                                  "type": "application/ai-registry+json", "url": elsewhere}]}  # fmt: skip
-        with site(lambda path, query: manifest) as url:
+        with site(lambda asked: manifest) as url:
             mats("source", "add", "ard", url, "--name", "site")
             ran = mats("sync", "--json")
-    assert asked == []
+    assert seen == []
     assert ran.json["sources"][0]["error"] == "lists nothing that can be registered"
 
 
@@ -373,7 +332,7 @@ def test_servers_of_a_configuration_are_asked_for_their_tools(mats: Mats, tmp_pa
 
 def test_no_command_is_started_that_another_machine_names(mats: Mats):
     config = {"mcpServers": {"evil": {"command": "touch", "args": ["/tmp/evil"]}}}
-    with site(lambda path, query: config) as url:
+    with site(lambda asked: config) as url:
         for arguments in (["import", url, "--live"], ["source", "add", url, "--live"]):
             ran = mats(*arguments)
             assert ran.code == 2

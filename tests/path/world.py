@@ -4,13 +4,16 @@ Real are DynamoDB, OpenSearch, botocore, the runtime client and our code; Bedroc
 What a role or the domain does not allow is refused here as it would be there, and is an error when the world is left.
 """
 
+import atexit
+import compileall
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, Self
 from urllib.parse import quote
 from urllib.request import Request, urlopen
@@ -118,6 +121,16 @@ def rights_of(deployment: Deployment, function: Resource) -> tuple[list[iam.Stat
     return iam.statements(deployment, role), named
 
 
+@cache
+def core_layer() -> Path:
+    """The layer, compiled once: functions write no bytecode, and each would compile it anew."""
+    folder = Path(mkdtemp(prefix="mats-layer-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    core = copy_core_layer(folder / "core")
+    compileall.compile_dir(core, quiet=1)
+    return core
+
+
 class World:
     """The account, while it is entered. `environments` is how many enrichment runs there are side by side."""
 
@@ -203,10 +216,9 @@ class World:
         recorder.play = environment.decide
         task = Path(entered.enter_context(TemporaryDirectory(prefix="mats-task-"))) / folder
         shutil.copytree(ROOT / "functions" / folder, task, ignore=shutil.ignore_patterns("__pycache__"))
-        core = copy_core_layer(task.parent / "core")
         around = recorder.environment() | self._index(resource, recorder.url("opensearch"))
         environment.function = entered.enter_context(
-            Function.of_resource(resource, folder=task, layers=[core], around=around, **limits)
+            Function.of_resource(resource, folder=task, layers=[core_layer()], around=around, **limits)
         )
         return environment
 
