@@ -1,6 +1,5 @@
 """Size of a layer of wheels and of its largest packages: `make vendor`."""
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,12 +11,11 @@ from mats.evaluation.results import write_results
 _SHOWN = 10
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure built layers, print a table of each, write the results."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.benchmarks.layer_size", description=main.__doc__)
-    parser.add_argument("layers", nargs="+", type=Path, metavar="FOLDER", help="a built layer, with its folder python/")
-    folders = parser.parse_args(arguments).layers
-    results = {folder.name: layer_sizes(folder / "python") for folder in folders}
+def main(layers: Sequence[str]) -> None:
+    """Measure built layers, by their folders, print a table of each, and write the results."""
+    if not layers:
+        raise SystemExit("no layer: name folders of built layers, each with its folder python/")
+    results = {Path(layer).name: layer_sizes(Path(layer) / "python") for layer in layers}
     for name, figures in results.items():
         sys.stdout.write(f"{table(name, figures)}\n")
     write_results("vendor-layer", {"layers": results})
@@ -56,4 +54,4 @@ def _mb(size: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

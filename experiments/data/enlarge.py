@@ -1,17 +1,23 @@
-"""A larger registry of real-shaped text: judged registrations, and others composed of the words of two of them each."""
+"""Registries of another size: a part of a judged set, or judged registrations beside composed ones.
+
+A composed registration has words of two judged ones, so its text is shaped as real text is.
+"""
 
 import hashlib
 import random
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import profile_of
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.measures import SEED
 from mats.ports import Encoder, Vector
 
 _KEPT = 0.6
@@ -30,6 +36,21 @@ def enlarge(registrations: Sequence[Registration], count: int, *, seed: int = 7)
         for n in range(len(originals), count)
     ]
     return [*originals, *composed]
+
+
+def dense_slice(dataset: Dataset, size: int) -> Dataset:
+    """A seeded part of `size` capabilities, two thirds of them relevant to its queries, which have all they ask for."""
+    queries = list(dataset.queries)
+    random.Random(SEED).shuffle(queries)
+    registered = {registration.id: registration for registration in dataset.registrations}
+    wanted: dict[Id, None] = {}
+    asked: list[JudgedQuery] = []
+    for query in queries:
+        if len(wanted) < size * 2 // 3 and query.relevant <= registered.keys():
+            asked.append(query)
+            wanted |= dict.fromkeys(sorted(query.relevant))
+    wanted |= dict.fromkeys([id for id in registered if id not in wanted][: size - len(wanted)])
+    return replace(dataset, registrations=[registered[id] for id in wanted], queries=asked)
 
 
 def mix_words(one: str, other: str, chance: random.Random) -> str:

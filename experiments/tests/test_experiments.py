@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.data.slices import dense_slice
+from experiments.data.enlarge import dense_slice
 from experiments.studies import enrichment, scale
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
 from experiments.studies.decomposition import category

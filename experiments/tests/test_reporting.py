@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
 from experiments.report.cells import PaperRow, Section, Table, gained_lost, measure, p_value, percent
-from experiments.report.render import TITLE, build_report
+from experiments.report.render import build_report
 from experiments.report.results import not_run_notes, paper
 from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, write_results
 from mats.evaluation.results import RESULTS, ResultsInvalid
@@ -191,31 +191,6 @@ def test_no_text_breaks_out_of_its_cell(text):
 @pytest.mark.parametrize("text", ["<script>x</script>", "[x](http://y.example)", "![x](y)", "**x**", "`a|b`"])
 def test_results_are_escaped_in_html(text):
     assert text not in _one_table(text)
-
-
-def test_the_json_report_holds_all_sections(results):
-    made = build_report(results)
-    document = json.loads(made.json())
-    assert (document["title"], document["intro"]) == (TITLE, list(made.intro))
-    assert [(each["id"], each["title"], each["says"]) for each in document["sections"]] == [
-        (each.id, each.title, each.summary) for each in made.sections
-    ]
-    for said, section in zip(document["sections"], made.sections, strict=True):
-        assert said["figures"] == [
-            {"id": each.id, "caption": each.caption, "alt": each.alt, "src": f"{each.id}.svg"}
-            for each in section.figures
-        ]
-        for table, whole in zip(said["tables"], section.tables, strict=True):
-            assert (
-                Table(
-                    **{name: table[name] for name in ("id", "caption", "labels")},
-                    head=tuple(table["head"]),
-                    rows=tuple(map(tuple, table["rows"])),
-                    notes=tuple(table["notes"]),
-                )
-                == whole
-            )
-            assert table["theirs"] == [i for i, row in enumerate(whole.rows) if isinstance(row, PaperRow)]
 
 
 @pytest.mark.skipif(not (RESULTS / "report" / "report.md").exists(), reason="no report is kept yet")

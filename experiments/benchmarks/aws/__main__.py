@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments.benchmarks.aws import cold_start
 from experiments.benchmarks.runner import Benchmark, module_process, run_benchmarks
-from experiments.data.slices import dense_slice
+from experiments.data.enlarge import dense_slice
 from experiments.data.synthetic import registrations
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex

@@ -42,7 +42,7 @@ def _layers(python: Path) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="mats-layers-") as folder:
         wheels = VENDOR.build(Path(folder) / "vendor", python, platform=f"{platform.machine()}-manylinux_2_28")
         client = Path(folder) / "client"
-        pinned = ["--require-hashes", "--requirement", _runtime_requirements(Path(folder)), "--target", client]
+        pinned = ["--require-hashes", f"--requirement={_runtime_requirements(Path(folder))}", f"--target={client}"]
         quietly = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"]
         subprocess.run([python, "-m", "pip", "install", *quietly, *pinned], check=True)
         yield [copy_core_layer(Path(folder) / "core"), wheels, client]
