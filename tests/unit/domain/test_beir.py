@@ -84,15 +84,6 @@ def test_parameters_that_are_no_json_schema_go_to_the_descriptor_and_are_read_th
     assert "Unit to convert to" in source.parameter_text
 
 
-def test_the_skills_of_an_agent_go_to_the_descriptor_and_are_read_there():
-    skills = [{"name": "Trip planning", "description": "Plans a journey.", "tags": ["travel"]}]
-    item = item_of(_row(type="agent", skills=skills))
-    assert item["descriptor"] == {"skills": skills}
-    source = SourceText.of(Registration.parse(item))
-    assert source.parameter_names == "Trip planning"
-    assert source.parameter_text == "Plans a journey. travel"
-
-
 @pytest.mark.parametrize(
     ("source", "id", "namespace"),
     [

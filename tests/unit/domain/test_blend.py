@@ -173,23 +173,6 @@ def test_a_fusion_equals_the_calculation_by_hand():
 # the absolute scale
 
 
-@given(scales, st.none() | bm25_scores, st.none() | cosines)
-def test_retrieval_is_a_unit_value_or_absent_where_nothing_was_measured(scale, score, cosine):
-    measured = scale.retrieval(score, cosine)
-    if score is None and cosine is None:
-        assert measured is None
-    else:
-        assert measured is not None
-        assert 0 <= measured <= 1
-
-
-@given(scales, bm25_scores, cosines)
-def test_a_missing_side_leaves_the_mixture_to_the_other(scale, score, cosine):
-    by_words, by_meaning = scale.mix(score, None), scale.mix(None, cosine)
-    assert by_words == scale.bm25(score)
-    assert scale.mix(score, cosine) == pytest.approx((by_words + by_meaning) / 2)
-
-
 @given(scales, *[st.tuples(values, values).map(sorted) for values in (bm25_scores, cosines, counts)])
 def test_no_higher_measurement_lowers_retrieval(scale, scores, cosines, pairs):
     (score, more_score), (cosine, more_cosine), (few, many) = scores, cosines, pairs

@@ -123,13 +123,6 @@ def test_parts_and_what_connects_them_give_back_the_text(text):
     assert not text[place:].strip()
 
 
-@given(TEXTS)
-def test_a_part_is_not_cut_again(text):
-    parts = cut_at_clauses(text)
-    for part in parts if len(parts) < MOST else parts[:-1]:
-        assert cut_at_clauses(part) == (part,)
-
-
 @pytest.mark.parametrize("text", ["\n" * 2_000, ", and " * 333, "(" * 2_000, "' " * 1_000, "then " * 400, " " * 2_000])
 def test_any_text_is_read_in_one_pass(text):
     assert len(cut_at_clauses(text)) == 1

@@ -90,3 +90,7 @@ def test_without_texts_a_gap_has_counts_alone():
     gap = gap_of([asked(""), asked("")], 0, {})
     assert (gap.name, gap.examples, gap.requests) == ("", (), 2)
     assert gap.nearest is not None
+
+
+def test_a_gap_may_have_no_nearest_capability():
+    assert gap_of([asked(nearest=None)], 0, {}).nearest is None

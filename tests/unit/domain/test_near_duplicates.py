@@ -94,15 +94,6 @@ def test_a_writers_words_make_no_difference():
     assert len(kept(*enriched)) == MOST_KEPT
 
 
-@pytest.mark.parametrize("examples", [(), (OTHERS[0],)], ids=["none of the owner", "one of the owner"])
-def test_examples_of_the_writer_make_no_difference(examples: tuple[str, ...]):
-    raw = a_profile(name="refunds", description="", examples=examples)
-    written = Enrichment(positive_examples=(*examples, DESCRIPTION, "Give a customer the money back"))
-    enriched = a_profile(name="refunds", description="", examples=examples, enrichment=written)
-    assert enriched.enriched
-    assert Wording.of(enriched) == Wording.of(raw)
-
-
 def test_active_ones_stay_before_deprecated_ones_of_equal_trust():
     old = [
         profile(n, since=f"{YESTERDAY}T00:00:00").model_copy(update={"lifecycle": Lifecycle.DEPRECATED})
@@ -184,13 +175,6 @@ def test_a_request_is_found_in_any_field(field: str):
         "parameters": profile(0, "").model_copy(update={"source": SourceText(parameter_text=REQUEST)}),
     }
     assert find_echoes(REQUEST, [made[field]]) == [0]
-
-
-def test_both_sides_know_each_other_whether_kept_or_left_out():
-    profiles = [profile(n) for n in range(5)]
-    shared = limit_near_duplicates(profiles, unrated=50)
-    ids = {each.id for each in profiles}
-    assert shared.near == {id: ids - {id} for id in ids}
 
 
 PROFILES = st.lists(

@@ -90,14 +90,6 @@ def test_a_limit_below_one_or_of_no_whole_number_is_rejected(limit):
     assert _faults({"query": "q", "limit": limit}).keys() == {"limit"}
 
 
-@pytest.mark.parametrize(
-    ("kinds", "named"),
-    [(["robot"], "kinds.0"), (["tool", "Tool"], "kinds.1"), ([None], "kinds.0"), ("tool", "kinds"), (None, "kinds")],
-)
-def test_an_unknown_kind_is_rejected_with_its_attribute(kinds, named):
-    assert _faults({"query": "q", "kinds": kinds}).keys() == {named}
-
-
 @pytest.mark.parametrize("attribute", ["namespaces", "tags"])
 @pytest.mark.parametrize(
     ("value", "place"),
@@ -117,16 +109,6 @@ def test_an_unknown_key_is_an_error_and_suggests_the_near_one(attribute, meant):
 
 def test_audiences_are_not_an_attribute_of_a_query():
     assert _faults({"query": "q", "audiences": ["ops"]}).keys() == {"audiences"}
-
-
-def test_every_fault_of_a_request_is_named_at_once():
-    assert _faults({"text": "q", "kinds": ["robot"], "limit": 0, "explain": "perhaps"}).keys() == {
-        "query",
-        "text",
-        "kinds.0",
-        "limit",
-        "explain",
-    }
 
 
 @pytest.mark.parametrize("body", [None, [], "refund", 3, True, [{"query": "q"}]])

@@ -223,13 +223,6 @@ def test_the_schema_of_a_parameter_named_properties_adds_no_parameters():
     assert read_parameters(schema) == Parameters(("properties",), ("Which ones",))
 
 
-@pytest.mark.parametrize("word", ["type", "description", "name", "title", "format", "id", "url"])
-def test_an_object_under_a_keyword_is_a_parameter_of_that_name(word):
-    assert read_parameters({"parameters": {word: {"type": "string", "description": "Whose it is"}}}) == Parameters(
-        (word,), ("Whose it is",)
-    )
-
-
 @pytest.mark.parametrize("nothing", ["", "  ", "N/A", "none", "null", "string", "Object", "true"])
 def test_a_placeholder_text_is_left_out(nothing):
     assert read_parameters({"properties": {"city": {"description": nothing}}}) == Parameters(("city",), ())

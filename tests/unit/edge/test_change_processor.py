@@ -46,17 +46,6 @@ def test_unreadable_message_fails_alone():
     assert len(world.profiles.kept) == 1
 
 
-def test_unavailable_store_fails_the_whole_batch(monkeypatch):
-    world = World(encoder=FakeEncoder())
-
-    def down(ids):
-        raise DependencyFailed("down")
-
-    monkeypatch.setattr(world.registry, "get", down)
-    batch = sqs_batch([message("a"), message("b")])
-    assert failures(process(batch, world)) == ["m-a", "m-b"]
-
-
 def test_bug_in_a_lone_message_is_raised(monkeypatch):
     world = World(encoder=FakeEncoder())
 
@@ -79,8 +68,9 @@ def test_every_batch_is_measured_even_if_it_fails(monkeypatch):
         raise DependencyFailed("down")
 
     monkeypatch.setattr(world.registry, "get", down)
-    process(sqs_batch([message("a")]), world, observe=MeasureObserver(measured.append))
-    assert measured[1]["Waiting"].value == 1
+    batch = sqs_batch([message("a"), message("b")])
+    assert failures(process(batch, world, observe=MeasureObserver(measured.append))) == ["m-a", "m-b"]
+    assert measured[1]["Waiting"].value == 2
 
 
 def test_change_that_meets_a_bug_fails_alone(monkeypatch):

@@ -1,11 +1,12 @@
-"""Which capability a message tells of."""
+"""Which capability a message tells of, and what becomes of reported outcomes and removals."""
 
 import json
 
 import pytest
 
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Cause
-from mats.edge.changes import MessageUnreadable, parse_change
+from mats.edge.changes import Learner, MessageUnreadable, parse_change, process_reports
 from mats.ports import Change, NamespaceChange
 
 EVENT = {
@@ -61,6 +62,7 @@ def test_an_item_with_the_key_of_a_namespace_is_a_bad_item():
 
 @pytest.mark.parametrize("message", [
     {}, {"body": None}, {"body": ""}, {"body": "no JSON"}, {"body": '{"detail":'}, {"body": "9" * 5_000},
+    {"body": "[" * 100_000 + "]" * 100_000},
     _message(None), _message([]), _message("text"), _message({}), _message({**EVENT, "detail": None}),
     _message({**EVENT, "detail": "com.acme/x"}), _message({**EVENT, "detail": []}), _message(_keys(name={"S": "x"})),
     _message(_keys(namespace={"S": "com.acme"})), _message({**EVENT, "id": None}), _message({**EVENT, "time": 3}),
@@ -79,12 +81,65 @@ def test_key_must_be_text(part, key):
         parse_change(_message(_keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})))
 
 
-def test_deeply_nested_message_is_unreadable():
-    with pytest.raises(MessageUnreadable):
-        parse_change({"body": "[" * 100_000 + "]" * 100_000})
-
-
 def test_unreadable_message_is_quoted_in_part():
     with pytest.raises(MessageUnreadable) as refused:
         parse_change({"body": "x" * 100_000})
     assert len(str(refused.value)) < 300
+
+
+# reported outcomes and removals
+
+REPORTED = {"query_id": {"S": "q1"}, "item": {"S": "receipt"}}
+REMOVED = {"namespace": {"S": "com.acme"}, "name": {"S": "pay"}}
+
+
+class Calls:
+    """What a learner is told; it fails for the kinds named here."""
+
+    def __init__(self, *failing: str) -> None:
+        self.told: list[tuple[str, list[str]]] = []
+        self.failing = failing
+
+    def learner(self) -> Learner:
+        return Learner(lambda ids: self._tell("learn", ids), lambda ids: self._tell("forget", ids))
+
+    def _tell(self, kind: str, ids) -> None:
+        if kind in self.failing:
+            raise DependencyFailed(kind)
+        self.told.append((kind, list(ids)))
+
+
+def batch(*keys) -> dict:
+    return {
+        "Records": [
+            {"messageId": str(number), "body": json.dumps({"detail": {"keys": each}})}
+            for number, each in enumerate(keys)
+        ]
+    }
+
+
+def failed(response: dict) -> list[str]:
+    return [each["itemIdentifier"] for each in response["batchItemFailures"]]
+
+
+def test_each_answer_and_each_removed_capability_is_handled_once():
+    calls = Calls()
+    assert failed(process_reports(batch(REPORTED, REMOVED, REPORTED, REMOVED), calls.learner())) == []
+    assert calls.told == [("forget", ["com.acme/pay"]), ("learn", ["q1"])]
+
+
+@pytest.mark.parametrize(("kind", "again"), [("learn", ["0"]), ("forget", ["1"])])
+def test_what_waits_for_a_store_is_delivered_again_and_the_rest_is_done(kind, again):
+    calls = Calls(kind)
+    assert failed(process_reports(batch(REPORTED, REMOVED), calls.learner())) == again
+    assert len(calls.told) == 1
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{}, None, {"query_id": {"S": ""}}, {"query_id": "q1"}, {"namespace": {"S": "com.acme"}}, {**REMOVED, "name": {}}],
+)
+def test_what_names_nothing_is_given_up_alone(keys):
+    calls = Calls()
+    assert failed(process_reports(batch(keys, REPORTED), calls.learner())) == ["0"]
+    assert calls.told == [("learn", ["q1"])]

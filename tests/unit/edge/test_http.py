@@ -191,15 +191,6 @@ def test_problem_lists_faults_by_field():
     }
 
 
-@pytest.mark.parametrize("body", [{"query": "\ud800"}, {"query": "q", "\ud800": 1}, {"query": "q", "tags": ["\udfff"]}])
-def test_problem_about_lone_surrogates_is_valid_utf8(body):
-    with pytest.raises(errors.RequestInvalid) as refused:
-        Query.parse(body)
-    response = http.error_response(refused.value)
-    assert response.status == 422
-    assert response.body.encode()
-
-
 def test_proxy_response_is_what_api_gateway_expects():
     assert proxy_response(http.Response(404, "{}", {"Content-Type": "application/problem+json"})) == {
         "statusCode": 404,

@@ -240,6 +240,18 @@ def test_reads_are_one_without_near_duplicates_and_at_most_three_of_sixty():
     assert flooded.reads == [15, 12, 33]
 
 
+def test_a_copy_stands_directly_below_its_original_however_relevant():
+    ours = of_day(1, namespace="z.ours")
+    theirs = of_day(2, namespace="a.copy", name="money", description=f"{TEXT} Money back.", tags=["money", "back"])
+    best = ScriptedReranker(
+        lambda query, candidates: RerankResult(scores=tuple(0.9 if c.id == theirs.id else 0.5 for c in candidates))
+    )
+    for reranker in (None, best):
+        found = discover_over(indexed(theirs, MAIL, ours), reranker=reranker)(Query(query="money back")).results
+        names = [result.candidate.profile.namespace for result in found]
+        assert names.index("a.copy") == names.index("z.ours") + 1
+
+
 def test_neighbouring_words_break_ties_between_equal_matches():
     apart = a_profile(name="a", description="card of a customer: the balance")
     together = a_profile(name="b", description="customer of a shop: the card balance")
