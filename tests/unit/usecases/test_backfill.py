@@ -86,14 +86,6 @@ def test_everything_another_prompt_has_made_stale_is_renewed_once():
     assert sorted(writer.asked) == everything(world)
 
 
-def test_only_stale_profiles_are_sent():
-    world = a_world(3)
-    stale = everything(world)[1]
-    world.registry.items[stale] = {**world.registry.items[stale], "description": "says something new"}
-    (step,) = renewed(world)
-    assert list(step.outcomes) == [stale]
-
-
 def test_another_encoder_makes_everything_stale():
     world = a_world(2)
     world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
@@ -119,21 +111,6 @@ def test_ids_without_an_item_are_left_alone():
     world = a_world(0)
     assert list(a_backfill(world)([PAY.id])) == [BackfillStep(PAY.id, 1, {})]
     assert not world.profiles.kept
-
-
-def test_a_failed_call_leaves_it_stale_for_the_next_run():
-    world = a_world(2)
-    first, second = everything(world)
-    down = {second}
-    script = ScriptedWriter(
-        lambda r: DependencyFailed("throttled") if r.id in down else Written(enrichment=FIVE), prompt="prompt-2"
-    )
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=script))
-    (step,) = renewed(world)
-    assert step.outcomes == {first: ChangeResult.INDEXED, second: ChangeResult.DEGRADED}
-    down.clear()
-    (step,) = renewed(world)
-    assert step.outcomes == {second: ChangeResult.INDEXED}
 
 
 def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
@@ -168,13 +145,6 @@ def test_the_rate_per_minute_is_not_exceeded(per_minute, count):
     for began in sent_at:
         assert sum(began <= at < began + 60_000 for at in sent_at) <= per_minute + room
     assert slept.clock.ms == pytest.approx(60_000 * count / per_minute)
-
-
-def test_the_pace_is_even_from_the_start():
-    world, slept = a_world(60), Slept()
-    with_another_prompt(world)
-    list(a_backfill(world, slept, per_minute=60)(everything(world)))
-    assert slept.seconds == pytest.approx([6.0] * 10)
 
 
 def test_time_that_the_work_itself_took_is_not_waited_for_again():

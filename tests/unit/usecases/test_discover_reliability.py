@@ -61,11 +61,6 @@ def test_trust_is_the_prior_of_what_is_reported():
     assert result.candidate.profile.trust == 80
 
 
-def test_quality_drops_out_where_nobody_is_rated_nor_reported_on():
-    shortlist = discover_over(REFUND, GEOCODE, tallies=reported())(QUERY)
-    assert all(Signal.QUALITY not in result.signals for result in shortlist.ranked)
-
-
 def test_unread_reports_degrade_the_answer_and_nothing_else():
     def fail(ids: Sequence[Id]) -> Mapping[Id, Sequence[Tally]]:
         raise DependencyFailed("no answer")

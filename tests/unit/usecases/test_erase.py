@@ -91,10 +91,3 @@ def test_what_never_settles_or_is_registered_meanwhile_is_said_and_keeps_its_ver
     assert world.found("ledger") == [SECRET.id]
     assert an_erase(world)(SECRET.id) > 0
     assert "ledger" not in everything(world)
-
-
-def test_it_may_be_registered_again():
-    world = a_world()
-    an_erase(world)(SECRET.id)
-    world.register(SECRET)
-    assert world.found("ledger") == [SECRET.id]

@@ -147,14 +147,6 @@ def test_a_switched_off_writer_leaves_raw_profiles_until_it_is_back(world: World
     assert world.profile(pay.id).enriched
 
 
-def test_switching_the_writer_off_keeps_what_it_wrote(world: World, switch: MemoryModelSwitch):
-    pay = a_registration(name="pay")
-    world.register(pay)
-    switch.choose("writer", OFF)
-    assert world.deliver(pay.id) == {pay.id: ChangeResult.UNCHANGED}
-    assert world.profile(pay.id).enriched
-
-
 def test_the_choice_is_read_once_for_a_batch(world: World, switch: MemoryModelSwitch):
     world.registry.put([a_registration(name=f"pay-{n}") for n in range(5)])
     switch.reads = 0

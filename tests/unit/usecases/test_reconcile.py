@@ -50,14 +50,6 @@ def test_a_lost_removal_is_made_up_for():
     assert world.profile(PAY.id).status is Status.DELETED
 
 
-def test_an_index_that_lost_everything_is_filled_from_the_profiles():
-    world = healthy()
-    world.index.entries.clear()
-    (step,) = repair(world)
-    assert step.reindexed == 1
-    assert in_step(world)
-
-
 def test_profiles_that_were_lost_come_back_from_the_registry():
     world = healthy()
     world.register(PAY.model_copy(update={"version": "2"}))

@@ -8,7 +8,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Stored, Target
-from mats.usecases.reindex import Reindex, ReindexCursor, ReindexStep
+from mats.usecases.reindex import Reindex
 from tests.builders import a_profile
 from tests.fakes import MemoryProfiles
 
@@ -69,18 +69,6 @@ def test_an_unacknowledged_revision_does_not_block_promotion():
     shelves = Shelves(loses={a_profile(name="a").id})
     list(Reindex(profiles=profiles_with("a", indexed=False), generations=shelves)())
     assert shelves.promoted == ["new"]
-
-
-def test_each_page_reports_its_progress():
-    shelves = Shelves(held={a_profile(name="a").id: 1})
-    steps = list(Reindex(profiles=profiles_with("a", "b", "c"), generations=shelves, page=2)())
-    ids = [a_profile(name=name).id for name in "abc"]
-    assert steps == [
-        ReindexStep(2, 1, ReindexCursor(ids[1])),
-        ReindexStep(1, 1, ReindexCursor(ids[2])),
-        ReindexStep(0, 0, ReindexCursor(ids[1], checking=True)),
-        ReindexStep(0, 0, ReindexCursor(ids[2], checking=True)),
-    ]
 
 
 def test_every_step_is_a_place_to_go_on_from():
