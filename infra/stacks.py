@@ -1,16 +1,13 @@
 """The two stacks: tables, which are retained, and everything that can be made again from them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from aws_cdk import Annotations, App, Stack, Tags, Validations
-from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
 from infra.constructs.access_policies import AccessPolicies
-from infra.constructs.audit import Audit
-from infra.constructs.console import Console
 from infra.constructs.discovery_api import DiscoveryApi
 from infra.constructs.enrichment import VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
@@ -21,8 +18,7 @@ from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
-from infra.constructs.rejection_mail import RejectionMail
-from infra.constructs.rollout import Rollout
+from infra.constructs.options import add_options
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
@@ -71,7 +67,15 @@ class SystemStack(Stack):
         self.discovery = DiscoveryApi(self, "Online", on=on, feedback=self.feedback)
         self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
         observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
-        self._add_options(context, on.tables, observed.brakes)
+        add_options(
+            self,
+            context=context,
+            tables=tables,
+            path=self.path,
+            api=self.discovery.api,
+            alias=self.discovery.alias,
+            brakes=observed.brakes,
+        )
         AccessPolicies(
             self,
             "People",
@@ -100,16 +104,6 @@ class SystemStack(Stack):
             maintenance=self.maintenance.machine.machine,
             discovery_log=self.discovery.log,
         )
-
-    def _add_options(self, context: Context, tables: MatsTables, brakes: Sequence[cloudwatch.IAlarm]) -> None:
-        if context.audit:
-            Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
-        if context.console:
-            Console(self, "Console", context=context, api=self.discovery.api)
-        if context.steps != "all-at-once":
-            Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=brakes)
-        if context.rejection_email:
-            RejectionMail(self, "RejectionMail", path=self.path, email=context.rejection_email)
 
 
 def app() -> App:

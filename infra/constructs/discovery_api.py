@@ -2,12 +2,14 @@
 
 import re
 
-from aws_cdk import CfnOutput, Duration, RemovalPolicy
+from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.constructs.feedback import TIMEOUT_S as FEEDBACK_TIMEOUT_S
 from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.foundation import Foundation
@@ -16,7 +18,6 @@ from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
-from infra.constructs.reach import endpoint_configuration, private_endpoint, resource_policy
 from infra.constructs.search_domain import SEARCH
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer
@@ -72,8 +73,13 @@ class DiscoveryApi(Construct):
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
         self.api = self._api(context, on.network)
         for method, path in CALLS:
-            integration = feedback.integration if path == _FEEDBACK else self._integration()
-            self._resource(path).add_method(method, integration)
+            function, timeout_s = (
+                (self.alias, TIMEOUT_S) if path != _FEEDBACK else (feedback.function, FEEDBACK_TIMEOUT_S)
+            )
+            integration = apigateway.LambdaIntegration(
+                function, allow_test_invoke=False, timeout=Duration.seconds(timeout_s + 1)
+            )
+            self.api.root.resource_for_path(path).add_method(method, integration)
         set_gateway_errors(self.api, signed=context.auth == "iam")
         if context.waf:
             firewall(self, self.api, context)
@@ -84,14 +90,14 @@ class DiscoveryApi(Construct):
 
     def _api(self, context: Context, network: Network | None) -> apigateway.RestApi:
         rate = context.capacity.throttle_rate
-        endpoint = private_endpoint(self, context, network)
-        policy = resource_policy(context, endpoint)
+        endpoint = _private_endpoint(self, context, network)
+        policy = _resource_policy(context, endpoint)
         api = apigateway.RestApi(
             self,
             "Api",
             rest_api_name=context.name,
             description="Finds the model, agent, tool or skill for a request, and invokes nothing",
-            endpoint_configuration=endpoint_configuration(endpoint),
+            endpoint_configuration=_endpoint_configuration(endpoint),
             policy=policy,
             disable_execute_api_endpoint=bool(context.domain_name),
             cloud_watch_role=context.api_log_role == "set",
@@ -133,14 +139,6 @@ class DiscoveryApi(Construct):
         )
         return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.CUSTOM, authorizer=tokens)
 
-    def _integration(self) -> apigateway.LambdaIntegration:
-        return apigateway.LambdaIntegration(
-            self.alias, allow_test_invoke=False, timeout=Duration.seconds(TIMEOUT_S + 1)
-        )
-
-    def _resource(self, path: str) -> apigateway.IResource:
-        return self.api.root.resource_for_path(path)
-
     def _accept(self, context: Context) -> None:
         accept(
             self.api,
@@ -155,6 +153,58 @@ class DiscoveryApi(Construct):
                     "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
                 )
             })  # fmt: skip
+
+
+# --- from where the API can be called: the Internet or a VPC, this account or others ---
+
+
+def _private_endpoint(scope: Construct, context: Context, network: Network | None) -> ec2.IVpcEndpoint | None:
+    """The VPC endpoint of a private API: one that the context names, else a new one. None: the API is public."""
+    if context.api != "private" or network is None:
+        return None
+    if not context.api_endpoint_id:
+        return network.add_api_endpoint()
+    return ec2.InterfaceVpcEndpoint.from_interface_vpc_endpoint_attributes(
+        scope, "GivenEndpoint", vpc_endpoint_id=context.api_endpoint_id, port=443
+    )
+
+
+def _endpoint_configuration(endpoint: ec2.IVpcEndpoint | None) -> apigateway.EndpointConfiguration:
+    """A regional address, or one that only the VPC's endpoint reaches."""
+    if endpoint is None:
+        return apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL])
+    return apigateway.EndpointConfiguration(types=[apigateway.EndpointType.PRIVATE], vpc_endpoints=[endpoint])
+
+
+def _resource_policy(context: Context, endpoint: ec2.IVpcEndpoint | None) -> iam.PolicyDocument | None:
+    """The policy of the API itself; None where it needs none.
+
+    Principals of this account need only a policy of their own. Those of other accounts need this one as well. A private
+    API refuses everybody without a policy.
+    """
+    through = {"aws:SourceVpce": endpoint.vpc_endpoint_id} if endpoint else {}
+    others: list[dict[str, object]] = []
+    if context.caller_accounts:
+        others.append({"aws:PrincipalAccount": list(context.caller_accounts)})
+    if context.caller_organization:
+        others.append({"aws:PrincipalOrgID": context.caller_organization})
+    if not (endpoint or others):
+        return None
+    own: list[dict[str, object]] = [{"aws:PrincipalAccount": Aws.ACCOUNT_ID}] if context.auth == "iam" else [{}]
+    return iam.PolicyDocument(
+        statements=[
+            iam.PolicyStatement(
+                principals=[iam.StarPrincipal()],
+                actions=["execute-api:Invoke"],
+                resources=["execute-api:/*"],
+                conditions={"StringEquals": {**who, **through}} if who or through else None,
+            )
+            for who in (*own, *others)
+        ]
+    )
+
+
+# --- rights and logs ---
 
 
 def _read_by_key(table: str) -> list[iam.PolicyStatement]:

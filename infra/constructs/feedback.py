@@ -1,7 +1,6 @@
 """Feedback: the function that records what callers report."""
 
-from aws_cdk import CfnOutput, Duration
-from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import CfnOutput
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -9,7 +8,7 @@ from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
 from mats.settings import Settings
 
-_TIMEOUT_S = 15
+TIMEOUT_S = 15
 """A transaction that meets many others is tried again for a few seconds."""
 
 
@@ -31,7 +30,7 @@ class FeedbackFunction(Construct):
             "Feedback",
             folder="feedback",
             settings=settings,
-            limits=Limits(memory_mb=1024, timeout_s=_TIMEOUT_S),
+            limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S),
         )
         self.function, self.log = made.function, made.log
         tables.receipts.grant(made.role, "dynamodb:GetItem")
@@ -39,10 +38,3 @@ class FeedbackFunction(Construct):
         made.allow([iam.PolicyStatement(actions=calls, resources=[tables.outcomes.table_arn])])
         tables.tallies.grant(made.role, "dynamodb:UpdateItem")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
-
-    @property
-    def integration(self) -> apigateway.LambdaIntegration:
-        """For the API's method."""
-        return apigateway.LambdaIntegration(
-            self.function, allow_test_invoke=False, timeout=Duration.seconds(_TIMEOUT_S + 1)
-        )
