@@ -115,18 +115,13 @@ def open_connection(client: Any) -> None:
     call(str(client.meta.endpoint_url), lambda: client._endpoint.http_session.send(request))
 
 
-def _nothing_special(code: str, message: str) -> DependencyFailed | None:
-    """The default: every service has the same errors."""
-    return None
-
-
 def call(
     what: str,
     operation: Callable[[], T],
     *,
     answers: Collection[str] = (),
     denied: Mapping[str, str] = _DENIED,
-    special: Callable[[str, str], DependencyFailed | None] = _nothing_special,
+    special: Callable[[str, str], DependencyFailed | None] = lambda code, message: None,
 ) -> T:
     """Run an operation of a client and translate its errors.
 

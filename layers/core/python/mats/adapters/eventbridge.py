@@ -25,7 +25,10 @@ TIMEOUT_S, ATTEMPTS = 5, 3
 
 
 class EventBus:
-    """An EventBridge bus."""
+    """An EventBridge bus.
+
+    Every call raises DependencyFailed if the bus did not accept all events; some may be on it.
+    """
 
     def __init__(self, name: str, *, region: str = "", session: Session | None = None) -> None:
         """Make the client, of this session if one is given; makes no call."""
@@ -35,29 +38,17 @@ class EventBus:
         )
 
     def announce_rejections(self, profiles: Sequence[Profile]) -> None:
-        """Put one event per rejected profile on the bus.
-
-        Raises:
-            DependencyFailed: the bus did not accept all of them; some may be announced.
-        """
+        """Put one event per rejected profile on the bus."""
         rejected = [(profile.id, truncate_json(profile.error, _MAX_ERROR_BYTES)) for profile in profiles]
         self._put([self._event(_REJECTED, {"id": id, "error": error}) for id, error in rejected])
 
     def send_changes(self, ids: Sequence[Id]) -> None:
-        """Put a change of each on the bus, as the Pipes do: with its key and no content.
-
-        Raises:
-            DependencyFailed: the bus did not accept all of them; some may be on it.
-        """
+        """Put a change of each on the bus, as the Pipes do: with its key and no content."""
         changes = ({"table": "Registry", "change": "RESEND", "keys": key_of(id)} for id in ids)
         self._put([self._event(_CHANGED, change) for change in changes])
 
     def send_namespace_change(self, change: NamespaceChange) -> None:
-        """Put the change of a namespace's row on the bus, as the Pipe does, to go on after an id.
-
-        Raises:
-            DependencyFailed: the bus did not accept it.
-        """
+        """Put the change of a namespace's row on the bus, as the Pipe does, to go on after an id."""
         detail = {"table": "Trust", "change": "RESEND", "keys": key_of(pattern_id(change.namespace))}
         self._put([self._event(_CHANGED, {**detail, "after": change.after})])
 

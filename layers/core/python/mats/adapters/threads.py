@@ -13,10 +13,6 @@ T = TypeVar("T")
 _Work = Callable[[], None]
 
 
-def _do_nothing() -> None:
-    """The default."""
-
-
 _NICE = 5
 """Of 19: others get three quarters of a core that they want, too."""
 
@@ -100,7 +96,7 @@ def _complete(future: "Future[T]", work: Callable[[], T]) -> None:
 class DaemonThreads(Executor):
     """A pool of daemon threads: unlike the standard pool, it does not join them when the interpreter exits."""
 
-    def __init__(self, most: int, name: str, on_start: Callable[[], None] = _do_nothing) -> None:
+    def __init__(self, most: int, name: str, on_start: Callable[[], None] = lambda: None) -> None:
         """At most `most` threads, started on demand; each begins with `on_start`."""
         self._most, self._name, self._on_start = most, name, on_start
         self._waiting: queue.SimpleQueue[_Work] = queue.SimpleQueue()

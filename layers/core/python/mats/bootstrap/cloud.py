@@ -1,4 +1,7 @@
-"""The system in an AWS account, and the entry points of functions that are not part of it."""
+"""The system in an AWS account, and the entry points of functions that are not part of it.
+
+Opening any of them makes no call, and raises NotPermitted if AWS's own settings cannot be used.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,15 +41,7 @@ _ONLINE_TIMEOUT_S = 0.3
 
 
 def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "CloudSystem":
-    """The system over the tables and the domain of the stacks; makes no call.
-
-    Args:
-        settings: They name the domain and the tables.
-        encoder: Replaces the one that the settings name.
-
-    Raises:
-        NotPermitted: AWS's own settings cannot be used.
-    """
+    """The system over the tables and the domain of the stacks; `encoder` replaces the one that the settings name."""
     session = aws.session(settings.index_endpoint)
     models = ConfiguredModels(settings, session, given_encoder=encoder)
     return System(settings, models, CloudStores(settings, models, session))
@@ -194,13 +189,7 @@ CloudSystem: TypeAlias = System[CloudStores]
 
 
 def open_maintenance(settings: Settings) -> "Maintenance":
-    """The maintenance function: compares and fills the index itself, and sends other work down the event path.
-
-    Makes no call.
-
-    Raises:
-        NotPermitted: AWS's own settings cannot be used.
-    """
+    """The maintenance function: compares and fills the index itself, and sends other work down the event path."""
     return maintenance_of(cloud_system(settings))
 
 
@@ -230,10 +219,7 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
 def open_learner(settings: Settings) -> "Learner":
     """The learning function: updates the memory from outcomes, and deletes outcomes of what was removed.
 
-    Makes no call.
-
     Raises:
-        NotPermitted: AWS's own settings cannot be used.
         SettingsInvalid: there are no outcomes.
     """
     from mats.edge.changes import Learner  # noqa: PLC0415 - for its own function only
@@ -249,11 +235,7 @@ def open_learner(settings: Settings) -> "Learner":
 
 
 def open_feedback(settings: Settings) -> "FeedbackService":
-    """The feedback function: receipts to read, outcomes to write, and nothing else. Makes no call.
-
-    Raises:
-        NotPermitted: AWS's own settings cannot be used.
-    """
+    """The feedback function: receipts to read, outcomes to write, and nothing else."""
     from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery
     from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 

@@ -52,7 +52,8 @@ class TitanEncoder:
             return error
 
     def _encode(self, client: BedrockClient, text: str) -> Vector:
-        body = {"inputText": _truncate(text), "dimensions": self._dimension, "normalize": True}
+        readable = text.encode()[:_MAX_BYTES].decode(errors="ignore")  # it starts with the most important fields
+        body = {"inputText": readable, "dimensions": self._dimension, "normalize": True}
         answer = client.invoke(self._model, body)
         return self._unit(answer.get("embedding") if isinstance(answer, dict) else None)
 
@@ -78,8 +79,3 @@ def _is_number(component: object) -> bool:
     if isinstance(component, bool) or not isinstance(component, int | float):
         return False
     return abs(component) <= sys.float_info.max
-
-
-def _truncate(text: str) -> str:
-    """The first bytes, which Titan can read; embedded text starts with the most important fields."""
-    return text.encode()[:_MAX_BYTES].decode(errors="ignore")

@@ -30,7 +30,10 @@ TIMEOUT_S, ATTEMPTS = 5.0, 3
 
 
 class Tables:
-    """DynamoDB in one region. Safe to share between threads; every read but `select` is consistent."""
+    """DynamoDB in one region. Safe to share between threads; every read but `select` is consistent.
+
+    Every call raises DependencyFailed if the table did not answer, or not for everything asked.
+    """
 
     def __init__(
         self,
@@ -57,11 +60,7 @@ class Tables:
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
 
     def open_connection(self) -> None:
-        """Connect, so that the next call need not.
-
-        Raises:
-            DependencyFailed: DynamoDB cannot be reached.
-        """
+        """Connect, so that the next call need not."""
         open_connection(self._client)
 
     def ask(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
@@ -69,16 +68,11 @@ class Tables:
 
         Raises:
             ClientError: a condition failed, or another transaction was in progress.
-            DependencyFailed: the table did not answer.
         """
         return self._call(table, operation, TableName=table, **request)
 
     def transact(self, table: str, actions: Sequence[Mapping[str, Any]]) -> bool:
-        """Write all of these or none. False if a condition fails or another writer is in progress.
-
-        Raises:
-            DependencyFailed: the table did not answer.
-        """
+        """Write all of these or none. False if a condition fails or another writer is in progress."""
         try:
             self._call(table, "transact_write_items", TransactItems=list(actions))
         except ClientError as error:
@@ -89,11 +83,7 @@ class Tables:
         return True
 
     def rows(self, table: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-        """The rows that exist under these typed keys, in any order.
-
-        Raises:
-            DependencyFailed: the table did not answer, or not for all of them.
-        """
+        """The rows that exist under these typed keys, in any order."""
         waiting = iter(keys)
         while asked := list(islice(waiting, _BATCH)):
             yield from self._batch(table, asked)
@@ -111,11 +101,7 @@ class Tables:
         raise DependencyFailed(f"{table} is over its capacity; try again")
 
     def all_rows(self, table: str, operation: str, **request: Any) -> Iterator[Row]:
-        """Every row of a scan or query, page by page.
-
-        Raises:
-            DependencyFailed: the table did not answer.
-        """
+        """Every row of a scan or query, page by page."""
         start: dict[str, Any] = {}
         while True:
             page = self.ask(table, operation, **{**request, **start})
@@ -128,9 +114,6 @@ class Tables:
         """These fields of every row with one of at most 50 values of the partition key, in any order; in one request.
 
         What was written within the last second may be missing.
-
-        Raises:
-            DependencyFailed: the table did not answer.
         """
         names = ", ".join(f'"{field}"' for field in fields)
         places = ", ".join("?" * len(values))

@@ -38,7 +38,11 @@ class _FreshConnection(Urllib3HttpConnection):
 
 
 class Domain:
-    """A domain by its address. Safe to share between threads."""
+    """A domain by its address. Safe to share between threads.
+
+    Every call raises Missing if there is no such index, and DependencyFailed if the domain did not answer, or not for
+    all of the index.
+    """
 
     def __init__(
         self,
@@ -79,12 +83,7 @@ class Domain:
         )
 
     def search(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> list[dict[str, Any]]:
-        """The hits of one search.
-
-        Raises:
-            Missing: there is no such index.
-            DependencyFailed: the domain did not answer, or not for all of the index.
-        """
+        """The hits of one search."""
         return self.search_for(lambda response: list(response["hits"]["hits"]), index, body, timeout_s=timeout_s)
 
     def search_for(
@@ -95,22 +94,12 @@ class Domain:
         *,
         timeout_s: float | None = None,
     ) -> T:
-        """The whole response of one search, parsed by `parse`.
-
-        Raises:
-            Missing: there is no such index.
-            DependencyFailed: as `search`, or `parse` met a response of another shape.
-        """
+        """The whole response of one search; a response that `parse` cannot read is none: DependencyFailed."""
         params = {"request_timeout": _timeout(timeout_s or self._read_s), "allow_partial_search_results": "false"}
         return self._call(lambda: parse(self._client.search(index=index, body=body, params=params)))
 
     def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
-        """The existing documents with these keys, with these fields, as last written (real-time read).
-
-        Raises:
-            Missing: there is no such index.
-            DependencyFailed: the domain did not answer, or not for all of them.
-        """
+        """The existing documents with these keys, with these fields, as last written (real-time read)."""
         params = {"request_timeout": _timeout(self._read_s), "_source_includes": fields}
         body = {"ids": list(keys)}
         answers = self._call(lambda: list(self._client.mget(index=index, body=body, params=params)["docs"]))
@@ -124,8 +113,7 @@ class Domain:
         """Write through an alias. A conflict of versions is no failure: what is stored is newer.
 
         Raises:
-            Missing: there is no such index.
-            DependencyFailed: some actions were rejected; the others were carried out.
+            DependencyFailed: also if some actions were rejected; the others were carried out.
         """
         params = {"request_timeout": _timeout(WRITE_S), "refresh": refresh, "require_alias": "true"}
         results = self._call(

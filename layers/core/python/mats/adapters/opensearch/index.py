@@ -29,10 +29,6 @@ _GUARDED_S = 0.5
 """`gc_deletes: 0` frees a deleted id when OpenSearch's clock has moved on, which it does every 0.2 seconds."""
 
 
-def _ignore_missing(target: Target) -> None:
-    """The default."""
-
-
 @dataclass(frozen=True, slots=True)
 class OpenSearchIndex:
     """Searches the index behind the alias; writes to every target, so that each can be promoted at any time.
@@ -43,7 +39,7 @@ class OpenSearchIndex:
 
     domain: Domain
     targets: Callable[[], Sequence[Target]]
-    restore: Callable[[Target], None] = _ignore_missing
+    restore: Callable[[Target], None] = lambda target: None
     encoder: str = ""
     read: str = ALIAS
     refresh: str = "false"

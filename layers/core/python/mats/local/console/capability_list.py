@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mats.bootstrap.local import SqliteListing, SqliteQueue
@@ -40,8 +41,8 @@ class Snapshot:
         self.shows = count_shows(rows)
         self.providers: Mapping[tuple[str, bool], int] = Counter((row.provider, row.provider_verified) for row in rows)
         """Capabilities by provider and whether it is verified."""
-        self._counted: dict[ListQuery, dict[str, Any]] = {}
-        self._orders: dict[tuple[ListQuery, int], Sequence[ListRow]] = {}
+        self._facets = lru_cache(_MOST_COUNTED)(lambda query: query.facets(rows))
+        self._ordered = lru_cache(_MOST_ORDERS)(lambda query, uses, version: query.order(query.select(rows), uses))
 
     def page(self, query: ListQuery, uses: UseCounts) -> dict[str, Any]:
         """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins.
@@ -49,7 +50,8 @@ class Snapshot:
         The first page has the facets. After an id that is gone from a list in another order than that of ids, nothing
         follows.
         """
-        rows = self._matches(query, uses)
+        narrowed = query.model_copy(update={"after": "", "limit": 1})
+        rows = self._ordered(narrowed, uses, uses.version)  # made again once a count has changed
         first = self._start(rows, query)
         last = first + query.limit
         following = rows[last - 1].id if last < len(rows) else None
@@ -65,18 +67,9 @@ class Snapshot:
             ],
             "following": following,
         }
-        return page if query.after else {**page, "facets": self._facets(query)}
-
-    def _matches(self, query: ListQuery, uses: UseCounts) -> Sequence[ListRow]:
-        """The rows that match, in order; made once for each combination of filters and order until a count changes."""
-        key = query.model_copy(update={"after": "", "limit": 1}), uses.version
-        rows = self._orders.get(key)
-        if rows is None:
-            rows = query.order(query.select(self.rows), uses)
-            if len(self._orders) >= _MOST_ORDERS:
-                self._orders.clear()
-            self._orders[key] = rows
-        return rows
+        if query.after:
+            return page
+        return {**page, "facets": self._facets(narrowed.model_copy(update={"sort": Sort.ID}))}
 
     def _start(self, rows: Sequence[ListRow], query: ListQuery) -> int:
         if not query.after:
@@ -84,15 +77,6 @@ class Snapshot:
         if query.sort is Sort.ID:
             return bisect_right(rows, query.after, key=lambda row: row.id)
         return next((place + 1 for place, row in enumerate(rows) if row.id == query.after), len(rows))
-
-    def _facets(self, query: ListQuery) -> dict[str, Any]:
-        """The facets of a query, counted once for each combination of filters."""
-        key = query.model_copy(update={"sort": Sort.ID, "after": "", "limit": 1})
-        if key not in self._counted:
-            if len(self._counted) >= _MOST_COUNTED:
-                self._counted.clear()
-            self._counted[key] = query.facets(self.rows)
-        return self._counted[key]
 
 
 class CapabilityList:

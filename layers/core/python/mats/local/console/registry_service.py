@@ -93,11 +93,13 @@ class RegistryService:
         if item is None and stored is None:
             raise CapabilityNotFound(id)
         profiles = [*self._stores.profiles.versions(id), *([stored.profile] if stored else [])]
+        read = self._local.reliability
+        reliability = read(id, stored.profile.trust, LOCAL) if stored and read else None
         return {
             "id": id,
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
-            "reliability": self._reliability(stored.profile) if stored else None,
+            "reliability": reliability.to_json() if reliability else None,
             "use": use_json(self._current_uses(), id),
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
@@ -105,11 +107,6 @@ class RegistryService:
             "versions": versions_json(profiles),
             "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),
         }
-
-    def _reliability(self, profile: Profile) -> dict[str, float] | None:
-        read = self._local.reliability
-        found = read(profile.id, profile.trust, LOCAL) if read else None
-        return found.to_json() if found else None
 
     def exposure(self) -> dict[str, Any]:
         """How often each provider was shown in the latest answers, and its share of all shown results."""
