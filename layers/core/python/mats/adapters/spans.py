@@ -19,7 +19,7 @@ from opentelemetry.util.types import AttributeValue
 
 from mats import __version__
 from mats.domain.prompts.usage import Usage
-from mats.domain.shortlist.trace import StageRun, Trace
+from mats.domain.shortlist.trace import StageRun
 from mats.domain.text.words import clip
 from mats.ports import Answered, Observation, RequestHandled, WriterCalled
 
@@ -96,15 +96,12 @@ class Spans:
         span = self._begin("discover", parent, run, SpanKind.INTERNAL, attributes)
         within = set_span_in_context(span, Context())
         for stage in trace.runs:
-            self._add_stage(stage, trace, within)
+            if stage.stage == "rerank" and trace.reranker:
+                attributes = {**self._call_attributes(trace.reranker, trace.usage), "mats.stage": "rerank"}
+                self._add(f"chat {trace.reranker}", within, stage, SpanKind.CLIENT, attributes)
+            else:
+                self._add(stage.stage, within, stage, SpanKind.INTERNAL, {"mats.stage": stage.stage})
         _end(span, run)
-
-    def _add_stage(self, run: StageRun, trace: Trace, parent: Context) -> None:
-        if run.stage == "rerank" and trace.reranker:
-            attributes = {**self._call_attributes(trace.reranker, trace.usage), "mats.stage": "rerank"}
-            self._add(f"chat {trace.reranker}", parent, run, SpanKind.CLIENT, attributes)
-        else:
-            self._add(run.stage, parent, run, SpanKind.INTERNAL, {"mats.stage": run.stage})
 
     def _call_attributes(self, model: str, usage: Usage) -> Attributes:
         return {

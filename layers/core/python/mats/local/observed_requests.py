@@ -69,7 +69,8 @@ class ObservedRequests:
             await self._app(scope, receive, send)
             return
         began, headers, status = self._clock.elapsed_ms(), Headers(scope=scope), 500
-        current = scope[_SCOPE] = CurrentRequest(self._id(headers))
+        given = headers.get(REQUEST_ID, "")  # the caller's own id of its request counts if it is a plain word
+        current = scope[_SCOPE] = CurrentRequest(given if _ID.fullmatch(given) else self._ids())
 
         async def note(message: Message) -> None:
             nonlocal status
@@ -94,11 +95,6 @@ class ObservedRequests:
                     answers=current.answers,
                 )
             )
-
-    def _id(self, headers: Headers) -> str:
-        """The caller's own id of its request, if it is a plain word; else a new one."""
-        given = headers.get(REQUEST_ID, "")
-        return given if _ID.fullmatch(given) else self._ids()
 
 
 def _carrier(headers: Headers) -> dict[str, str]:

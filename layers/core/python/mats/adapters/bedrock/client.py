@@ -137,22 +137,19 @@ class DeadlineSession:
 
     def _chunks(self, raw: Any, url: str, deadline: float) -> Iterator[bytes]:
         size = 0
-        while chunk := _next_chunk(raw, url):
+        while True:
+            try:
+                chunk: bytes = raw.read1(_CHUNK)
+            except (HTTPError, OSError) as error:
+                raise ConnectionClosedError(endpoint_url=url, error=error) from error
+            if not chunk:
+                return
             size += len(chunk)
             late = time.monotonic() > deadline
             if late or size > _MAX_BYTES:
                 raw.close()
                 raise ReadTimeoutError(endpoint_url=url) if late else ConnectionClosedError(endpoint_url=url)
             yield chunk
-
-
-def _next_chunk(raw: Any, url: str) -> bytes:
-    """The bytes that have arrived; empty at the end."""
-    try:
-        chunk: bytes = raw.read1(_CHUNK)
-    except (HTTPError, OSError) as error:
-        raise ConnectionClosedError(endpoint_url=url, error=error) from error
-    return chunk
 
 
 class _BufferedBody(io.BytesIO):

@@ -66,16 +66,10 @@ class TitanEncoder:
         if not isinstance(components, list) or len(components) != self._dimension:
             got = f"{len(components)} components" if isinstance(components, list) else "no vector"
             raise DependencyFailed(f"{self._model} returned {got} instead of {self._dimension}")
-        if not all(_is_number(c) for c in components):
+        numbers = all(isinstance(c, int | float) and not isinstance(c, bool) for c in components)
+        if not numbers or not all(abs(c) <= sys.float_info.max for c in components):
             raise DependencyFailed(f"{self._model} returned a vector with components that are not finite numbers")
         length = math.sqrt(sum(c * c for c in components))
         if length == 0 or not math.isfinite(length):
             raise DependencyFailed(f"{self._model} returned a zero vector")
         return array("f", (c / length for c in components))
-
-
-def _is_number(component: object) -> bool:
-    """Whether a component is a finite number in the range of a float."""
-    if isinstance(component, bool) or not isinstance(component, int | float):
-        return False
-    return abs(component) <= sys.float_info.max

@@ -48,16 +48,13 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
         values,
     ).lastrowid
     if before and before[2]:
-        if not again and profile.findable and _has_texts_of(profile, before[3]):
-            return
+        if not again and profile.findable:
+            indexed = Profile.model_validate_json(before[3])
+            if lexical_fields(indexed) == lexical_fields(profile):  # as if only its vector or its trust has changed
+                return
         connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
     if profile.findable and row is not None:
         connection.execute(_INSERT_TERMS, pack(row, count_terms(lexical_fields(profile), FIELD_WEIGHTS)))
-
-
-def _has_texts_of(profile: Profile, indexed: str) -> bool:
-    """Whether the indexed profile has the same terms, as if only its vector or its trust has changed."""
-    return lexical_fields(Profile.model_validate_json(indexed)) == lexical_fields(profile)
 
 
 def document_of(row: int, profile: str) -> Document:

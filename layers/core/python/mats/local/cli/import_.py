@@ -14,7 +14,7 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
 from mats.domain.protocols.protocol import Source
 from mats.local.cli.indexing import index
-from mats.local.cli.output import AsJson, Exit, Live, bar, complain, err, note, out, plain, print_json
+from mats.local.cli.output import AsJson, Exit, IntoNamespace, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import Location, Stream
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
@@ -31,9 +31,7 @@ def import_(
         list[str],
         typer.Argument(metavar="WHAT...", help=f"Files, folders, addresses or - for standard input; or {LIVE}."),
     ],
-    namespace: Annotated[
-        str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
-    ] = "",
+    namespace: IntoNamespace = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be registered; write nothing.")] = False,
     timeout: Annotated[
         float, typer.Option(help="Timeout in seconds for an address or a live MCP server to answer.", min=1, max=600)

@@ -42,6 +42,9 @@ Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="Only capabilities with this tag; given several times: with all of them."),
 ]
+IntoNamespace = Annotated[
+    str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
+]
 Live = Annotated[bool, typer.Option("--live", help="Ask the servers that an `mcpServers` file names for their tools.")]
 
 

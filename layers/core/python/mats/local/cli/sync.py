@@ -15,7 +15,19 @@ from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.text.redaction import redact_arguments
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
-from mats.local.cli.output import AsJson, Exit, Live, bar, note, out, plain, print_json, print_result, table_of
+from mats.local.cli.output import (
+    AsJson,
+    Exit,
+    IntoNamespace,
+    Live,
+    bar,
+    note,
+    out,
+    plain,
+    print_json,
+    print_result,
+    table_of,
+)
 from mats.local.imports.files import is_address
 from mats.local.imports.importer import check_namespace
 from mats.local.imports.sources import (
@@ -55,9 +67,7 @@ def add_source(
         typer.Argument(metavar="WHAT...", help=f"One file, folder or address; or {LIVE}."),
     ],
     name: Annotated[str, typer.Option(help="Its name; by default from its address, path or command.")] = "",
-    namespace: Annotated[
-        str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
-    ] = "",
+    namespace: IntoNamespace = "",
     timeout: Annotated[
         float, typer.Option(help="Timeout in seconds for each answer of the source.", min=1, max=600)
     ] = 30,

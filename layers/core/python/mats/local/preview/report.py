@@ -128,20 +128,12 @@ def competitors(ranked: Sequence[Result], candidate: Profile, query: str) -> tup
     """The first capabilities ranked above the candidate; if it is not ranked, the first of all."""
     place = next((n for n, result in enumerate(ranked) if result.id == candidate.id), None)
     own, before = (ranked[place], ranked[:place]) if place is not None else (None, ranked)
-    return tuple(
-        Competitor(
-            id=result.id,
-            place=n,
-            score=result.score,
-            signals=result.signals,
-            why=(
-                *_by_signals(result, own),
-                *_by_words(result.candidate.profile, candidate, query),
-            )
-            or ("ranks first by its id",),
-        )
-        for n, result in enumerate(before[:_MAX_COMPETITORS], start=1)
-    )
+    found = []
+    for n, result in enumerate(before[:_MAX_COMPETITORS], start=1):
+        why = (*_by_signals(result, own), *_by_words(result.candidate.profile, candidate, query))
+        signals, why = result.signals, why or ("ranks first by its id",)
+        found.append(Competitor(id=result.id, place=n, score=result.score, signals=signals, why=why))
+    return tuple(found)
 
 
 _ADVANTAGES = {
