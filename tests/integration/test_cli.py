@@ -95,7 +95,6 @@ def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
         (["remove", "--yes"], "--namespace"),
         (["remove", "a/b", "--namespace", "com.acme", "--yes"], "--namespace"),
         (["remove", "--namespace", "*", "--yes"], "--namespace"),
-        (["import", "x.json", "--namespace", "Not OK"], "namespace"),
         (["switch", "--rerank", "none"], "MATS_SWITCHES_TABLE"),
     ],
 )

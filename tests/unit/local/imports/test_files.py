@@ -182,16 +182,6 @@ def test_folder_with_too_many_files_is_reported(folder, monkeypatch):
     assert "more than 2 files" in last.problem
 
 
-def test_second_registration_under_one_id_is_rejected(tmp_path):
-    for name, version in (("a", "1"), ("b", "2"), ("c", "1")):
-        (tmp_path / f"{name}.json").write_text(json.dumps({**d.CARD, "version": version}))
-    importer = imported(tmp_path)
-    (rejected,) = importer.report.rejected
-    assert " is in " in rejected.faults[0].message
-    assert "a.json" in rejected.faults[0].message
-    assert importer.report.placed == {Placed.NEW: 1, Placed.UNCHANGED: 1}
-
-
 DOCUMENTS = [
     json.dumps(v, indent=indent).encode() for v in (d.SERVER, d.TOOLS, d.CARD, d.OPENAPI) for indent in (None, 1)
 ]

@@ -96,7 +96,7 @@ class Bedrock:
 
     def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
         """The discovery LLM."""
-        return LlmReranker(ask=self.ask, name=model, text=prompt)
+        return LlmReranker(ask=ask_through(self.online.converse), name=model, text=prompt)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""

@@ -138,12 +138,9 @@ class Domain:
 
     def create(self, index: str, body: Mapping[str, Any]) -> bool:
         """Create an index; returns False if one of this name exists."""
+        params = {"request_timeout": _timeout(WRITE_S)}
         try:
-            self._call(
-                lambda: self._client.indices.create(
-                    index=index, body=body, params={"request_timeout": _timeout(WRITE_S)}
-                )
-            )
+            self._call(lambda: self._client.indices.create(index=index, body=body, params=params))
         except DependencyFailed as error:
             if "resource_already_exists_exception" in str(error):
                 return False
@@ -152,11 +149,8 @@ class Domain:
 
     def drop(self, index: str) -> None:
         """Delete an index, if it exists."""
-        self._call(
-            lambda: self._client.indices.delete(
-                index=index, params={"request_timeout": _timeout(WRITE_S), "ignore_unavailable": "true"}
-            )
-        )
+        params = {"request_timeout": _timeout(WRITE_S), "ignore_unavailable": "true"}
+        self._call(lambda: self._client.indices.delete(index=index, params=params))
 
     def refresh(self, index: str) -> None:
         """Make every write visible to searches."""

@@ -5,7 +5,7 @@ expanded in place, within bounds; none is fetched.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urljoin
 
@@ -334,8 +334,14 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> Htt
     if parameters is None:
         return None
     in_path = {parameter.name for parameter in parameters if parameter.in_ == "path"}
-    body_property = _body_property(registration, {parameter.property or parameter.name for parameter in parameters})
-    media_type = _preferred_media_type(descriptor.get("requestMediaTypes")) if body_property else ""
+    taken = {parameter.property or parameter.name for parameter in parameters}
+    known = value_at(registration.input_schema, "properties")
+    properties = known if isinstance(known, Mapping) else {}
+    body_property = next((name for name in ("body", "requestBody") if name in properties and name not in taken), "")
+    stated = descriptor.get("requestMediaTypes") if body_property else ()
+    types = [type for type in stated if isinstance(type, str)] if isinstance(stated, Sequence) else []
+    best = min(types, key=_json_first, default="")
+    media_type = best if _MEDIA_TYPE.fullmatch(best) else ""
     return HttpCall(
         method=method,
         url=url,
@@ -368,20 +374,6 @@ def _parameters(written: object) -> tuple[Parameter, ...] | None:
             )
         )
     return tuple(found) if len(found) <= _MAX_PARAMETERS else None
-
-
-def _body_property(registration: Registration, taken: Set[str]) -> str:
-    """The property of the input that is the body, as `registrations` names it; empty if there is none."""
-    properties = (registration.input_schema or {}).get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    return next((name for name in ("body", "requestBody") if name in known and name not in taken), "")
-
-
-def _preferred_media_type(types: object) -> str:
-    """The media type in which a body is sent: JSON if it is among them, else the first; empty if there is none."""
-    known = [type for type in types if isinstance(type, str)] if isinstance(types, Sequence) else []
-    best = min(known, key=_json_first, default="")
-    return best if _MEDIA_TYPE.fullmatch(best) else ""
 
 
 def _json_first(media_type: str) -> tuple[bool, bool]:

@@ -78,11 +78,8 @@ class References:
         raise Unresolved(f"{str(reference)[:100]!r} leads in a circle")
 
     def _resolve(self, reference: str) -> Json:
-        if reference not in self._targets:
-            self._targets[reference] = self._look_up(reference)
-        return self._targets[reference]
-
-    def _look_up(self, reference: str) -> Json:
+        if reference in self._targets:
+            return self._targets[reference]
         if not reference.startswith("#"):
             raise Unresolved(f"{reference[:100]!r} lies outside the document; nothing is fetched")
         found: Json = self.document
@@ -94,6 +91,7 @@ class References:
                 found = found[int(key)]
             else:
                 raise Unresolved(f"{reference[:100]!r} is not in the document")
+        self._targets[reference] = found
         return found
 
     def expand(self, schema: Json) -> Json:
@@ -172,13 +170,6 @@ def weight(value: Json, most: int) -> int:
     return total
 
 
-class Split(NamedTuple):
-    """A description without its shared sentences, and those."""
-
-    text: str
-    shared: list[str]
-
-
 @dataclass(frozen=True, slots=True)
 class SharedSentences:
     """The shared sentences of a document; code in them may differ: `repo` or `admin:org`."""
@@ -194,13 +185,13 @@ class SharedSentences:
         least = max(_LEAST, len(described) / _SHARE)
         return cls(frozenset(form for form, count in counts.items() if count >= least))
 
-    def split(self, description: str) -> Split:
-        """The description as it is if it shares nothing, or is too long to be read."""
+    def split(self, description: str) -> tuple[str, list[str]]:
+        """The description without its shared sentences, and those; as it is if it is too long to be read."""
         every = sentences(plain(description)) if self._forms and len(description) <= _LONGEST else []
         shared = [sentence for sentence in every if _form(sentence) in self._forms]
         if not shared:
-            return Split(description, [])
-        return Split(" ".join(sentence for sentence in every if _form(sentence) not in self._forms), shared)
+            return description, []
+        return " ".join(sentence for sentence in every if _form(sentence) not in self._forms), shared
 
 
 def _form(sentence: str) -> str:

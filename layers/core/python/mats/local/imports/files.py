@@ -314,24 +314,17 @@ def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | 
         while not line.endswith(b"\n") and len(line) == MAX_LINE_BYTES:
             overlong, line = True, stream.readline(MAX_LINE_BYTES)
         if overlong or line.strip():
-            yield Location(name, number), MappedValue("", faults=(_overlong(),)) if overlong else _value_or_fault(line)
+            try:
+                yield Location(name, number), parse_line(line, overlong=overlong)
+            except RegistrationInvalid as error:
+                yield Location(name, number), MappedValue("", faults=error.faults)
 
 
-def _overlong() -> Fault:
-    return Fault("", f"is longer than {MAX_LINE_BYTES:,} bytes")
-
-
-def _value_or_fault(line: bytes) -> Json | MappedValue:
+def parse_line(line: bytes, *, overlong: bool = False) -> Json:
+    """The value of a line; `overlong`: more of it was there. Raises RegistrationInvalid."""
     try:
-        return parse_line(line)
-    except RegistrationInvalid as error:
-        return MappedValue("", faults=error.faults)
-
-
-def parse_line(line: bytes) -> Json:
-    try:
-        if len(line) > MAX_LINE_BYTES:
-            raise RegistrationInvalid([_overlong()])
+        if overlong or len(line) > MAX_LINE_BYTES:
+            raise RegistrationInvalid([Fault("", f"is longer than {MAX_LINE_BYTES:,} bytes")])
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise RegistrationInvalid([Fault("", f"is not UTF-8 text (byte {error.start + 1})")]) from error
