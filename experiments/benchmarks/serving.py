@@ -72,17 +72,15 @@ def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
     exact = SqliteIndex(served.stores.database, encoder=encoder.name, exact_up_to=sys.maxsize)
     cached = replace(discover.retrieve, encoder=QueryCache(encoder), vectors=None)
     both = [replace(discover, retrieve=replace(cached, index=index)) for index in (cached.index, exact)]
-    pairs = [[_first_15(each, text) for each in both] for text in texts[:_COMPARED]]
+    pairs = [
+        [[result.id for result in each(Query(query=text)).ranked[:15]] for each in both] for text in texts[:_COMPARED]
+    ]
     shared = [len(set(ours) & set(all_)) / max(len(all_), 1) for ours, all_ in pairs]
     return {
         "queries": len(pairs),
         "results_shared": round(float(np.mean(shared)), 4),
         "top_15_equal": round(float(np.mean([ours == all_ for ours, all_ in pairs])), 4),
     }
-
-
-def _first_15(discover: Discover, text: str) -> list[str]:
-    return [result.id for result in discover(Query(query=text)).ranked[:15]]
 
 
 def resident_mb() -> int:

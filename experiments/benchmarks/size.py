@@ -31,21 +31,16 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
     composed = ComposedEncoder.of(encoder, registrations)
     texts = [query.text[:LONGEST_QUERY] for query in load(data / "tools").queries[:_QUERIES]]
     with registry_of(registrations, settings, encoder=composed, progress=_tell()) as built:
-        served = serve_apart(replace(settings, home=built.settings.home), texts)
-    return {"documents": _DOCUMENTS, "originals": sum(map(is_original, registrations)), **served}
+        home = built.settings.home
+        (home / SAVED).unlink(missing_ok=True)
+        first = _serve_apart(replace(settings, home=home), [])  # reads every entry and saves its arrays for later ones
+        served = _serve_apart(replace(settings, home=home), texts)
+    composed_of = sum(map(is_original, registrations))
+    return {"documents": _DOCUMENTS, "originals": composed_of, **served, "first_start": first}
 
 
-def serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
-    """What a new process measures that serves the registry of these settings; the first start is another process's.
-
-    The first one reads every entry and saves what it has in memory; later ones begin with that.
-    """
-    (settings.home / SAVED).unlink(missing_ok=True)
-    first = _apart(settings, [])
-    return {**_apart(settings, texts), "first_start": first}
-
-
-def _apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
+def _serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
+    """The measures of a new process that serves the registry of these settings."""
     process = subprocess.run(
         [sys.executable, "-m", "experiments.benchmarks.serving"],
         env={**os.environ, **settings.to_env()},
