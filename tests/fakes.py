@@ -375,6 +375,15 @@ class ScriptedReranker:
         return result
 
 
+def raising(error: Exception) -> Callable[..., Any]:
+    """A function that only raises this."""
+
+    def call(*_: object, **__: object) -> Any:
+        raise error
+
+    return call
+
+
 class AtOnce(Executor):
     """Runs what is submitted there and then."""
 

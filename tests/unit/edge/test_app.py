@@ -16,7 +16,7 @@ from mats.edge.routes import respond
 from mats.ports import RerankResult
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
-from tests.fakes import FakeEncoder, ScriptedReranker
+from tests.fakes import FakeEncoder, ScriptedReranker, raising
 from tests.world import SECRET, THREE, an_application
 
 APPLICATION = an_application(*THREE, SECRET)
@@ -46,8 +46,7 @@ def found(*arguments: Any, **more: Any) -> set[str]:
     return {result["id"] for result in json.loads(response.body)["results"]}
 
 
-def down(arn: str) -> frozenset[str]:
-    raise DependencyFailed("mats-callers in account 123456789012 denies it")
+BROKEN = replace(APPLICATION, audiences_of=raising(DependencyFailed("mats-callers in account 123456789012 denies it")))
 
 
 def test_audiences_come_only_from_the_authorizer():
@@ -74,11 +73,10 @@ def test_iam_role_has_the_audiences_operators_gave_it():
 
 
 def test_without_audiences_search_is_public_and_degraded():
-    broken = replace(APPLICATION, audiences_of=down)
-    answer = json.loads(ask("/discover", {"query": "give money back"}, broken, **SIGNED).body)
+    answer = json.loads(ask("/discover", {"query": "give money back"}, BROKEN, **SIGNED).body)
     assert "audiences" in answer["degraded"]
     assert SECRET.id not in [result["id"] for result in answer["results"]]
-    assert ask(f"/capabilities/{SECRET.id}", None, broken, **SIGNED).status == 503
+    assert ask(f"/capabilities/{SECRET.id}", None, BROKEN, **SIGNED).status == 503
 
 
 def test_callers_in_aws_get_no_internal_details():
@@ -87,7 +85,7 @@ def test_callers_in_aws_get_no_internal_details():
     assert not in_aws.caller.sees_internal_errors
     local = replace(in_aws, caller=replace(in_aws.caller, sees_internal_errors=True))
     for request in (in_aws, local):
-        response = respond(replace(APPLICATION, audiences_of=down), request)
+        response = respond(BROKEN, request)
         assert response.status == 503
         assert ("123456789012" in response.body) is (request is local)
 
@@ -102,15 +100,12 @@ def test_models_that_a_profile_lacks_are_shown_to_those_who_see_internal_errors(
 
 
 def test_refused_reranker_and_encoder_are_measured_and_logged(caplog):
-    class RefusedEncoder(FakeEncoder):
-        def encode_query(self, text):
-            raise ModelRefused("no", model="titan", cause="AccessDeniedException: no")
-
-    measured = []
+    encoder, measured = FakeEncoder(), []
+    encoder.encode_query = raising(ModelRefused("no", model="titan", cause="AccessDeniedException: no"))
     cause = "ValidationException: on-demand"
     reranker = ScriptedReranker(lambda *_: ModelRefused("no", model="micro", cause=cause))
     observe = Observers([LOG, MeasureObserver(lambda measures, dimensions=None: measured.append(dimensions))])
-    application = replace(an_application(*THREE, encoder=RefusedEncoder(), reranker=reranker), observe=observe)
+    application = replace(an_application(*THREE, encoder=encoder, reranker=reranker), observe=observe)
     assert application.search(Caller(), Query(query="address")).degraded == ("neural", "llm")
     assert measured[2:] == [{"model": "micro", "role": "reranker"}, {"model": "titan", "role": "encoder"}]
     causes = [json.loads(r.getMessage())["cause"] for r in caplog.records if r.levelname == "ERROR"]
@@ -130,8 +125,7 @@ def test_the_request_id_of_api_gateway_is_in_the_decision_log_and_in_the_models_
 
 
 def test_the_log_of_a_failure_has_the_request_id(caplog):
-    broken = replace(APPLICATION, audiences_of=down)
-    ask(f"/capabilities/{SECRET.id}", None, broken, **SIGNED, requestId="c6af9ac6-7b61")
+    ask(f"/capabilities/{SECRET.id}", None, BROKEN, **SIGNED, requestId="c6af9ac6-7b61")
     assert caplog.messages == ["get failed request_id=c6af9ac6-7b61: mats-callers in account 123456789012 denies it"]
 
 

@@ -27,7 +27,7 @@ from mats.ports import RerankResult
 from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
-from tests.fakes import MemoryIndex, ScriptedReranker
+from tests.fakes import MemoryIndex, ScriptedReranker, raising
 from tests.world import an_application
 
 BASE = "https://registry.acme.com/live/"
@@ -431,11 +431,8 @@ def test_explore_is_always_not_implemented():
 
 @pytest.mark.parametrize("path", ["/agents", "/agents/urn:air:acme.com:agent:guide", "/search"])
 def test_unavailable_index_is_an_ard_error(path, monkeypatch):
-    def down(self, *arguments, **more):
-        raise DependencyFailed("the index at 10.0.0.1 is down")
-
     for method in ("page", "fetch", "lexical"):
-        monkeypatch.setattr(MemoryIndex, method, down)
+        monkeypatch.setattr(MemoryIndex, method, raising(DependencyFailed("the index at 10.0.0.1 is down")))
     body = {"query": {"text": "weather"}} if path == "/search" else None
     response = ask("POST" if body else "GET", path, body)
     refused(response, 503)

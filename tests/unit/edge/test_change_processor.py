@@ -12,7 +12,7 @@ from mats.ports import Measure, ModelsRefused, QueuedChange
 from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch
 from tests.builders import a_registration
-from tests.fakes import FakeEncoder, ScriptedWriter
+from tests.fakes import FakeEncoder, ScriptedWriter, raising
 from tests.world import World
 
 
@@ -48,11 +48,7 @@ def test_unreadable_message_fails_alone():
 
 def test_bug_in_a_lone_message_is_raised(monkeypatch):
     world = World(encoder=FakeEncoder())
-
-    def bug(ids):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(world.registry, "get", bug)
+    monkeypatch.setattr(world.registry, "get", raising(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         process(sqs_batch([message("a")]), world)
 
@@ -63,11 +59,7 @@ def test_every_batch_is_measured_even_if_it_fails(monkeypatch):
     process(sqs_batch([message("a"), message("gone")]), world, observe=MeasureObserver(measured.append))
     assert measured[0]["Indexed"].value == 1
     assert measured[0]["Unchanged"].value == 1
-
-    def down(ids):
-        raise DependencyFailed("down")
-
-    monkeypatch.setattr(world.registry, "get", down)
+    monkeypatch.setattr(world.registry, "get", raising(DependencyFailed("down")))
     batch = sqs_batch([message("a"), message("b")])
     assert failures(process(batch, world, observe=MeasureObserver(measured.append))) == ["m-a", "m-b"]
     assert measured[1]["Waiting"].value == 2
@@ -90,11 +82,7 @@ def test_change_that_meets_a_bug_fails_alone(monkeypatch):
 
 def test_bug_beside_an_unreadable_message_fails_both(monkeypatch):
     world = World(encoder=FakeEncoder())
-
-    def buggy(ids):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(world.registry, "get", buggy)
+    monkeypatch.setattr(world.registry, "get", raising(ZeroDivisionError()))
     batch = sqs_batch([message("a")])
     batch["Records"].append({"messageId": "m-bad", "body": "not an event"})
     assert sorted(failures(process(batch, world))) == ["m-a", "m-bad"]

@@ -10,6 +10,7 @@ from mats.edge.api_gateway import parse_request
 from mats.edge.feedback import FeedbackService, respond_alone
 from mats.edge.routes import respond
 from tests.aws_events import proxy_request
+from tests.fakes import raising
 from tests.world import ANN, BOB, THREE, World, an_application
 
 
@@ -87,10 +88,7 @@ def test_empty_feedback_is_refused(world, body):
 
 
 def test_a_store_that_does_not_answer_is_503_and_counted(world, monkeypatch):
-    def fail(*_) -> None:
-        raise DependencyFailed("the table did not answer")
-
-    monkeypatch.setattr(world.receipts, "get", fail)
+    monkeypatch.setattr(world.receipts, "get", raising(DependencyFailed("the table did not answer")))
     status, problem = world.ask("/feedback", {"query_id": "q", "missing": "m"})
     assert (status, problem["detail"]) == (503, "discovery cannot answer now; try again")
     assert world.measured[-1]["Failed"].value == 1

@@ -19,7 +19,7 @@ from mats.usecases.reconcile import Reconcile
 from mats.usecases.reindex import Reindex
 from mats.usecases.resend import Resend
 from tests.builders import a_registration
-from tests.fakes import CountingIds, FakeClock, FakeEncoder
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, raising
 from tests.unit.usecases.test_reindex import Shelves
 from tests.world import World
 
@@ -128,15 +128,11 @@ def test_a_piece_that_fails_is_repeated_from_where_it_began(monkeypatch: pytest.
     account.world.index.entries.clear()
     first = account.maintenance({"task": "reconcile"}, lambda: LITTLE_MS)
     with monkeypatch.context() as broken:
-        broken.setattr(account.world.index, "put", _fail)
+        broken.setattr(account.world.index, "put", raising(DependencyFailed("the domain is away")))
         with pytest.raises(DependencyFailed):
             account.maintenance(first, lambda: LITTLE_MS)
     assert account.pieces(first)[-1]["done"]
     assert account.world.found("money") == IDS
-
-
-def _fail(*_: object) -> None:
-    raise DependencyFailed("the domain is away")
 
 
 def test_a_reindex_fills_checks_and_promotes_across_pieces():

@@ -22,6 +22,7 @@ from mats.edge.mcp.tools import GetArguments, McpSession, SearchArguments
 from mats.edge.observers import MeasureObserver
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
+from tests.fakes import raising
 from tests.unit.edge.test_feedback import FeedbackWorld
 from tests.world import SECRET, THREE, an_application
 
@@ -213,11 +214,7 @@ def test_correctable_faults_are_tool_errors(arguments, named):
 
 
 def test_internal_failure_is_hidden_and_counted():
-    measured = []
-
-    def down(arn):
-        raise DependencyFailed("mats-callers in account 123456789012 denies it")
-
+    measured, down = [], raising(DependencyFailed("mats-callers in account 123456789012 denies it"))
     broken = replace(APPLICATION, audiences_of=down, observe=MeasureObserver(measured.append))
     signed = {"identity": {"userArn": "arn:aws:iam::123456789012:user/a"}}
     answer = called("get_capability", {"id": THREE[0].id}, application=broken, **signed)

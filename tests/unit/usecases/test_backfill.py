@@ -11,7 +11,7 @@ from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Written
 from mats.usecases.backfill import Backfill, BackfillStep
 from tests.builders import a_registration
-from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
 from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
@@ -118,12 +118,8 @@ def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
     writer = with_another_prompt(world)
     steps = a_backfill(world, page=2)(everything(world))
     next(steps)
-
-    def unreachable(changes):
-        raise DependencyFailed("the table did not answer")
-
     with monkeypatch.context() as patched:
-        patched.setattr(world.profiles, "save", unreachable)
+        patched.setattr(world.profiles, "save", raising(DependencyFailed("the table did not answer")))
         with pytest.raises(DependencyFailed, match="table"):
             list(steps)
     asked = len(set(writer.asked))

@@ -19,7 +19,7 @@ from mats.usecases.discover import Discover
 from mats.usecases.retrieve import QueryVectors
 from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_profile
-from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker
+from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker, raising
 from tests.world import ENCODER, MAIL, REFUND, THREE, discover_over, indexed, scored
 
 
@@ -297,34 +297,22 @@ def test_a_query_is_encoded_once_and_a_failure_is_not_kept():
     assert [r.candidate for r in again.results] == [r.candidate for r in first.results]
 
 
-class WithoutWords(MemoryIndex):
-    def lexical(self, terms, admitted, *, depth):
-        raise DependencyFailed("down")
+DOWN = DependencyFailed("down")
 
 
-class Down(WithoutWords):
-    def neural(self, vector, admitted, *, depth):
-        raise DependencyFailed("down")
+def over_broken(**failing: Exception) -> Discover:
+    """Search over an index of three whose methods raise these."""
+    index = indexed(*THREE)
+    for method, error in failing.items():
+        setattr(index, method, raising(error))
+    return discover_over(index)
 
 
-def test_a_broken_lexical_side_costs_itself_only():
-    index = WithoutWords()
-    index.entries = indexed(*THREE).entries
-    shortlist = discover_over(index)(Query(query="address coordinates"))
+@pytest.mark.parametrize(("method", "degraded"), [("lexical", "lexical"), ("bm25_of", "bm25")])
+def test_without_a_lexical_measurement_it_is_missing_for_all_and_reported(method, degraded):
+    shortlist = over_broken(**{method: DOWN})(Query(query="address coordinates"))
     assert ids(shortlist)[0] == "geocode"
-    assert "lexical" in shortlist.degraded
-    assert Signal.BM25 not in shortlist.results[0].signals
-
-
-def test_a_failed_measurement_is_missing_for_all_and_reported():
-    class Unmeasured(MemoryIndex):
-        def bm25_of(self, terms, ids):
-            raise DependencyFailed("down")
-
-    index = Unmeasured()
-    index.entries = indexed(*THREE).entries
-    shortlist = discover_over(index)(Query(query="address coordinates"))
-    assert "bm25" in shortlist.degraded
+    assert degraded in shortlist.degraded
     assert all(Signal.BM25 not in result.signals for result in shortlist.results)
 
 
@@ -334,18 +322,10 @@ def test_without_vectors_of_this_encoder_the_neural_side_is_degraded():
     assert "neural" in discover_over(index)(Query(query="money back")).degraded
 
 
-def test_an_operators_message_reaches_the_caller():
-    class Damaged(Down):
-        def lexical(self, terms, admitted, *, depth):
-            raise StorageUnusable("restore a copy")
-
-    with pytest.raises(StorageUnusable, match="restore a copy"):
-        discover_over(Damaged())(Query(query="anything"))
-
-
-def test_there_is_no_answer_only_if_both_sides_fail():
-    with pytest.raises(DependencyFailed):
-        discover_over(Down())(Query(query="anything"))
+@pytest.mark.parametrize(("error", "said"), [(DOWN, "."), (StorageUnusable("restore a copy"), "restore a copy")])
+def test_there_is_no_answer_if_both_sides_fail_and_an_operators_message_reaches_the_caller(error, said):
+    with pytest.raises(type(error), match=said):
+        over_broken(lexical=error, neural=DOWN)(Query(query="anything"))
 
 
 def test_a_stage_that_never_answers_ends_with_its_budget():

@@ -14,6 +14,7 @@ from mats.domain.shortlist.rank import Shortlist
 from mats.usecases.discover import Discover
 from tests import world
 from tests.builders import a_profile
+from tests.fakes import raising
 from tests.world import GEOCODE, REFUND, indexed
 
 TWIN = a_profile(name="reimburse", description="give the money back to customers")
@@ -62,9 +63,6 @@ def test_trust_is_the_prior_of_what_is_reported():
 
 
 def test_unread_reports_degrade_the_answer_and_nothing_else():
-    def fail(ids: Sequence[Id]) -> Mapping[Id, Sequence[Tally]]:
-        raise DependencyFailed("no answer")
-
-    shortlist = discover_over(REFUND, GEOCODE, tallies=fail)(QUERY)
+    shortlist = discover_over(REFUND, GEOCODE, tallies=raising(DependencyFailed("no answer")))(QUERY)
     assert "reliability" in shortlist.degraded
     assert order(shortlist) == order(discover_over(REFUND, GEOCODE, tallies=None)(QUERY))

@@ -9,7 +9,7 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed
 from mats.domain.ranking.query import Filter
 from mats.usecases.look_up import Browse, LookUp
 from tests.builders import a_profile
-from tests.fakes import MemoryIndex
+from tests.fakes import MemoryIndex, raising
 from tests.world import indexed
 
 
@@ -105,12 +105,9 @@ def test_at_most_three_are_named():
     assert len(many.nearest(Id("com.acme/refund-07x"))) == 3
 
 
-def test_an_index_that_fails_names_none():
-    class Failing(MemoryIndex):
-        def page(self, admitted: Filter, *, after: Id | None, limit: int):
-            raise DependencyFailed("no answer")
-
-    assert LookUp(Failing()).nearest(Id("a/b")) == []
+def test_an_index_that_fails_names_none(monkeypatch):
+    monkeypatch.setattr(MemoryIndex, "page", raising(DependencyFailed("no answer")))
+    assert LookUp(MemoryIndex()).nearest(Id("a/b")) == []
 
 
 def test_the_error_says_what_was_meant():

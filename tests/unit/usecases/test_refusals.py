@@ -11,7 +11,7 @@ from mats.usecases.backfill import Backfill
 from mats.usecases.models import Probe
 from mats.usecases.reconcile import Reconcile
 from tests.builders import a_profile, a_registration
-from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
 from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
@@ -180,11 +180,7 @@ def test_marks_are_part_of_the_content_and_no_mark_leaves_it_as_it_was():
 
 def test_a_failure_that_is_no_refusal_settles_a_probe():
     probe = Probe()
-
-    def busy() -> None:
-        raise DependencyFailed("busy")
-
     with pytest.raises(DependencyFailed):
-        probe.call(busy)
+        probe.call(raising(DependencyFailed("busy")))
     assert probe.is_settled
     assert probe.call(lambda: 1) == 1

@@ -10,7 +10,7 @@ from mats.domain.errors import DependencyFailed
 from mats.ports import Stored, Target
 from mats.usecases.reindex import Reindex
 from tests.builders import a_profile
-from tests.fakes import MemoryProfiles
+from tests.fakes import MemoryProfiles, raising
 
 
 @dataclass
@@ -92,11 +92,7 @@ def test_a_store_that_fails_half_way_leaves_the_old_index_in_service(monkeypatch
     profiles, shelves = profiles_with("a", "b"), Shelves()
     steps = Reindex(profiles=profiles, generations=shelves, page=1)()
     next(steps)
-
-    def unreachable(ids):
-        raise DependencyFailed("the table did not answer")
-
-    monkeypatch.setattr(profiles, "get", unreachable)
+    monkeypatch.setattr(profiles, "get", raising(DependencyFailed("the table did not answer")))
     with pytest.raises(DependencyFailed, match="table"):
         list(steps)
     assert shelves.promoted == []

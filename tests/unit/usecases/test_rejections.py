@@ -9,7 +9,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import MAX_PROFILE_BYTES, ChangeResult, Profile, Status
 from tests.builders import a_registration, an_item
-from tests.fakes import FakeEncoder
+from tests.fakes import FakeEncoder, raising
 from tests.world import World
 
 PAY = a_registration(name="pay", description="Sends money")
@@ -76,12 +76,8 @@ def test_another_fault_is_another_rejection(world, listener):
 
 def test_ended_between_announcing_and_keeping_it_is_announced_again(world, listener, monkeypatch):
     break_it(world)
-
-    def end(changes):
-        raise DependencyFailed("ended here")
-
     with monkeypatch.context() as patched:
-        patched.setattr(world.profiles, "save", end)
+        patched.setattr(world.profiles, "save", raising(DependencyFailed("ended here")))
         with pytest.raises(DependencyFailed, match="ended here"):
             world.deliver(PAY.id)
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
