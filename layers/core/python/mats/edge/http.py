@@ -156,7 +156,7 @@ def to_json(content: BaseModel, *, by_alias: bool = False, exclude_none: bool = 
 
 def error_response(error: CapabilityError, *, internal_details: bool = True) -> Response:
     """The problem document of an error; without internal details, the text says only that discovery is unavailable."""
-    status = _status(error)
+    status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     if isinstance(error, DependencyFailed) and not internal_details:
         return problem(status, _UNAVAILABLE, headers={"Retry-After": "1"})
     faults = error.faults if isinstance(error, Invalid) else ()
@@ -201,7 +201,3 @@ _STATUS: Mapping[type[CapabilityError], int] = {
     DependencyFailed: 503,
 }
 """By class; a subclass stands before its base."""
-
-
-def _status(error: CapabilityError) -> int:
-    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)

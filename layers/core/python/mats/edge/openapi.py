@@ -75,12 +75,11 @@ def _operation(route: Route, parameters: Sequence[Json]) -> Json:
         **({"description": route.description} if route.description else {}),
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": {"required": True, "content": _content(route.request)}} if route.request else {}),
-        "responses": {str(status): _response(body) for status, body in route.responses.items()},
+        "responses": {
+            str(status): {"description": body.description, **({"content": _content(body)} if body.media_type else {})}
+            for status, body in route.responses.items()
+        },
     }
-
-
-def _response(body: BodySpec) -> Json:
-    return {"description": body.description, **({"content": _content(body)} if body.media_type else {})}
 
 
 def _content(body: BodySpec) -> Json:

@@ -1,6 +1,6 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend. Nothing is invoked."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -75,7 +75,8 @@ class Discover:
             admitted = Filter.of(query, audiences, scope)
             found = self.retrieve(query.texts, admitted, stages, trace, caller=caller)
         measuring = stages.start("measure", partial(self.retrieve.measure, found))  # concurrently with the reranker
-        reading = self._read_tallies([profile.id for profile in found.profiles], stages)
+        ids = [profile.id for profile in found.profiles]
+        reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
         labels = {"query_id": query_id, "request_id": request_id}
         reranked = self.rerank(reranker, query.text, found.profiles, stages, trace, labels)
@@ -94,9 +95,6 @@ class Discover:
     def with_scoring(self, **changes: Any) -> "Discover":
         """The same with other fields of `Scoring`."""
         return replace(self, scoring=replace(self.scoring, **changes))
-
-    def _read_tallies(self, ids: Sequence[Id], stages: Stages) -> Stage[Tallies] | None:
-        return stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
 
     def _count(self, reading: Stage[Tallies] | None, caller: str, trace: Trace) -> Mapping[Id, Counts]:
         """The reported outcomes that count for the caller; none if they cannot be read."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mats.domain.capability.capability import Id
 from mats.domain.learning.demand import Asked, Gap, gap_of, is_gap
 from mats.domain.learning.outcome import effective_event, pack_vector
 from mats.domain.profile.index_fields import lexical_fields
@@ -57,7 +56,9 @@ class FindDemand:
             *self._groups(by_vector, [each.receipt.vector or b"" for each in by_vector], LEAST_COSINE),
             *self._groups(by_words, [_word_vector(each.text) for each in by_words], _LEAST_COSINE_OF_WORDS),
         ]
-        said = self._stems_in([each.receipt.nearest for members, _ in found for each in members])
+        nearest = {id for members, _ in found for each in members if (id := each.receipt.nearest)}
+        profiles = self.index.fetch(sorted(nearest))
+        said = {id: stems(" ".join(lexical_fields(profile).values())) for id, profile in profiles.items()}
         gaps = [gap_of(members, met, said) for members, met in found]
         return Demand(
             gaps=sorted(gaps, key=lambda gap: (-gap.callers, -gap.weight, gap.first, gap.name)),
@@ -95,11 +96,6 @@ class FindDemand:
             for group in groups
         ]
         return [(members, weight) for members, weight in found if is_gap(members, weight)]
-
-    def _stems_in(self, nearest: Sequence[Id | None]) -> dict[Id, set[str]]:
-        """The stems in the text of these capabilities."""
-        profiles = self.index.fetch(sorted({id for id in nearest if id}))
-        return {id: stems(" ".join(lexical_fields(profile).values())) for id, profile in profiles.items()}
 
 
 def _commonest(names: Sequence[str]) -> str:

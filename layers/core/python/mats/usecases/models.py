@@ -155,10 +155,6 @@ class ProbedEncoder:
 M = TypeVar("M", Reranker, Writer)
 
 
-def _ignore_failure(error: DependencyFailed) -> None:
-    """The default."""
-
-
 @dataclass(slots=True)
 class CurrentChoice:
     """The choice as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
@@ -170,7 +166,7 @@ class CurrentChoice:
     """Raises DependencyFailed: the store did not answer."""
     clock: Clock
     fresh_ms: float = 60_000
-    on_failure: Callable[[DependencyFailed], None] = _ignore_failure
+    on_failure: Callable[[DependencyFailed], None] = lambda error: None
     _choice: ModelChoice = ModelChoice()
     _read_ms: float | None = None
     _lock: Any = field(default_factory=threading.Lock)

@@ -82,13 +82,15 @@ class SourceSync:
             before = content_digest(item) if item is not None else None
             step = next_step(digest, before, self.entries.get(id), list(others.get(id, {}).values()), first=self.first)
             if step is Step.WRITE:
-                writes[id] = TrackedEntry(digest, before if before and self._is_ours(id, before) else "")
+                writes[id] = TrackedEntry(digest, before if before and self._own(id).wrote(before) else "")
                 continue
-            placed[id], noted[id] = Placed.UNCHANGED, self._entry_after(step, id, digest)
+            placed[id] = Placed.UNCHANGED
+            noted[id] = TrackedEntry(digest) if step is Step.KEEP else self._own(id)._replace(gone=False)
             self._explain(step, id, others.get(id, {}))
         self._record({**noted, **writes})
         placed |= self.target.put([listed[id] for id in writes]) if writes else {}
-        self._record({id: self._after_write(entry, placed[id]) for id, entry in writes.items()})
+        refused = {id: TrackedEntry() for id in writes if placed[id] is Placed.OTHER_KIND}
+        self._record({id: entry._replace(previous="") for id, entry in writes.items()} | refused)
         return placed
 
     def _is_ours(self, id: Id, digest: str) -> bool:
@@ -96,13 +98,6 @@ class SourceSync:
 
     def _own(self, id: Id) -> TrackedEntry:
         return self.entries.get(id, TrackedEntry())
-
-    @staticmethod
-    def _after_write(entry: TrackedEntry, placed: Placed) -> TrackedEntry:
-        return TrackedEntry() if placed is Placed.OTHER_KIND else entry._replace(previous="")
-
-    def _entry_after(self, step: Step, id: Id, digest: str) -> TrackedEntry:
-        return TrackedEntry(digest) if step is Step.KEEP else self._own(id)._replace(gone=False)
 
     def _explain(self, step: Step, id: Id, others: Mapping[str, TrackedEntry]) -> None:
         if step is Step.EDITED:
