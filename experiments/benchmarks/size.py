@@ -35,8 +35,8 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
         (home / SAVED).unlink(missing_ok=True)
         first = _serve_apart(replace(settings, home=home), [])  # reads every entry and saves its arrays for later ones
         served = _serve_apart(replace(settings, home=home), texts)
-    composed_of = sum(map(is_original, registrations))
-    return {"documents": _DOCUMENTS, "originals": composed_of, **served, "first_start": first}
+    count = sum(map(is_original, registrations))
+    return {"documents": _DOCUMENTS, "originals": count, **served, "first_start": first}
 
 
 def _serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
