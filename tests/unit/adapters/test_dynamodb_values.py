@@ -1,7 +1,5 @@
 """JSON into DynamoDB's typed values and back."""
 
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,21 +32,6 @@ def same(before: object, after: object) -> bool:
 def test_json_values_survive_a_round_trip(item):
     said = {name: value for name, value in item.items() if value is not None}
     assert same(said, from_row(to_row(item)))
-
-
-def decimals(value):
-    """The value with numbers as boto3 takes them."""
-    match value:
-        case bool():
-            return value
-        case int() | float():
-            return Decimal(repr(value))
-        case dict():
-            return {name: decimals(inner) for name, inner in value.items()}
-        case list():
-            return [decimals(inner) for inner in value]
-        case _:
-            return value
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
