@@ -229,64 +229,80 @@ def test_credentials_that_are_refused_are_the_only_finding(look: Look, code: str
     assert "renew them" in found.message
 
 
-def test_a_region_without_models_is_a_problem(look: Look):
-    (said,) = problems(look(region="ca-central-1"), "region")
-    assert "ca-central-1 cannot invoke" in said
-    assert "inference_profile" in said
+def refuse_models(code: str, message: str, *, only: str = RERANKER) -> Play:
+    good = ready()["bedrock-runtime.Converse"]
+    assert isinstance(good, Mapping)
+    return lambda params: Refuse(code, message) if params["modelId"].endswith(only) else good
+
+
+def refused(code: str, message: str, availability: Answer) -> Answers:
+    """The account refuses calls of the reranker."""
+    return {
+        "bedrock-runtime.Converse": refuse_models(code, message),
+        "bedrock.GetFoundationModelAvailability": availability,
+    }
+
+
+DENIED, INVALID = "AccessDeniedException", "ValidationException"
+ROLE: Answers = {"apigateway.GetAccount": {"cloudwatchRoleArn": f"arn:aws:iam::{ACCOUNT}:role/theirs"}}
+TAKEN: Answers = {"cloudcontrol.GetResource": {"TypeName": "AWS::SQS::Queue"}}
+OLD: Answers = {"ssm.GetParameter": {"Parameter": {"Name": "version", "Value": "5"}}}
+FARTHER = {"inference_profile": "us:us-east-1,us-west-2", "writer_model": "none"}
 
 
 @pytest.mark.parametrize(
-    ("answer", "part"),
+    ("check", "changed", "options", "count", "parts"),
     [
-        (Refuse("ParameterNotFound"), "not prepared for the CDK"),
-        ({"Parameter": {"Name": "version", "Value": "5"}}, "has version 5, and 6 is needed"),
+        ("region", {}, {"region": "ca-central-1"}, 1, ["ca-central-1 cannot invoke", "inference_profile"]),
+        ("bootstrap", {"ssm.GetParameter": Refuse("ParameterNotFound")}, {}, 1, ["not prepared", ": make bootstrap"]),
+        ("bootstrap", OLD, {}, 1, ["has version 5, and 6 is needed: make bootstrap"]),
+        *(
+            ("stacks", {"cloudformation.DescribeStacks": stack(state)}, {}, 2, [state, remedy])
+            for state, remedy in (
+                ("ROLLBACK_COMPLETE", "delete the stack"), ("DELETE_FAILED", "delete it again"),
+                ("UPDATE_ROLLBACK_FAILED", "continue-update-rollback"), ("UPDATE_IN_PROGRESS", "wait"),
+            )
+        ),
+        ("names", TAKEN, {}, 3, ["exists and does not belong to the stack mats", "choose another `name`"]),
+        ("api-log-role", ROLE, {}, 1, ["role/theirs", ": api_log_role=keep"]),
+        ("api-log-role", {}, {"context": {"api_log_role": "keep"}}, 1, [": api_log_role=set"]),
+        ("opensearch-role", {}, {"context": VPC}, 1, [
+            "aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com",
+        ]),
+        *(
+            ("reranker", refused(code, text, about), {}, 1, [f"us.{RERANKER} refuses calls in us-west-2 ({code}: ", said])
+            for code, text, about, said in (
+                (DENIED, "You don't have access.", available(), "allow your own credentials"),
+                (DENIED, "No.", available(authorizationStatus="NOT_AUTHORIZED"), "Model access"),
+                (DENIED, "No.", available(entitlementAvailability="NOT_AVAILABLE"), "Model access"),
+                (INVALID, "Invalid model.", available(regionAvailability="NOT_AVAILABLE"), "does not offer it"),
+                (INVALID, "The provided model identifier is invalid.", available(), "choose another region"),
+                (INVALID, "Invalid.", Refuse(DENIED, status=403), "choose another region"),
+                ("ResourceNotFoundException", "Not found.", available(), "rerank_model=none"),
+                ("ThrottlingException", "Too many tokens per day.", available(), "Service Quotas"),
+                (INVALID, "On it with on-demand throughput isn't supported.", available(), "leave inference_pro"),
+            )
+        ),
+        ("encoder", {"bedrock-runtime.InvokeModel": Refuse(INVALID, "Invalid.")}, {}, 1, ["encoder_model=none"]),
+        ("reranker", {}, {"context": FARTHER}, 1, [
+            "also routes calls to us-east-2", ": inference_profile=us:us-east-1,us-east-2,us-west-2",
+        ]),
     ],
-)
-def test_a_region_has_to_be_bootstrapped(look: Look, answer: Answer, part: str):
-    (said,) = problems(look({"ssm.GetParameter": answer}), "bootstrap")
-    assert part in said
-    assert said.endswith(": make bootstrap")
+)  # fmt: skip
+def test_a_problem_says_what_is_wrong_and_what_to_do(
+    look: Look, check: str, changed: Answers, options: dict[str, Any], count: int, parts: list[str]
+):
+    found = problems(look(changed, **options), check)
+    assert len(found) == count
+    assert all(part in said for said in found for part in parts)
 
 
-@pytest.mark.parametrize(
-    ("state", "part"),
-    [
-        ("ROLLBACK_COMPLETE", "delete the stack"),
-        ("DELETE_FAILED", "delete it again"),
-        ("UPDATE_ROLLBACK_FAILED", "continue-update-rollback"),
-        ("UPDATE_IN_PROGRESS", "wait"),
-    ],
-)
-def test_a_stack_may_be_in_no_state_for_a_deployment(look: Look, state: str, part: str):
-    found = problems(look({"cloudformation.DescribeStacks": stack(state)}), "stacks")
-    assert len(found) == 2
-    assert all(state in said and part in said for said in found)
+def test_a_name_that_is_taken_is_told_with_its_type(look: Look):
+    assert "DynamoDB Table mats-registry exists" in problems(look(TAKEN), "names")[0]
 
 
-def test_names_that_others_have_are_all_told(look: Look):
-    found = problems(look({"cloudcontrol.GetResource": {"TypeName": "AWS::SQS::Queue"}}), "names")
-    assert len(found) == 3
-    assert "DynamoDB Table mats-registry exists and does not belong to the stack mats-data" in found[0]
-    assert all("choose another `name`" in said for said in found)
-
-
-def test_a_role_that_others_set_for_the_account_is_to_be_kept(look: Look):
-    role: Answers = {"apigateway.GetAccount": {"cloudwatchRoleArn": f"arn:aws:iam::{ACCOUNT}:role/theirs"}}
-    (said,) = problems(look(role), "api-log-role")
-    assert "role/theirs" in said
-    assert said.endswith(": api_log_role=keep")
-    kept = look(role, context={"api_log_role": "keep"})
-    assert {each.status for each in kept} == {"ok"}
-
-
-def test_a_role_that_is_not_there_cannot_be_kept(look: Look):
-    (said,) = problems(look(context={"api_log_role": "keep"}), "api-log-role")
-    assert said.endswith(": api_log_role=set")
-
-
-def test_a_vpc_needs_the_role_of_opensearch(look: Look):
-    (said,) = problems(look(context=VPC), "opensearch-role")
-    assert "aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com" in said
+def test_roles_that_are_there_are_no_problem(look: Look):
+    assert {each.status for each in look(ROLE, context={"api_log_role": "keep"})} == {"ok"}
     role = {
         "Path": "/",
         "RoleName": "R",
@@ -297,64 +313,12 @@ def test_a_vpc_needs_the_role_of_opensearch(look: Look):
     assert {each.status for each in look({"iam.GetRole": {"Role": role}}, context=VPC)} == {"ok"}
 
 
-# --- models ---
-
-
-def refuse_models(code: str, message: str, *, only: str = RERANKER) -> Play:
-    good = ready()["bedrock-runtime.Converse"]
-    assert isinstance(good, Mapping)
-    return lambda params: Refuse(code, message) if params["modelId"].endswith(only) else good
-
-
-@pytest.mark.parametrize(
-    ("code", "message", "availability", "part"),
-    [
-        ("AccessDeniedException", "You don't have access.", available(), "allow your own credentials"),
-        ("AccessDeniedException", "No.", available(authorizationStatus="NOT_AUTHORIZED"), "Model access"),
-        ("AccessDeniedException", "No.", available(entitlementAvailability="NOT_AVAILABLE"), "Model access"),
-        ("ValidationException", "Invalid model.", available(regionAvailability="NOT_AVAILABLE"), "does not offer it"),
-        ("ValidationException", "The provided model identifier is invalid.", available(), "choose another region"),
-        ("ValidationException", "Invalid.", Refuse("AccessDeniedException", status=403), "choose another region"),
-        ("ResourceNotFoundException", "Not found.", available(), "rerank_model=none"),
-        ("ThrottlingException", "Too many tokens per day.", available(), "Service Quotas"),
-        ("ValidationException", "On it with on-demand throughput isn't supported.", available(), "leave inference_pro"),
-    ],
-)
-def test_a_refused_call_says_which_model_and_what_to_do(
-    look: Look, code: str, message: str, availability: Answer, part: str
-):
-    (said,) = problems(
-        look(
-            {
-                "bedrock-runtime.Converse": refuse_models(code, message),
-                "bedrock.GetFoundationModelAvailability": availability,
-            }
-        ),
-        "reranker",
-    )
-    assert f"us.{RERANKER} refuses calls in us-west-2 ({code}: " in said
-    assert part in said
-
-
-def test_a_refused_encoder_names_its_key(look: Look):
-    refused = Refuse("ValidationException", "The provided model identifier is invalid.")
-    (said,) = problems(look({"bedrock-runtime.InvokeModel": refused}), "encoder")
-    assert "encoder_model=none" in said
-
-
 def test_a_profile_that_does_not_exist_is_a_problem_without_a_call(look: Look):
     found = look(region="eu-central-1")
     wrong = {each.check: each.message for each in found if each.status == "problem"}
     assert set(wrong) == {"reranker", "writer"}
     assert f"there is no inference profile eu.{RERANKER} in eu-central-1" in wrong["reranker"]
     assert "inference_profile" in wrong["reranker"]
-
-
-def test_a_profile_that_routes_farther_than_the_policies_allow_is_a_problem(look: Look):
-    context = {"inference_profile": "us:us-east-1,us-west-2", "writer_model": "none"}
-    (said,) = problems(look(context=context), "reranker")
-    assert "also routes calls to us-east-2" in said
-    assert said.endswith(": inference_profile=us:us-east-1,us-east-2,us-west-2")
 
 
 @pytest.mark.parametrize(
