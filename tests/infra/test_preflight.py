@@ -270,8 +270,8 @@ FARTHER = {"inference_profile": "us:us-east-1,us-west-2", "writer_model": "none"
             "aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com",
         ]),
         *(
-            ("reranker", refused(code, text, about), {}, 1, [f"us.{RERANKER} refuses calls in us-west-2 ({code}: ", said])
-            for code, text, about, said in (
+            ("reranker", refused(code, say, about), {}, 1, [f"us.{RERANKER} refuses calls in us-west-2 ({code}: ", do])
+            for code, say, about, do in (
                 (DENIED, "You don't have access.", available(), "allow your own credentials"),
                 (DENIED, "No.", available(authorizationStatus="NOT_AUTHORIZED"), "Model access"),
                 (DENIED, "No.", available(entitlementAvailability="NOT_AVAILABLE"), "Model access"),
