@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import (
@@ -238,10 +237,3 @@ def test_digests_are_the_same_after_a_table_stored_the_item():
     assert content_digest({"a": 1.0, "b": {"c": [2.0]}, "d": None}) == content_digest({"a": 1, "b": {"c": [2]}})
     assert content_digest({"a": 1.5}) != content_digest({"a": 1})
     assert content_digest({"a": True}) != content_digest({"a": 1})
-
-
-def test_ids_are_those_of_the_registry(world: World):
-    world.sync(tool(), tool("refund"))
-    assert list(world.source().ids()) == [Id("com.acme.pay/pay"), Id("com.acme.pay/refund")]
-    assert world.source().remove(tool().id)
-    assert list(world.source().ids(after=tool().id)) == [tool("refund").id]
