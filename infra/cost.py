@@ -73,7 +73,7 @@ class Traffic:
 
 
 def fits(traffic: Traffic) -> bool:
-    """Whether the index leaves half of the domain's storage free, which merges and a reindex need."""
+    """True if the index leaves half of the domain's storage free, which merges and a reindex need."""
     size = SIZES[traffic.size]
     return traffic.capabilities * ASSUMED["indexed_kb"] * size.zones <= size.nodes * size.gb_each * 1e6 / 2
 
@@ -92,7 +92,7 @@ class Line:
     per: int
     why: str = ""
     fixed: bool = False
-    """Whether it does not depend on traffic."""
+    """True if it does not depend on traffic."""
 
     @property
     def usd(self) -> float:

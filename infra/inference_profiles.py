@@ -84,7 +84,7 @@ def profile_in(region: str) -> InferenceProfile | None:
 
 
 def matches(geography: str, region: str) -> bool:
-    """Whether a profile of this geography may be called from a region; true for unknown geographies."""
+    """True if a profile of this geography may be called from a region, or the geography is unknown."""
     return geography not in _BEGINNINGS or bool(re.match(_BEGINNINGS[geography], region))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Aws, CfnOutput, Stack
+from aws_cdk import Aws, CfnOutput
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -13,7 +13,7 @@ from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
 from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.model_access import ModelAccess
-from infra.constructs.nag import HERE, accept_wildcards
+from infra.constructs.nag import HERE, accept_wildcards, logical_id
 from infra.constructs.search_domain import Calls, SearchDomain
 from infra.constructs.tables import MatsTables
 
@@ -73,9 +73,7 @@ class AccessPolicies(Construct):
                 resources=[api.arn_for_execute_api(method, path, STAGE) for method, path in calls],
             )
         ])  # fmt: skip
-        declared = api.node.default_child
-        assert isinstance(declared, apigateway.CfnRestApi)  # noqa: S101 - what the construct is made of
-        spelt = f"arn:<AWS::Partition>:execute-api:{HERE}:<{Stack.of(self).get_logical_id(declared)}>/{STAGE}"
+        spelt = f"arn:<AWS::Partition>:execute-api:{HERE}:<{logical_id(api)}>/{STAGE}"
         accept_wildcards(
             self.agents,
             [f"{spelt}/{method}{path}" for method, path in calls],
@@ -90,7 +88,7 @@ class AccessPolicies(Construct):
         )
         accept_wildcards(
             self.operators,
-            [f"arn:<AWS::Partition>:states:{HERE}:execution:<{maintenance.logical_id}.Name>:*"],
+            [f"arn:<AWS::Partition>:states:{HERE}:execution:<{logical_id(maintenance.machine)}.Name>:*"],
             "An execution is named by whoever starts it",
         )
 

@@ -18,7 +18,7 @@ from constructs import Construct
 from infra import console_files
 from infra.constructs.discovery_api import CALLS, wildcard
 from infra.constructs.log_group import log_group
-from infra.constructs.nag import accept, accept_warning, accept_wildcards
+from infra.constructs.nag import accept, accept_warning, accept_wildcards, logical_id
 from infra.context import Context
 
 _ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
@@ -146,11 +146,9 @@ class Console(Construct):
             "@aws-cdk/aws-cloudfront-origins:listBucketSecurityRisk",
             "The default root object is set, and what lists a bucket is in the query, which is not handed on",
         )
-        files = self.bucket.node.default_child
-        assert isinstance(files, s3.CfnBucket)  # noqa: S101 - what the construct is made of
         accept_wildcards(
             self.role,
-            [f"<{Stack.of(self).get_logical_id(files)}.Arn>/*"],
+            [f"<{logical_id(self.bucket)}.Arn>/*"],
             "It keeps the whole bucket as the repository has it, and the bucket holds nothing else",
         )
         accept_wildcards(

@@ -16,7 +16,7 @@ from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
 from infra.constructs.log_group import log_group
-from infra.constructs.nag import accept_each, accept_wildcards
+from infra.constructs.nag import accept_each, accept_wildcards, logical_id
 from infra.constructs.search_domain import INDEX_DENIED, Calls
 from infra.context import Context
 
@@ -64,11 +64,9 @@ class MaintenanceMachine(Construct):
             },
         )
         accept_each(role, {"IAM5[Resource::*]": "Log delivery and tracing know no resources"})
-        declared = discovery.node.default_child
-        assert isinstance(declared, lambda_.CfnFunction)  # noqa: S101 - what the construct is made of
         accept_wildcards(
             role,
-            [f"<{Stack.of(self).get_logical_id(declared)}.Arn>:*"],
+            [f"<{logical_id(discovery)}.Arn>:*"],
             "Versions have numbers; the function itself has no number, and so cannot be deleted",
         )
         self.machine = sfn.StateMachine(
@@ -112,13 +110,6 @@ class MaintenanceMachine(Construct):
             retry_attempts=185,
             max_event_age=Duration.hours(24),
         )
-
-    @property
-    def logical_id(self) -> str:
-        """Of the state machine, in the template."""
-        declared = self.machine.node.default_child
-        assert isinstance(declared, sfn.CfnStateMachine)  # noqa: S101 - what the construct is made of
-        return Stack.of(self).get_logical_id(declared)
 
     def statements(self) -> list[iam.PolicyStatement]:
         """The rights to start, watch and stop tasks."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from aws_cdk import Acknowledgment, Validations
+from aws_cdk import Acknowledgment, CfnElement, Stack, Validations
 from constructs import IConstruct
 
 HERE = "<AWS::Region>:<AWS::AccountId>"
@@ -30,3 +30,10 @@ def accept_wildcards(where: IConstruct, resources: Iterable[str], reason: str) -
 def accept_warning(where: IConstruct, warning: str, reason: str) -> None:
     """Accept a warning of the CDK."""
     Validations.of(where).acknowledge(Acknowledgment(id=f"Annotation::{warning}", reason=reason))
+
+
+def logical_id(construct: IConstruct) -> str:
+    """The id in the template of the resource that a construct makes, as cdk-nag spells references to it."""
+    resource = construct.node.default_child
+    assert isinstance(resource, CfnElement)  # noqa: S101 - what the construct is made of
+    return Stack.of(construct).get_logical_id(resource)

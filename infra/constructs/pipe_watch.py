@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import Acknowledgment, Aws, Duration, Stack, Validations
+from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -13,6 +13,7 @@ from constructs import Construct
 
 from infra.alarms import PIPE_RUNNING
 from infra.constructs.log_group import log_group
+from infra.constructs.nag import accept_each
 from infra.context import Context
 
 
@@ -33,13 +34,8 @@ class PipeWatch(Construct):
             assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
             inline_policies={"watch": iam.PolicyDocument(statements=_statements(context.name, watched))},
         )
-        Validations.of(role).acknowledge(
-            Acknowledgment(
-                id="AwsSolutions-IAM5[Resource::*]",
-                reason="PutMetricData knows no resources, the condition narrows it to our namespace; "
-                "log delivery and tracing know none either",
-            )
-        )
+        metrics = "PutMetricData knows no resources, the condition narrows it to our namespace"
+        accept_each(role, {"IAM5[Resource::*]": f"{metrics}; log delivery and tracing know none either"})
         machine = sfn.StateMachine(
             self,
             "Machine",
