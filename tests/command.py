@@ -91,10 +91,10 @@ class Mats:
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
     def start(self, *arguments: str, settings: Mapping[str, str] | None = None, **more: Any) -> "Process":
-        """Start a process and do not wait for it; with options that only `Popen` has, by a new interpreter."""
+        """Start a process and do not wait for it: forked, or with options that only `Popen` has, a new interpreter."""
         environment = {**self.environment, **(settings or {})}
         process: Process
-        if more.keys() <= {"stdin"}:
+        if sys.platform == "linux" and more.keys() <= {"stdin"}:  # elsewhere libraries do not survive a fork
             process = Forked(*arguments, env=environment, cwd=self.folder, **more)
         else:
             process = subprocess.Popen(

@@ -316,28 +316,3 @@ def test_a_file_that_changes_under_our_hands_is_read_to_an_end(
     assert len(importer.report.rejected) == faults
     assert 256 <= sum(importer.report.placed.values()) <= 2_000
     assert (sum(importer.report.placed.values()) == 2_000) == (not faults)
-
-
-def entry(name: str) -> dict[str, Any]:
-    remote = {"type": "streamable-http", "url": f"https://{name}.example.com/mcp"}
-    return {"server": {"name": f"com.acme/{name}", "description": "Pays.", "version": "1", "remotes": [remote]}}
-
-
-def pages(*names: str) -> Play:
-    """A registry that shows another part of a changing list at each request."""
-    asked = iter(enumerate(names, start=1))
-
-    def play(connection: socket.socket) -> None:
-        number, shown = next(asked)
-        more = {"nextCursor": str(number)} if number < len(names) else {}
-        page = {"servers": [entry(name) for name in shown], "metadata": more}
-        document(json.dumps(page).encode(), "Connection: close")(connection)
-
-    return play
-
-
-def test_pages_that_overlap_and_shift_count_each_entry_once():
-    with answering(pages("ab", "bc", "a", "", "cd")) as url:
-        report = read_source(SourceKind.MCP_REGISTRY, url)
-    assert report.rejected == []
-    assert report.listed == {f"com.acme/{name}" for name in "abcd"}

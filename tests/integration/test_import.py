@@ -1,6 +1,5 @@
 """`mats import` of every format: detection, mapping, registration, search, dry run."""
 
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -80,14 +79,13 @@ def test_invalid_namespace_is_rejected_before_anything_is_read(mats: Mats):
 def test_a_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp_path: Path):
     contents = {
         "deep.json": b'{"a":' * 100_000,
-        "bomb.json.gz": gzip.compress(b"[" + b" " * 200_000_000),
         "text.json": b'{"name": "\x1b]0;owned\x07\x1b[31m", "skills": [], "url": "x"}',
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     ran = mats("import", *(str(tmp_path / name) for name in contents), str(FORMATS / "server.json"))
     assert ran.code == 1
-    assert ran.err.count("rejected") == 3
+    assert ran.err.count("rejected") == 2
     assert "Traceback" not in ran.err
     assert "\x1b]" not in ran.err
     assert "1 new" in ran.out

@@ -1,4 +1,4 @@
-"""Random faults on receipts and feedback, and real kills: no accepted outcome is lost, none counts twice."""
+"""10,000 random faults on receipts and feedback, and real kills: no accepted outcome is lost, none counts twice."""
 
 import random
 import shutil
@@ -23,7 +23,7 @@ from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock
 from tests.learning_faults import Callers, Faults, FaultyDatabase, Killed
 
-FAULTS, MANY_FAULTS, FAULTS_IN_AWS = 500, 3_000, 400
+FAULTS, MANY_FAULTS, FAULTS_IN_AWS = 1_000, 3_000, 400
 KEPT = Retention(30, FakeClock())
 
 

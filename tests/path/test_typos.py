@@ -1,11 +1,13 @@
-"""What a typo in a template does to this suite: a world with one cannot be entered, or nothing gets through it."""
+"""What a typo in a setting of a function does: a dead letter, a refusal, or an answer that says what it lacks.
+
+What one in the event path does is in tests/aws/tests/test_event_path.py.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.aws.deployment import Misconfigured
 from tests.aws.recorder import Refuse, every
 from tests.path.world import Make, item
 
@@ -24,41 +26,9 @@ def _of(resources: Resources, type: str, containing: str = "") -> dict[str, Any]
     return properties
 
 
-def _pipe(resources: Resources) -> dict[str, Any]:
-    return _of(resources, "AWS::Pipes::Pipe", "Registry")
-
-
-def _rule(resources: Resources) -> dict[str, Any]:
-    return _of(resources, "AWS::Events::Rule", "Changed")
-
-
 def _variables(resources: Resources, function: str) -> dict[str, Any]:
     variables: dict[str, Any] = _of(resources, "AWS::Lambda::Function", function)["Environment"]["Variables"]
     return variables
-
-
-def _in_pattern(name: str, wrong: str) -> Change:
-    return lambda resources: _rule(resources)["EventPattern"].update({name: [wrong]})
-
-
-def _in_envelope(name: str, wrong: str) -> Change:
-    def change(resources: Resources) -> None:
-        _pipe(resources)["TargetParameters"]["EventBridgeEventBusParameters"][name] = wrong
-
-    return change
-
-
-def _in_input(right: str, wrong: str) -> Change:
-    def change(resources: Resources) -> None:
-        parameters = _pipe(resources)["TargetParameters"]
-        assert right in parameters["InputTemplate"]
-        parameters["InputTemplate"] = parameters["InputTemplate"].replace(right, wrong)
-
-    return change
-
-
-def _filter(resources: Resources) -> None:
-    _pipe(resources)["SourceParameters"]["FilterCriteria"] = {"Filters": [{"Pattern": '{"eventName": ["CREATE"]}'}]}
 
 
 def _renamed(function: str, variable: str) -> Change:
@@ -79,44 +49,11 @@ def _unreported(resources: Resources) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [_in_pattern("detail-type", "CapabilitiesChanged"), _in_envelope("Source", "mats"), _filter],
-    ids=["rule", "envelope", "filter"],
-)
-def test_a_change_that_no_rule_wants_never_arrives(made: Make, change: Change) -> None:
-    world = made(change)
-    id = world.put(item("refund_payment", REFUND))
-    world.settle()
-    assert world.profile(id) is None
-    assert world.offline[0].recorder.calls == []
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"), [("$.dynamodb.Keys", "$.dynamodb.keys"), ("<$.eventName>", '"<$.eventName>')]
-)
-def test_an_input_template_that_a_pipe_could_not_render_is_refused(made: Make, right: str, wrong: str) -> None:
-    world = made(_in_input(right, wrong))
-    world.put(item("refund_payment", REFUND))
-    with pytest.raises(Misconfigured):
-        world.settle()
-
-
-def test_an_event_without_keys_ends_among_the_dead_with_its_reason_logged(made: Make) -> None:
-    world = made(_in_input('"keys"', '"key"'))
-    id = world.put(item("refund_payment", REFUND))
-    world.settle()
-    assert world.profile(id) is None
-    assert list(world.path.waiting()) == ["mats-enrichment-dead"]
-    assert any("unreadable message" in line for line in world.offline[0].function.lines)
-
-
-@pytest.mark.parametrize(
-    "change",
     [
-        _renamed("Enrichment", "MATS_INDEX_ENDPOINT"),
         _set("Enrichment", "MATS_PROFILES_TABLE", "mats-profile"),
         _set("Enrichment", "MATS_BEDROCK", "on"),
     ],
-    ids=["a name", "the name of a table", "a value"],
+    ids=["the name of a table", "a value"],
 )
 def test_a_wrong_setting_of_enrichment_leaves_the_messages_in_the_dead_letter_queue(made: Make, change: Change) -> None:
     world = made(change)
