@@ -58,6 +58,24 @@ def test_the_writer_never_gets_endpoint_or_audiences():
     assert "finance" not in read
 
 
+def test_a_model_has_facts_instead_of_parameters_and_nothing_twice():
+    card = {"domain": "NLP", "performance": {"dataset": "SST-2", "accuracy": "0.9"}}
+    model = a_registration(kind="model", descriptor=card, provider="Hub", type_tags=["text", "small"])
+    read = json.loads(brief(model))
+    assert "parameters" not in read
+    assert "SST-2" in read["facts"]
+    assert (read["provider"], read["other"]) == ("Hub", "NLP")
+
+
+def test_secrets_of_a_registration_do_not_leave():
+    secret = "sk-live-4f9Qz81LmN0pR7sT2uVw"
+    said = f"Use {secret}, or password: hunter2x. See https://ann:pw4u@acme.com/x?q=1"
+    schema = {"properties": {"key": {"description": f"API key, by default {secret}"}}}
+    read = brief(a_registration(description=said, examples=[said], input_schema=schema))
+    assert not any(word in read for word in (secret, "hunter2x", "pw4u"))
+    assert "acme.com/x?q=1" in read
+
+
 def test_an_endless_registration_is_read_within_bounds():
     long = "<very> " * 10_000
     monster = a_registration(

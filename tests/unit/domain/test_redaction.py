@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.text.redaction import names_secret, placeholders, redact_arguments, redact_url
+from mats.domain.text.redaction import names_secret, placeholders, redact_arguments, redact_prose, redact_url
 
 TOKENS = (
     "sk-proj-abc123DEF456ghi789jkl",
@@ -25,6 +25,7 @@ def test_tokens_are_replaced_wherever_they_stand(token, argument):
     [shown] = redact_arguments([argument.format(token)])
     assert token not in shown
     assert placeholders(shown)
+    assert token not in redact_prose(f"Send {argument.format(token)} with it.")
 
 
 @pytest.mark.parametrize(
@@ -91,3 +92,30 @@ def test_an_address_has_no_secret(url, shown):
 def test_names_of_secrets():
     assert all(map(names_secret, ("api_key", "X-Auth-Token", "--password", "githubToken", "APIKEY", "AWS_SECRET_KEY")))
     assert not any(map(names_secret, ("region", "--no-auth", "monkey", "path", "--port", "authority", "")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Basic information about tokens: their key is a string.",
+        "Uses Bearer authentication; password: at least eight characters, api_key: your key",
+        "distilbert-base-uncased-finetuned-sst-2-english, see https://acme.com/v2/refunds?key=name#top",
+        "Top 10 tracks of 2024 (ISO 8601), 48h",
+    ],
+)
+def test_ordinary_prose_is_not_redacted(text):
+    assert redact_prose(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password: hunter2x", "password: {password}"),
+        ('"api_key": "a1b2c3d4"', '"api_key": "{api_key}"'),
+        ("Bearer a1b2c3d4e5f6", "Bearer {token}"),
+        ("with sk-live-4f9Qz81LmN0pR7sT2uVw inside", "with {secret} inside"),
+        ("postgres://ann:pw4u@db.acme.com/x", "postgres://{credentials}@db.acme.com/x"),
+    ],
+)
+def test_secrets_in_prose_are_redacted(text, shown):
+    assert redact_prose(text) == shown

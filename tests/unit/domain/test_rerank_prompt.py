@@ -243,3 +243,10 @@ def test_only_the_form_with_the_type_asks_for_it():
 def test_the_system_prompt_explains_every_label_of_a_card():
     legend = bootstrap.prompt("rerank").system
     assert all(label in legend for label in ("by (", "type", "does", "for (", "not (", "takes (", "info"))
+
+
+def test_secrets_of_a_candidate_do_not_leave():
+    secret = "sk-live-4f9Qz81LmN0pR7sT2uVw"
+    line = card(1, a_profile(description=f"Pays with {secret}", examples=[f"pay with {secret}"]))
+    assert secret not in line
+    assert "{secret}" in line

@@ -10,11 +10,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, SourceText
 from mats.domain.text.fence import encode_json, truncate_json, visible
-from mats.domain.text.words import objects_in
+from mats.domain.text.redaction import redact_prose
+from mats.domain.text.words import clean, objects_in
 
 _LONGEST_TEXT = 800
 _LONGEST_ENTRY = 300
@@ -36,8 +38,12 @@ _SAYS_NOTHING = re.compile(
 
 
 def brief(registration: Registration) -> str:
-    """The owner's text for the writer, as JSON; each part is truncated to its limit in bytes."""
-    source = SourceText.of(registration)
+    """The owner's text for the writer, as JSON; each part is truncated to its limit in bytes, and without secrets.
+
+    The parameters of a model are the keys of its card, which all models share; their values are facts about it.
+    """
+    source, is_model = SourceText.of(registration), registration.kind is Kind.MODEL
+    said_before = clean(" ".join((registration.provider, *registration.type_tags)))
     parts: dict[str, tuple[str, int]] = {
         "name": (registration.name, 400),
         "title": (source.title, 400),
@@ -47,12 +53,12 @@ def brief(registration: Registration) -> str:
         "tags": (", ".join(registration.tags), 400),
         "examples": ("\n".join(registration.examples[:10]), 1_500),
         "negative_examples": ("\n".join(registration.negative_examples[:10]), 800),
-        "parameters": (source.parameter_names, 1_000),
-        "about_parameters": (source.parameter_text, 3_000),
-        "other": (source.other, 1_000),
+        "parameters": ("" if is_model else source.parameter_names, 1_000),
+        "facts" if is_model else "about_parameters": (source.parameter_text, 3_000),
+        "other": (source.other.removeprefix(said_before).strip(), 1_000),
     }
-    shown = {key: truncate_json(visible(text), room) for key, (text, room) in parts.items() if text}
-    return encode_json({"kind": registration.kind, **shown})
+    redacted = {key: (redact_prose(visible(text)), room) for key, (text, room) in parts.items() if text}
+    return encode_json({"kind": registration.kind, **{k: truncate_json(*text) for k, text in redacted.items()}})
 
 
 @dataclass(frozen=True, slots=True)

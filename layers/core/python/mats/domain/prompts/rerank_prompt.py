@@ -13,6 +13,7 @@ from typing import NamedTuple
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.text.fence import size, visible
+from mats.domain.text.redaction import redact_prose
 from mats.domain.text.words import split_identifier, stems
 
 _NOUN = r"(?:api |mcp )?(?:skill|tool|api|agent|function|method|endpoint|service|plugin|server)"
@@ -186,7 +187,7 @@ def _is_model(profile: Profile) -> bool:
 
 
 def _shorten(text: str) -> str:
-    return without_stock_phrases(field_text(text[:_READ_CHARACTERS]))
+    return without_stock_phrases(field_text(redact_prose(text[:_READ_CHARACTERS])))
 
 
 def _first_that_fits(texts: Sequence[str], most: int, *, or_cut: bool) -> str:

@@ -27,7 +27,7 @@ _ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[^\s{}\"']+", re.IGNORECASE)
 _JWT = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?")
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
-_RUN = re.compile(rf"(?<![\w+=~-])[\w+=~-]{{{_MIN_TOKEN},}}")
+_RUN = re.compile(rf"(?<![\w+=~-])[\w+=~-]{{{_MIN_TOKEN},}}", re.ASCII)
 _KNOWN_PREFIX = re.compile(
     r"(?:[spr]k|whsec|gh[oprsu]|github_pat|glpat|xox[a-z]|xapp|hf|npm|pypi|dop_v1|shpat|lin_api|ntn|secret|tvly|fc|r8|"
     r"gsk|pplx|figd|key|pat|tok|token)[-_]|AKIA|ASIA|AIza|ya29"
@@ -61,6 +61,19 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
     Each has at most MAX_TEXT characters.
     """
     return tuple(_redact_each(list(arguments)))
+
+
+_PASSWORD = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[^\s{}]{6,}")
+"""A value in prose that may be secret, unlike a word that explains its name."""
+_PROSE_BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=\S*\d)[^\s{}\"']{8,}", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)")
+
+
+def redact_prose(text: str) -> str:
+    """A description without values that look secret, of a secret name or like a token; other text stays as it is."""
+    text = _CREDENTIALS.sub("{credentials}", text)
+    text = _NAMED_VALUE.sub(lambda found: _redact_named(found) if _PASSWORD.fullmatch(found[4]) else found[0], text)
+    return _redact_tokens(_PROSE_BEARER.sub(lambda found: f"{found[1]} {{token}}", text))
 
 
 def _redact_each(arguments: Sequence[str]) -> Iterator[str]:
@@ -116,7 +129,7 @@ def _is_token(found: re.Match[str], text: str) -> bool:
     run = found[0]
     if _HEX.fullmatch(run) and _PINNED.search(text[: found.start()]):
         return False
-    if _KNOWN_PREFIX.match(run):
+    if _KNOWN_PREFIX.match(run) or _KNOWN_PREFIX.match(run.rpartition("=")[2]):
         return any(map(str.isdigit, run))
     return any(
         len(part) >= _MIN_TOKEN and sum(map(str.isdigit, part)) >= 3 and sum(map(str.isalpha, part)) >= 3
