@@ -199,6 +199,7 @@ class MaintenanceFunction(Construct):
             profiles_table=tables.profiles.table_name,
             switches_table=tables.switches.table_name,
             event_bus=path.bus.event_bus_name,
+            **on.context.settings_of("maintenance"),
         )
         made = on.function(
             self,

@@ -49,7 +49,7 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
     context = parse(given)
     assert context.settings == Settings(weights="with-retrieval", receipt_days=7, versions_days=9)
     assert context.settings_of("discovery").keys() >= {"weights", "trust_prior", "receipt_days"}
-    assert context.settings_of("enrichment") == {"versions_days": 9}
+    assert context.settings_of("enrichment") == {"versions_days": 9, "enrich": "sparse"}
     assert context.settings_of("learning") == {}
 
 

@@ -1,6 +1,7 @@
 """The commands that ask models, against the stand-in for Bedrock."""
 
 from collections.abc import Iterator
+from unittest.mock import ANY
 
 import pytest
 
@@ -56,6 +57,21 @@ def test_raw_imports_are_enriched_later_and_paid_once_and_a_dry_run_saves_nothin
     assert again["unchanged"] == 2
     assert again["spent"] == {}
     assert len(bedrock.exchanges) == 2
+
+
+def test_documented_capabilities_are_enriched_by_id_or_namespace_or_with_all(mats: Mats, models, bedrock):
+    about = " ".join(f"word{number}" for number in range(20))
+    documented = [tool(name, description=about) for name in ("one", "two", "three")]
+    report = mats("import", "-", "--json", stdin=rows(*documented), **models).json
+    assert report.get("spent", {}) == {}
+    assert mats("enrich", "--json", **models).json["unchanged"] == 3
+    assert mats("enrich", "com.acme/one", "--json", **models).json["indexed"] == 1
+    family = mats("enrich", "--namespace", "com", "--json", **models).json
+    assert (family["indexed"], family["unchanged"]) == (2, 1)
+    assert mats("reconcile", "--json", **models).code == 0
+    assert mats("show", "com.acme/two", "--json").json["profile"]["enriched"] is True
+    assert mats("enrich", "--namespace", "org", **models).code == 1
+    assert len(bedrock.exchanges) == 3
 
 
 def test_a_dry_run_without_ids_is_an_error(mats: Mats, models):

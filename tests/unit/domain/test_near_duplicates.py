@@ -170,7 +170,7 @@ def test_a_short_request_or_a_part_of_a_long_one_has_no_echo():
 def test_a_request_is_found_in_any_field(field: str):
     made = {
         "name": profile(0, "").model_copy(update={"name": REQUEST}),
-        "tags": profile(0, "").model_copy(update={"enrichment": Enrichment(keywords=(REQUEST,))}),
+        "tags": profile(0, "").model_copy(update={"tags": (REQUEST,)}),
         "examples": profile(0, "").model_copy(update={"enrichment": Enrichment(positive_examples=(REQUEST,))}),
         "parameters": profile(0, "").model_copy(update={"source": SourceText(parameter_text=REQUEST)}),
     }

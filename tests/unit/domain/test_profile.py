@@ -39,8 +39,10 @@ sentences = st.lists(st.text("defgh ", min_size=1, max_size=12).filter(str.strip
 
 
 @given(marked, st.none() | marked, sentences, sentences)
-def test_negative_examples_of_owner_and_writer_are_neither_indexed_nor_embedded(owners, writers, positive, tags):
-    enrichment = writers and Enrichment(negative_examples=writers, positive_examples=positive, summary="s", action="a")
+def test_negative_examples_and_what_a_writer_wrote_beside_examples_are_not_indexed(owners, written, positive, tags):
+    enrichment = written and Enrichment(
+        negative_examples=written, positive_examples=positive, summary=written[0], action=written[-1], keywords=written
+    )
     profile = a_profile(negative_examples=owners, examples=positive, tags=tags, enrichment=enrichment)
     assert profile.enrichment.negative_examples
     assert MARK not in "\n".join([*lexical_fields(profile).values(), embedded_text(profile)])
@@ -83,13 +85,6 @@ def test_a_title_is_a_short_text_of_the_descriptor_and_is_embedded_without_the_p
 def test_link_targets_and_referrals_are_not_searched():
     profile = a_profile(description="Returns a [claim](https://docs.example.com/claims). For more information, see x.")
     assert lexical_fields(profile)["description"] == "Returns a claim."
-
-
-def test_a_raw_summary_is_not_indexed_beside_its_description():
-    raw, enriched = a_profile(), a_profile(enrichment=WRITTEN)
-    assert lexical_fields(raw)["summary"] == ""
-    assert lexical_fields(enriched)["summary"] == WRITTEN.summary
-    assert embedded_text(raw).count("Gives money back") == 1
 
 
 def test_a_profile_copies_the_filtered_and_returned_attributes():
@@ -294,6 +289,7 @@ def test_each_lexical_field_has_the_text_of_its_name():
     profile = a_profile(
         enrichment=WRITTEN,
         provider="Acme Bank",
+        tags=["money"],
         type_tags=["payment"],
         input_schema={"properties": {"amountCents": {"description": "How much to give back"}}},
         descriptor={"title": "Refunds", "skills": [{"name": "partial refund", "description": "Some of it"}]},
@@ -301,9 +297,7 @@ def test_each_lexical_field_has_the_text_of_its_name():
     assert lexical_fields(profile) == {
         "name": "refund_payment refund payment refund payment",
         "title": "Refunds",
-        "summary": "Returns money to a payer.",
-        "action": "Reverse a captured charge.",
-        "keywords": "chargeback",
+        "keywords": "money",
         "description": "Gives money back to the card it came from.",
         "examples": "undo the double booking of order 7",
         "parameters": "amount Cents partial refund How much to give back Some of it",
@@ -312,29 +306,20 @@ def test_each_lexical_field_has_the_text_of_its_name():
 
 
 @pytest.mark.parametrize(
-    ("action", "indexed"),
+    ("written", "telling"),
     [
-        ("Return money to the payer.", ""),
-        ("Returns a payer the money, returned", ""),
-        ("Returns money through the original charge.", "Returns money through the original charge."),
-        ("Reverse a captured charge.", "Reverse a captured charge."),
-        ("", ""),
+        (None, ("refund_payment", "Gives money back", "Acme Bank", "a tag", "amount", "undo it", "How much")),
+        (WRITTEN, ("refund_payment", "a tag", "undo the", "Gives money back", "Acme Bank", "amount", "How much")),
     ],
-)  # fmt: skip
-def test_an_action_that_repeats_the_summary_is_not_indexed_twice(action, indexed):
-    profile = a_profile(enrichment=WRITTEN.model_copy(update={"action": action}))
-    assert lexical_fields(profile)["action"] == indexed
-    assert (f"{WRITTEN.summary} {indexed}".strip() + ". chargeback") in embedded_text(profile)
-
-
-def test_the_embedded_text_starts_with_the_five_fields():
+)
+def test_the_embedded_text_has_a_writers_examples_first(written, telling):
     profile = a_profile(
-        enrichment=WRITTEN, provider="Acme Bank", input_schema={"properties": {"amount": {"description": "How much"}}}
+        enrichment=written,
+        examples=["undo it"],
+        provider="Acme Bank",
+        tags=["a tag"],
+        input_schema={"properties": {"amount": {"description": "How much"}}},
     )
-    telling = (
-        "refund_payment", WRITTEN.summary, WRITTEN.action, "chargeback", "undo the double booking", "Gives money back",
-        "Acme Bank", "amount", "How much",
-    )  # fmt: skip
     places = [embedded_text(profile).index(part) for part in telling]
     assert places == sorted(places)
 
@@ -394,6 +379,10 @@ def test_the_plural_of_a_two_letter_word_is_explained_like_any_other(asked, name
 def test_pairs_match_neighbouring_words_in_the_same_order(query, found):
     profile = a_profile(name="x", description="To refund the card of a payment, refunds its card payments.")
     assert pairs_found(pairs(query), profile) == found
+
+
+def test_neighbouring_words_of_tags_are_no_pair():
+    assert pairs_found(pairs("card payment"), a_profile(name="x", description="x", tags=["card payment"])) == 0
 
 
 def test_pairs_are_searched_near_the_start_of_a_field():

@@ -119,6 +119,14 @@ class Settings:
     writer_model: str = _setting(
         "MATS_WRITER_MODEL", _BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`"
     )
+    enrich: str = _setting(
+        "MATS_ENRICH",
+        "sparse",
+        "registrations that the writer describes: `sparse` ones (fewer than 20 content words in the description, and "
+        "fewer than five examples) or `all`",
+        choices=("sparse", "all"),
+        stack=("enrichment", "maintenance"),
+    )
     writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "concurrent calls of the writer, {limits}", limits=(1, 64))
     candidate_order: str = _setting(
         "MATS_CANDIDATE_ORDER",

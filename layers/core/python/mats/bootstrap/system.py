@@ -262,6 +262,7 @@ class System(Generic[S_co]):
             encoder=self.models.encoder,
             writer=show(self.models.writer),
             switch=self._switch_of(lambda model: show(make(model)), lambda choice: choice.writer),
+            sparse_only=self.settings.enrich == "sparse",
         )
 
     @cached_property

@@ -18,6 +18,7 @@ from mats.domain.profile.profile import (
     Refusal,
     Status,
     check_profile_size,
+    is_sparse,
     profile_of,
     with_owners_words,
 )
@@ -50,19 +51,21 @@ NO_WRITER = (
 class ProfileMaker:
     """Makes profiles of registrations, raw or enriched, and their vectors, with an encoder and a writer.
 
-    `switch`, if there is one, may replace the configured writer when a pass begins.
+    `switch`, if there is one, may replace the configured writer when a pass begins. With `sparse_only`, the writer
+    describes sparse registrations only; what it or another wrote about the same text of others is kept.
     """
 
     encoder: Encoder | None
     writer: Writer | None
     switch: SwitchedModel[Writer] | None = None
+    sparse_only: bool = False
 
     def begin(self, *, probe: bool = False) -> "Pass":
         """A pass with the models to call now; with `probe`, a model that has refused once is not called again."""
         encoder, writer = self.encoder, self.switch(self.writer) if self.switch else self.writer
         if probe:
             encoder, writer = encoder and ProbedEncoder(encoder), writer and ProbedWriter(writer)
-        return Pass(maker=ProfileMaker(encoder=encoder, writer=writer))
+        return Pass(maker=replace(self, encoder=encoder, writer=writer, switch=None))
 
     @property
     def raw_recipe(self) -> Recipe:
@@ -77,9 +80,12 @@ class ProfileMaker:
         return replace(self.raw_recipe, writer=self.writer.name, prompt=self.writer.prompt)
 
     def origins(self, registration: Registration) -> tuple[str, str]:
-        """The `origin` of the raw and of the finished profile; equal if there is no writer."""
+        """The `origin` of the raw and of the finished profile; equal if no writer is to describe it."""
         raw = self.raw_recipe.origin(registration)
-        return raw, raw if self.writer is None else self.recipe.origin(registration)
+        return raw, self.recipe.origin(registration) if self._describes(registration) else raw
+
+    def _describes(self, registration: Registration) -> bool:
+        return self.writer is not None and (not self.sparse_only or is_sparse(registration))
 
     def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:
         """The raw profile of a registration."""
@@ -116,14 +122,14 @@ class ProfileMaker:
             raise ReplyUnusable(f"the enriched profile {error}") from error
 
     def is_enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
-        """Whether this process has no writer, but another enriched the same text; that enrichment is kept."""
-        return self.writer is None and before.enriched and same_text(before.origin, registration)
+        """Whether no writer is to describe it here, but one has enriched the same text; that enrichment is kept."""
+        return not self._describes(registration) and before.enriched and same_text(before.origin, registration)
 
     def is_stale(self, before: Profile, registration: Registration) -> bool:
         """Whether another writer, prompt or encoder made this profile."""
         if before.encoder != self.raw_recipe.encoder:
             return True
-        current = before.origin == self.recipe.origin(registration)
+        current = before.origin == self.origins(registration)[1]
         return not current and not self.is_enriched_elsewhere(before, registration)
 
     def to_stored(self, profile: Profile, vector: Vector | None) -> Stored:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Set
 from functools import lru_cache
 from typing import NamedTuple
 
-from mats.domain.profile.profile import Enrichment, Profile, SourceText
+from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.text.words import (
     Pair,
     content_words,
@@ -13,42 +13,37 @@ from mats.domain.text.words import (
     spelled_words,
     split_identifier,
     stem,
-    stems,
 )
 
 FIELD_WEIGHTS: Mapping[str, float] = {
-    "name": 1.0, "title": 1.0, "summary": 1.0, "action": 1.0, "keywords": 1.0, "description": 1.0, "examples": 0.5,
-    "parameters": 1.2, "other": 0.5,
+    "name": 1.0, "title": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0, "parameters": 1.2, "other": 0.5,
 }  # fmt: skip
-"""The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0034."""
+"""The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0074."""
 
-TEXTS = 3
+TEXTS = 4
 """Version of the fields and their terms; an index of another one writes them again, or is reindexed."""
 
-_REPEATED = 0.8
-"""Share of an action's content words in the summary from which on it is a repetition."""
+_WITHOUT_PAIRS = "keywords"
+"""A list of phrases: its neighbours are ready-made pairs of words."""
 
 
 def lexical_fields(profile: Profile) -> dict[str, str]:
-    """The text of each lexical field, keyed as `FIELD_WEIGHTS`.
+    """The text of each lexical field, keyed as `FIELD_WEIGHTS`: the owner's text, and the examples of owner and writer.
 
-    The name is there once as written and twice as words: docs/decisions/0003. A raw profile's summary
-    is the start of its description and is not indexed twice, nor is an action that repeats the summary. Negative
-    examples are left out.
+    The name is there once as written and twice as words: docs/decisions/0003. Keywords are the owner's tags; what a
+    writer wrote beside examples is for the reranker: docs/decisions/0074. Negative examples are left out.
     """
-    return _fields(profile.name, profile.source or SourceText(), profile.enrichment, profile.enriched)
+    return _fields(profile.name, profile.source or SourceText(), profile.tags, profile.enrichment.positive_examples)
 
 
-def _fields(name: str, source: SourceText, written: Enrichment, enriched: bool) -> dict[str, str]:
+def _fields(name: str, source: SourceText, tags: tuple[str, ...], examples: tuple[str, ...]) -> dict[str, str]:
     spoken = split_identifier(name)
     texts = {
         "name": f"{name} {spoken} {spoken}",
         "title": source.title,
-        "summary": written.summary if enriched else "",
-        "action": added_action(written),
-        "keywords": " ".join(written.keywords),
+        "keywords": " ".join(tags),
         "description": source.description,
-        "examples": " ".join(written.positive_examples),
+        "examples": " ".join(examples),
         "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
         "other": source.other,
     }
@@ -62,47 +57,44 @@ _CACHED = 2_048
 
 
 class SearchedText(NamedTuple):
-    """The starts of the lexical fields in index order, and all of them in lower case, one to a line."""
+    """The starts of the lexical fields in index order, and all of them in lower case, one to a line.
+
+    `telling` are the fields whose pairs of words count.
+    """
 
     fields: tuple[str, ...]
+    telling: tuple[str, ...]
     lowered: str
 
 
 def searched_text(profile: Profile) -> SearchedText:
     """What is compared with a query once the profile is a candidate; candidates are often those of earlier queries."""
-    return _searched_text(profile.name, profile.source or SourceText(), profile.enrichment, profile.enriched)
+    source, examples = profile.source or SourceText(), profile.enrichment.positive_examples
+    return _searched_text(profile.name, source, profile.tags, examples)
 
 
 @lru_cache(maxsize=_CACHED)
-def _searched_text(name: str, source: SourceText, written: Enrichment, enriched: bool) -> SearchedText:
-    fields = tuple(text[:_READ] for text in _fields(name, source, written, enriched).values())
-    return SearchedText(fields, "\n".join(fields).lower())
-
-
-def added_action(written: Enrichment) -> str:
-    """The action, if at least a fifth of its content words are not in the summary; else empty."""
-    if not written.action:
-        return ""
-    said, summary = stems(written.action), stems(written.summary)
-    return "" if said and len(said & summary) >= _REPEATED * len(said) else written.action
+def _searched_text(name: str, source: SourceText, tags: tuple[str, ...], examples: tuple[str, ...]) -> SearchedText:
+    fields = {field: text[:_READ] for field, text in _fields(name, source, tags, examples).items()}
+    telling = tuple(text for field, text in fields.items() if field != _WITHOUT_PAIRS)
+    return SearchedText(tuple(fields.values()), telling, "\n".join(fields.values()).lower())
 
 
 def embedded_text(profile: Profile) -> str:
     """The encoder's input, most informative text first, because encoders truncate the end.
 
-    The five fields come first if a writer filled them; negative examples are left out.
+    It is what is searched by words; a writer's examples come before the owner's text, which they complete.
     """
-    source, written = profile.source or SourceText(), profile.enrichment
+    source = profile.source or SourceText()
     spoken = split_identifier(profile.name)
     names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
-    keywords, examples = " ".join(written.keywords), " ".join(written.positive_examples)
+    tags, examples = " ".join(profile.tags)[:200], " ".join(profile.enrichment.positive_examples)
+    # operations of one document share their provider, and differ in little else
+    said = [source.description[:700], "" if source.title and not profile.enriched else source.other[:300]]
     if profile.enriched:
-        said = [f"{written.summary} {added_action(written)}".strip(), keywords[:300], examples[:600]]
-        said += [source.description[:700], source.other[:300], source.parameter_names[:200]]
+        said = [tags, examples[:600], *said, source.parameter_names[:200]]
     else:
-        # operations of one document share their provider, and differ in little else
-        said = [source.description[:700], "" if source.title else source.other[:300]]
-        said += [keywords[:200], source.parameter_names[:200], examples[:300]]
+        said += [tags, source.parameter_names[:200], examples[:300]]
     return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)
 
 
@@ -142,11 +134,11 @@ def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
 
 
 def pairs_found(asked: Set[Pair], profile: Profile) -> int:
-    """How many of a query's pairs of words are also neighbours near the start of a field of the profile."""
+    """How many pairs of a query's words are also neighbours near the start of a field of the profile, tags aside."""
     text = searched_text(profile)
     possible = _possible_pairs(asked, text.lowered)
     found: set[Pair] = set()
-    for field in filter(None, text.fields if possible else ()):
+    for field in filter(None, text.telling if possible else ()):
         for one, other in _possible_pairs(possible, field.lower()):
             if f" {one} {other} " in _stems_in_order(field):
                 found.add((one, other))

@@ -15,7 +15,7 @@ from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_t
 from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, input_schema_of, title_of
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.plain_text import opening, plain
-from mats.domain.text.words import clean, clip, read_parameters, split_identifier
+from mats.domain.text.words import clean, clip, content_words, read_parameters, split_identifier
 
 _FIELD_LIMIT = 20_000
 """Limit in characters of each derived text, so that a profile fits an item."""
@@ -232,6 +232,16 @@ class Profile(_Frozen):
     def seal(self) -> Self:
         """The same profile carrying its own content fingerprint."""
         return self.model_copy(update={"content": self.content_fingerprint()})
+
+
+_DESCRIBED, _EXEMPLIFIED = 20, 5
+"""Different content words of a description, and examples of the owner, from which on a writer adds little: 0074."""
+
+
+def is_sparse(registration: Registration) -> bool:
+    """Whether a registration says so little that a writer's examples complete it."""
+    described = len(set(content_words(registration.description))) >= _DESCRIBED
+    return not described and len(registration.examples) < _EXEMPLIFIED
 
 
 def as_written(registration: Registration) -> Enrichment:

@@ -105,8 +105,8 @@ class Models:
 
     @property
     def offline(self) -> Settings:
-        """The settings under which registries are filled: without writer and reranker."""
-        return replace(self.settings, writer_model="none", rerank_model="none")
+        """The settings under which registries are filled: without writer and reranker; a writer given describes all."""
+        return replace(self.settings, writer_model="none", rerank_model="none", enrich="all")
 
     @property
     def names(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReplyUnusable, RequestInvalid
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotPossible, ReplyUnusable, RequestInvalid
 from mats.domain.profile.profile import ChangeResult, Enrichment, Profile
 from mats.local.cli.output import AsJson, Exit, bar, complain, out, plain, print_json, table_of
 from mats.local.cli.spending import print_usage, print_with_usage, usage_json
@@ -23,8 +23,13 @@ def enrich(
     context: typer.Context,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID...", help="namespace/name; default: every capability that needs the writer."),
+        typer.Argument(
+            metavar="ID...", help="namespace/name, sparse or not; default: every capability that needs the writer."
+        ),
     ] = None,
+    namespace: Annotated[
+        str, typer.Option(help="Enrich all capabilities of this namespace and those below, sparse or not.")
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show each raw profile beside the writer's; save nothing.")
     ] = False,
@@ -32,7 +37,9 @@ def enrich(
 ) -> None:
     """Enrich capabilities whose profile the writer has not written yet. Needs MATS_LLM_URL, or MATS_BEDROCK=1.
 
-    Calls no model for the others, so you can interrupt it and run it again.
+    Calls no model for the others, so you can interrupt it and run it again. Without IDs and namespace, MATS_ENRICH says
+    which need the writer. Capabilities that resemble each other are best enriched together: one alone draws requests
+    that the others serve as well.
     """
     local = local_system(context.obj, create=False)
     if local.models.writer is None:
@@ -40,16 +47,24 @@ def enrich(
     wanted = list(map(Id, ids or ()))
     if unknown := set(wanted) - local.stores.registry.get(wanted).keys():
         raise CapabilityNotFound(min(unknown))
+    if namespace:
+        family = list(local.stores.registry.ids(namespace=namespace))
+        if not family:
+            raise NotPossible([Fault("--namespace", f"there is no capability in {namespace}")])
+        wanted = sorted({*wanted, *family})
     if dry_run:
         _preview(local, wanted, as_json=as_json)
     else:
-        _run(local, wanted or list(local.stores.registry.ids()), as_json=as_json)
+        _run(local, wanted, as_json=as_json)
 
 
-def _run(local: LocalSystem, ids: list[Id], *, as_json: bool) -> None:
+def _run(local: LocalSystem, wanted: list[Id], *, as_json: bool) -> None:
+    """Enrich these, sparse or not, or else all that need the writer."""
     outcomes = Counter[str]()
+    ids = wanted or list(local.stores.registry.ids())
+    maker = replace(local.profile_maker, sparse_only=local.profile_maker.sparse_only and not wanted)
     with bar("Enriching", len(ids)) as advance:
-        for step in replace(local.reconcile, page=_PAGE)(ids):
+        for step in replace(local.reconcile, page=_PAGE, enrich=replace(local.enrich, maker=maker))(ids):
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
             if all(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in step.outcomes.values()):
