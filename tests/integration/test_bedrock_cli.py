@@ -1,7 +1,6 @@
 """The commands that ask models, against the stand-in for Bedrock."""
 
 from collections.abc import Iterator
-from unittest.mock import ANY
 
 import pytest
 
