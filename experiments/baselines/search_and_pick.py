@@ -20,7 +20,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
-from mats.evaluation.systems.keyword_search import PlainBm25
+from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
 
 PAGE = 15
 """Results of a search: ours, the k of the paper's pipeline."""
@@ -44,7 +44,8 @@ class SearchAndPick:
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel) -> None:
         text = prompt("search-and-pick")
         self._prompt = replace(text, system=fill_template(text.system, {"rounds": str(ROUNDS)}))
-        self._chat, self._engine, self._lock = chat, PlainBm25(registrations, splits_names=True), Lock()
+        self._chat, self._lock = chat, Lock()
+        self._engine = PlainBm25(names_and_descriptions(registrations, splits_names=True))
         self._by_id = {registration.id: registration for registration in registrations}
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:

@@ -31,7 +31,7 @@ def descriptions(chance: random.Random) -> list[str]:
 def test_an_index_ranks_as_plain_bm25_does(index: SearchIndex):
     chance = random.Random(7)
     texts = descriptions(chance)
-    plain = PlainBm25([a_registration(name=f"x{n:03}", description=text) for n, text in enumerate(texts)])
+    plain = PlainBm25({a_registration(name=f"x{n:03}").id: f"x{n:03} {text}" for n, text in enumerate(texts)})
     index.put(
         [
             Stored(a_profile(name=f"x{n:03}", description=text).model_copy(update={"rev": 1}))

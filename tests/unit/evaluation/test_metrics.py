@@ -10,7 +10,7 @@ from mats.domain.capability.capability import Id
 from mats.evaluation.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
 from mats.evaluation.measures import MEASURES, estimate, per_query
-from mats.evaluation.systems.keyword_search import PlainBm25
+from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
 from tests.builders import a_registration
 
 
@@ -142,13 +142,12 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, name, text, fault):
 
 
 def test_plain_bm25_finds_stems_in_names_and_descriptions_and_nothing_else():
-    index = PlainBm25(
-        [
-            a_registration(name="refund", description="gives money back"),
-            a_registration(name="geocode", description="addresses"),
-            a_registration(name="other", description="x y", examples=("refund",)),
-        ]
-    )
+    registrations = [
+        a_registration(name="refund", description="gives money back"),
+        a_registration(name="geocode", description="addresses"),
+        a_registration(name="other", description="x y", examples=("refund",)),
+    ]
+    index = PlainBm25(names_and_descriptions(registrations))
     assert [id.rpartition("/")[2] for id in index.search("refunding money", 5)] == ["refund"]
     assert [id.rpartition("/")[2] for id in index.search("the address", 5)] == ["geocode"]
     assert index.search("nothing here", 5) == []

@@ -8,12 +8,14 @@ from importlib.metadata import entry_points
 from typing import TypeAlias
 
 from mats import bootstrap
+from mats.domain.capability.capability import Id
+from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import MEASURES
 from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
-from mats.evaluation.systems.keyword_search import PlainBm25
+from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
 from mats.evaluation.systems.pipeline import reranked_system, shortlist_system
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
@@ -82,8 +84,14 @@ def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
     return replace(discover, retrieve=NeuralOnly(**shipped, measures_bm25=measures_bm25))
 
 
-def _plain_bm25(bench: Workbench) -> RankingSystem:
-    plain, k = PlainBm25(bench.dataset.registrations), bench.models.settings.k
+def _bm25_over_our_text(bench: Workbench) -> RankingSystem:
+    profiles = bench.discover.retrieve.index.fetch([r.id for r in bench.dataset.registrations])
+    return _plain_bm25(bench, {id: " ".join(lexical_fields(profile).values()) for id, profile in profiles.items()})
+
+
+def _plain_bm25(bench: Workbench, texts: Mapping[Id, str] | None = None) -> RankingSystem:
+    plain = PlainBm25(texts or names_and_descriptions(bench.dataset.registrations))
+    k = bench.models.settings.k
 
     def answer(query: JudgedQuery) -> SystemAnswer:
         began = time.perf_counter()
@@ -115,6 +123,7 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
 
 _SHIPPED = (
     Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=_plain_bm25),
+    Variant(name="bm25-text", description="the same over all the text that mats searches", build=_bm25_over_our_text),
     _first_stage("lexical", "our fielded BM25 alone", lexical),
     _first_stage("dense", "vectors alone", dense, "encoder"),
     _first_stage("hybrid", "words and vectors, fused: the first stage as shipped", as_shipped, "encoder"),
