@@ -15,7 +15,7 @@ from experiments.data.toolret import toolret as load_toolret
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
 from experiments.studies.context import ExperimentContext
-from mats.evaluation.data.datasets import SETS
+from mats.evaluation.data.datasets import sets_in
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.local.cli.dataset import Force, Out, finish
@@ -49,6 +49,9 @@ def run(
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
     ] = None,
+    enriched: Annotated[
+        bool, typer.Option("--enriched", help="Pipelines search registries that the writer enriched, as in the paper.")
+    ] = False,
     max_usd: MaxUsd = None,
     max_calls: MaxCalls = None,
     examples: Annotated[
@@ -65,7 +68,8 @@ def run(
     models = Models(_settings(data))
     if not models.lacking({"llm"}) and not models.recordings:
         limit_spending(models.budget, list(models.names.values()), max_usd, max_calls)
-    with ExperimentContext(data=data, models=models, sets=tuple(sets or SETS), examples=examples) as shared:
+    chosen_sets = tuple(sets or sets_in(data))
+    with ExperimentContext(data=data, models=models, sets=chosen_sets, enriched=enriched, examples=examples) as shared:
         chosen = names or list(RUNNABLE)
         for name in chosen:
             began = time.monotonic()

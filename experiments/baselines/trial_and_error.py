@@ -43,7 +43,7 @@ class TrialAndError:
     done, and must call a tool in its first turn only.
 
     Rows show number, name and the beginning of the description, as in the other baselines, never a namespace. In pages
-    of ten, six turns reach a small part of a large registry. The paper reaches Match@1 0.62 on 2,384 skills with 1,125
+    of ten, six turns reach a small part of a large registry. The paper reaches Match@1 0.62 on 859 skills with 1,125
     tokens, so its list may take a filter that it does not describe.
     """
 

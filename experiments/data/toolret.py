@@ -2,7 +2,7 @@
 
 Queries: `id`, `query`, `labels` (a list of `{id, doc, relevance}`, or that list as JSON text), often `instruction` and
 `category`. Tools: `id` and `documentation` (a document, or its JSON text). The columns tell the two apart.
-The paper's registry is the de-duplicated union of the tools that labels embed; docs/evaluation-data.md has the details.
+The paper does not say how its registry was made: ours holds each tool once that labels embed (docs/evaluation-data.md).
 """
 
 import json

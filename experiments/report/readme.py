@@ -9,6 +9,7 @@ from typing import Any
 from experiments.report.results import paper
 from experiments.report.scale import cost_table, domain_table, growth_table
 from experiments.report.security import security_tables
+from experiments.studies.language_model import together
 from mats.evaluation.results import RESULTS, Json, read_results
 from mats.resources import REPOSITORY
 
@@ -24,14 +25,17 @@ def _template(name: str) -> str:
 
 
 def _problem() -> str:
-    tools, known = _load("experiment-main")["sets"]["tools"], paper()["main"]["rows"]["Tools / ToolRet"]
-    found = tools["systems"]["hybrid"]["metrics"]
-    shares = {f"match_{k}": 100 * found[f"match@{k}"]["mean"] for k in (1, 5)}
+    total = together(_load("experiment-language-model"))
+    label, grade = ({arm: 100 * share for arm, share in total[key].items()} for key in ("by_label", "by_grade"))
     mcp = _load("bench-mcp")
-    read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
-    whole = {"queries": tools["queries"], "paper_queries": known["queries"]}
-    whole["paper_all"] = 100 * known["match@1"]["full-ctx"]
-    return _template("problem").format(**_growth(), **whole, **shares, mcp=mcp, read=read)
+    return _template("problem").format(
+        queries=total["queries"],
+        label=label,
+        grade=grade,
+        documents=_load("experiment-main")["sets"]["tools"]["documents"],
+        mcp=mcp,
+        read=mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"],
+    )
 
 
 def _comparison() -> str:

@@ -15,7 +15,7 @@ from mats.domain.errors import Fault
 from mats.evaluation.results import RESULTS, Json, ResultsInvalid, read_results
 
 _Made = TypeVar("_Made")
-TITLE = "The paper's experiments, measured"
+TITLE = "Experiments after the paper"
 KEPT = RESULTS / "report"
 """The folder with the figures of decided experiments."""
 _PAPER_ONLY = (

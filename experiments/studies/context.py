@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -46,10 +46,12 @@ class ExperimentContext:
     models: Models
     sets: tuple[str, ...] = SETS
     """One that is not in the folder of data is skipped with a warning."""
+    enriched: bool = False
+    """Whether pipelines with a language model search registries that its writer enriched, as in the paper."""
     examples: Path | None = None
     """The folder for texts of real failures, which may not be part of the results."""
     _datasets: dict[str, Dataset] = field(default_factory=dict)
-    _benches: dict[str, Workbench] = field(default_factory=dict)
+    _benches: dict[tuple[str, bool], Workbench] = field(default_factory=dict)
     _answers: dict[tuple[str, str], Answers] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
 
@@ -75,32 +77,60 @@ class ExperimentContext:
             self._datasets[name] = load(self.data / name)
         return self._datasets[name]
 
-    def bench(self, name: str) -> Workbench:
-        if name not in self._benches:
-            self._benches[name] = self._open.enter_context(self.bench_of(self.dataset(name)))
-        return self._benches[name]
+    @property
+    def large_set(self) -> str:
+        """The set of experiments that need a single one: `tools`, or the first where it is not measured."""
+        return "tools" if "tools" in self.sets else self.sets[0]
+
+    def bench(self, name: str, *, enriched: bool = False) -> Workbench:
+        if (name, enriched) not in self._benches:
+            writer = self.models.writer if enriched else None
+            bench = self.bench_of(self.dataset(name), writer=writer)
+            self._benches[name, enriched] = self._open.enter_context(bench)
+        return self._benches[name, enriched]
 
     def bench_of(self, dataset: Dataset, *, writer: Writer | None = None) -> Workbench:
         """A workbench for any data set, for the caller to close; with a writer its profiles are enriched."""
         return Workbench(dataset=dataset, models=self.models, writer=writer)
 
-    def answers(self, name: str, variant: str) -> Answers | str:
-        """The answers of a system to a set, or the reason why there are none: it cannot run, or every query failed."""
+    def lacking(self, needs: Collection[str]) -> str:
+        """Why a system with these needs cannot answer every query of a set; empty if it can."""
+        recorded = self.models.recordings and "llm" in needs
+        return self.models.lacking(needs) or (NOT_RECORDED if recorded else "")
+
+    def answers(self, name: str, variant: str, *, some: bool = False) -> Answers | str:
+        """The answers of a system to a set, or the reason why there are none: it cannot run, or every query failed.
+
+        With `some`, recordings may answer fewer queries.
+        """
         chosen = SYSTEMS[variant]
-        if lacking := self.models.lacking(chosen.needs):
+        if lacking := self.models.lacking(chosen.needs) if some else self.lacking(chosen.needs):
             return lacking
+        if chosen.has_llm and not self.models.answerable(self.dataset(name)).queries:
+            return NOT_RECORDED
         if (name, variant) not in self._answers:
             self.log(f"{name}: {variant}")
-            self._answers[name, variant] = chosen.answers(self.bench(name))
+            bench = self.bench(name, enriched=self.enriched and chosen.has_llm)
+            self._answers[name, variant] = chosen.answers(bench)
         answers = self._answers[name, variant]
         if failure := total_failure(answers):
             self.log(f"{name}: {variant}: {failure}")
         return failure or answers
 
-    def result(self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]]) -> dict[str, Any]:
-        """The result of `measure` over the answers of a system to a set, or `not_run` with the reason."""
-        answers = self.answers(name, variant)
-        return {"not_run": answers} if isinstance(answers, str) else measure(answers, self.dataset(name))
+    def result(
+        self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]], *, some: bool = False
+    ) -> dict[str, Any]:
+        """The result of `measure` over the answers of a system to a set, or `not_run` with the reason.
+
+        With `some`, recordings may answer fewer queries, whose number is `recorded`.
+        """
+        answers, dataset = self.answers(name, variant, some=some), self.dataset(name)
+        if isinstance(answers, str):
+            return {"not_run": answers}
+        if not SYSTEMS[variant].has_llm or self.models.recordings is None:
+            return measure(answers, dataset)
+        known = self.models.answerable(dataset)
+        return {"recorded": len(known.queries), **measure(answers, known)}
 
     def to_json(self) -> dict[str, Any]:
         names, recordings = self.models.names, self.models.recordings
@@ -125,6 +155,7 @@ class ExperimentContext:
         self.log(f"{len(rows)} examples in {path}")
 
 
+NOT_RECORDED = "no recording: set MATS_LLM_URL to a model server, or MATS_BEDROCK=1, and give --max-usd or --max-calls"
 OURS, PLAIN_BM25 = "hybrid", "bm25"
 """The first stage as shipped, without an LLM, and what it is compared with."""
 

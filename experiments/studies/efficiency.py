@@ -17,7 +17,6 @@ from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers
 from mats.evaluation.systems.score import stage_percentiles
 
-_COST_DATASET = "tools"
 _NO_TIME = 0.01
 """Milliseconds, the precision of results; a logarithmic axis has no zero."""
 
@@ -25,8 +24,8 @@ _NO_TIME = 0.01
 def run(context: ExperimentContext) -> dict[str, Any]:
     """Calls, tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage, as measured."""
     return {
-        "dataset": _COST_DATASET,
-        "systems": {variant: context.result(_COST_DATASET, variant, _cost_json) for variant in SYSTEMS},
+        "dataset": context.large_set,
+        "systems": {variant: context.result(context.large_set, variant, _cost_json) for variant in SYSTEMS},
     }
 
 

@@ -37,7 +37,7 @@ from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import NO_LABELS, Labels, Writer, Written
 
-DATASET, POOL = "tools", 1_000
+POOL = 1_000
 _HINT = 150
 """Characters of the first sentence, as in the paper."""
 _WRITTEN = ("summary", "action", "keywords", "positive_examples")
@@ -86,11 +86,11 @@ class FieldOmittingWriter:
 
 def run(context: ExperimentContext) -> dict[str, Any]:
     """Three levels of the owner's text, raw and enriched; then without each part of it, and without each field."""
-    pool = sample_pool(context.dataset(DATASET))
+    pool = sample_pool(context.dataset(context.large_set))
     levels = {name: _level(context, _with_registrations(pool, cut)) for name, cut in LEVELS.items()}
-    whole, answers = context.dataset(DATASET), context.answers(DATASET, "hybrid")
+    whole, answers = context.dataset(context.large_set), context.answers(context.large_set, "hybrid")
     return {
-        "dataset": DATASET,
+        "dataset": context.large_set,
         "variant": "hybrid",
         "pool": len(pool.registrations),
         "queries": len(pool.queries),
@@ -116,7 +116,7 @@ def _with_registrations(dataset: Dataset, change: Callable[[Registration], Regis
 
 def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
     raw = _answers(context.bench_of(pool))
-    if lacking := context.models.lacking({"llm"}):
+    if lacking := context.lacking({"llm"}):
         return {"raw": metrics_json(raw, pool), "enriched": {"not_run": lacking}, "mcnemar": None}
     enriched = _answers(context.bench_of(pool, writer=context.models.writer))
     return {
@@ -129,13 +129,13 @@ def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
 def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers) -> dict[str, Any]:
     results = {}
     for name, change in OWNERS_FIELDS.items():
-        context.log(f"{DATASET}: without {name}")
+        context.log(f"{context.large_set}: without {name}")
         results[name] = _without_json(answers, context.bench_of(_with_registrations(whole, change)), whole)
     return results
 
 
 def _written_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
-    if lacking := context.models.lacking({"llm"}):
+    if lacking := context.lacking({"llm"}):
         return {name: {"not_run": lacking} for name in _WRITTEN}
     writer = context.models.writer
     enriched = _answers(context.bench_of(pool, writer=writer))

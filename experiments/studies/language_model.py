@@ -1,6 +1,6 @@
 """What a language model brings, as reranker and as writer: by labels, and by graded judgements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -31,17 +31,14 @@ def run(context: ExperimentContext) -> dict[str, Any]:
         return {"not_run": lacking}
     recordings = context.models.recordings or bootstrap.recordings(context.data / "recorded")
     names = [name for name in RERANKED if name in context.sets]
-    judged = {name: _judged(context, name, recordings) for name in names}
+    asked = {name: recordings.ids(name) for name in names}
+    judged = {name: [q for q in context.dataset(name).queries if q.id in ids] for name, (_, ids) in asked.items()}
     return {
         "recorded": context.models.recordings is not None,
         "sets": {name: _by_both_yardsticks(context, name, queries, recordings) for name, queries in judged.items()},
-        "replies": _replies(context, names, recordings),
-        "writer": _writer(context, recordings),
+        "replies": _replies(context, {name: replies for name, (replies, _) in asked.items()}),
+        "writer": _writer(context),
     }
-
-
-def _judged(context: ExperimentContext, name: str, recordings: Recordings) -> list[JudgedQuery]:
-    return [query for query in context.dataset(name).queries if recordings.grades(query.text)]
 
 
 def _answers(context: ExperimentContext, name: str, arm: str, queries: Sequence[JudgedQuery]) -> Answers:
@@ -65,11 +62,11 @@ def _by_both_yardsticks(
     }
 
 
-def _replies(context: ExperimentContext, names: Sequence[str], recordings: Recordings) -> dict[str, Any]:
+def _replies(context: ExperimentContext, asked: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """The labels of queries with a recorded reply, over all sets together."""
     before, after = [], []
-    for name in names:
-        queries = [query for query in context.dataset(name).queries if recordings.has_reply(query.text)]
+    for name, ids in asked.items():
+        queries = [query for query in context.dataset(name).queries if query.id in ids]
         dataset = replace(context.dataset(name), queries=queries)
         before.append(first_is_right(_answers(context, name, WITHOUT, queries), dataset))
         after.append(first_is_right(_answers(context, name, WITH, queries), dataset))
@@ -82,7 +79,7 @@ def _replies(context: ExperimentContext, names: Sequence[str], recordings: Recor
     }
 
 
-def _writer(context: ExperimentContext, recordings: Recordings) -> dict[str, Any]:
+def _writer(context: ExperimentContext) -> dict[str, Any]:
     """Queries of which a gold was written, and all others, over registries with and without the written fields."""
     sets = {}
     for name in (name for name in WRITTEN if name in context.sets):
@@ -232,9 +229,9 @@ def finding(results: Json) -> str:
     total = together(results)
     label, grade = ({arm: 100 * value for arm, value in total[key].items()} for key in ("by_label", "by_grade"))
     return (
-        f"With a strong language model ({'recorded, ' if results['recorded'] else ''}{total['queries']} open queries), "
-        f"one rerank call raises first results with the label from {label[WITHOUT]:.1f} to {label[WITH]:.1f} %, and "
-        f"first results that serve the request, equivalents included, from {grade[WITHOUT]:.1f} to {grade[WITH]:.1f} %."
+        f"Language model: a strong one ({'recorded, ' if results['recorded'] else ''}{total['queries']} open queries) "
+        f"raises with one rerank call first results with the label from {label[WITHOUT]:.1f} to {label[WITH]:.1f} %, "
+        f"and first results that serve the request, equivalents included, from {grade[WITHOUT]:.1f} to {grade[WITH]:.1f} %."
     )
 
 

@@ -37,11 +37,11 @@ def run(context: ExperimentContext) -> dict[str, Any]:
 
 
 def _main_of(context: ExperimentContext, name: str) -> dict[str, Any]:
-    dataset, plain = context.dataset(name), context.answers(name, "bm25")
-    baseline = {} if isinstance(plain, str) else per_query(run_of(plain), dataset.queries)
+    plain = context.answers(name, "bm25")
 
     def measures(defined: Collection[str], answers: Answers, dataset: Dataset) -> dict[str, Any]:
         values = per_query(run_of(answers), dataset.queries)
+        baseline = {} if isinstance(plain, str) else per_query(run_of(plain), dataset.queries)
         return {
             "metrics": metrics_json(answers, dataset, defined),
             "over_bm25": {
@@ -52,10 +52,10 @@ def _main_of(context: ExperimentContext, name: str) -> dict[str, Any]:
         }
 
     systems = {
-        name_of: context.result(name, name_of, partial(measures, variant.measures))
+        name_of: context.result(name, name_of, partial(measures, variant.measures), some=True)
         for name_of, variant in SYSTEMS.items()
     }
-    return {**dataset_json(dataset), "systems": systems}
+    return {**dataset_json(context.dataset(name)), "systems": systems}
 
 
 def section(results: Json, paper: Json) -> Section:
@@ -121,7 +121,8 @@ def _papers_own(sets: Json, paper: Json) -> tuple[Table, ...]:
 
 
 def _match(result: Json) -> str:
-    return measure(result if not_run_reason(result) else result["metrics"], "match@1")
+    shown = measure(result if not_run_reason(result) else result["metrics"], "match@1")
+    return f"{shown} (recorded, {result['recorded']:,})" if "recorded" in result else shown
 
 
 def _others(sets: Json, paper: Json) -> Table:

@@ -33,7 +33,6 @@ from mats.evaluation.measures import SEED
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers
 
-DATASET = "tools"
 QUERIES = 100
 SIZES = (10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500)
 """And the whole registry: twelve sizes, as in the paper, which names only some of them."""
@@ -43,20 +42,20 @@ _FACTORS_OF = ("pipeline-bm25", "pipeline-hybrid", "hybrid", "lexical", "bm25")
 
 
 def run(context: ExperimentContext) -> dict[str, Any]:
-    dataset = context.dataset(DATASET)
+    dataset = context.dataset(context.large_set)
     asked = query_slice(dataset)
     gold = {id for query in asked for id in query.relevant}
     sizes = _sizes(dataset)
-    lacking = {name: context.models.lacking(variant.needs) for name, variant in SYSTEMS.items()}
+    lacking = {name: context.lacking(variant.needs) for name, variant in SYSTEMS.items()}
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name, why in lacking.items() if not why}
     for size in sizes:
-        context.log(f"{DATASET}: {size:,} capabilities")
+        context.log(f"{dataset.name}: {size:,} capabilities")
         parts = list(registries(dataset, asked, size))
         for name, point in _measure(context, parts, list(rows)).items():
             rows[name].append({"size": size, **point})
     systems = {name: rows.get(name) or {"not_run": why} for name, why in lacking.items()}
     return {
-        "dataset": DATASET,
+        "dataset": dataset.name,
         "queries": len(asked),
         "gold": len(gold),
         "sizes": sizes,

@@ -39,7 +39,7 @@ def run(context: ExperimentContext) -> dict[str, Any]:
 def _sample(context: ExperimentContext) -> dict[str, Any]:
     dataset = sample()
     dataset = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
-    lacking = context.models.lacking({"llm"})
+    lacking = context.lacking({"llm"})
     with context.bench_of(dataset) as bench:
         discover = bench.discover.with_scoring(trust=PAPER_TRUST)
         if not lacking:

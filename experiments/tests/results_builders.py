@@ -54,6 +54,29 @@ def main(judged: bool = True) -> dict[str, Any]:
     }
 
 
+def language_model(judged: bool = True) -> dict[str, Any]:
+    if not judged:
+        return {"not_run": NO_JUDGE}
+    arms = ("bm25", "hybrid", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
+    one = {"label_first": an_estimate(0.5), "grade_first": an_estimate(0.6), "ndcg@5": an_estimate(0.7)}
+    hits = {arm: [int(arm.startswith("pipeline")), 1, 0] for arm in arms}
+    test = {"gained": 3, "lost": 1, "p": 0.6}
+    part = {"queries": 3, "raw": metrics(0.2), "enriched": metrics(0.3), "mcnemar": test, "wrong_places": [2, 3]}
+    return {
+        "recorded": True,
+        "sets": {
+            name: {
+                "arms": {arm: {"queries": 3, "unjudged": 0.1, **one} for arm in arms},
+                "by_label": hits,
+                "by_grade": hits,
+            }
+            for name in SETS[:5]
+        },
+        "replies": {"queries": 60, "without": 0.4, "with": 0.5, "mcnemar": test},
+        "writer": {"tools": {"registrations": 2, "written": part, "others": part}},
+    }
+
+
 def scale(judged: bool = True) -> dict[str, Any]:
     grid = [10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500, 7_271]
 
@@ -166,6 +189,7 @@ def decided(judged: bool = True) -> dict[str, Any]:
 
 
 ALL = {
+    "language-model": language_model,
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "efficiency": efficiency, "kinds": kinds,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip

@@ -67,7 +67,7 @@ def test_report_is_rendered_from_a_folder_and_lists_missing_results(run, tmp_pat
     done = run("report", "--results", tmp_path / "in", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "report.json").exists()
-    assert "Not measured yet: main" in (tmp_path / "out" / "report.md").read_text()
+    assert "Not measured yet: language-model, main" in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_a_results_file_that_is_broken_ends_in_one_line(run, tmp_path):

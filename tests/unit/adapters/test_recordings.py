@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
     request = {"messages": [{"role": "user", "content": SHOWN}]}
     write("recorded/rerank.jsonl", {"request": request, "reply": {"s": [10, 90, 20]}})
-    write("recorded/writer.jsonl", {"id": a_registration().id, "reply": FIELDS})
+    write("recorded/writer.jsonl", {"id": a_registration().id, "reply": json.dumps(FIELDS)})
     grades = {PROFILES[0].id: 80, PROFILES[1].id: 30}
     write("recorded/judgements/made.jsonl", {"query_id": "q", "scores": grades})
     write("made/queries.jsonl", {"_id": "q", "text": "another request"})

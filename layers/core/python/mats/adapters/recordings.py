@@ -57,24 +57,24 @@ class Recordings:
         replies = {}
         for row in self._rows("rerank.jsonl"):
             text = row["request"]["messages"][-1]["content"]
-            scores = row["reply"] if isinstance(row["reply"], dict) else json.loads(row["reply"])
             query = json.loads(_QUERY.search(text)[1])  # type: ignore[index]  # the form of every recorded request
-            replies[_key(query)] = list(zip(_lines(text), scores["s"], strict=True))
+            replies[_key(query)] = list(zip(_lines(text), _arguments(row["reply"])["s"], strict=True))
         return replies
 
     @cached_property
     def judgements(self) -> Mapping[str, Mapping[str, float]]:
-        """By query, scores from 0 to 100 by id."""
-        found: dict[str, Mapping[str, float]] = {}
+        """By query, scores from 0 to 100 by id; a query of several sets has those of all."""
+        found: dict[str, dict[str, float]] = {}
         for file in sorted((self._folder / "judgements").glob("*.jsonl")):
             texts = {row["_id"]: row["text"] for row in self._rows(f"../{file.stem}/queries.jsonl")}
-            rows = self._rows(f"judgements/{file.name}")
-            found |= {_key(texts[row["query_id"]]): row["scores"] for row in rows if row["query_id"] in texts}
+            for row in self._rows(f"judgements/{file.name}"):
+                if row["query_id"] in texts:
+                    found.setdefault(_key(texts[row["query_id"]]), {}).update(row["scores"])
         return found
 
     @cached_property
     def _written(self) -> Mapping[str, object]:
-        return {row["id"]: row["reply"] for row in self._rows("writer.jsonl")}
+        return {row["id"]: _arguments(row["reply"]) for row in self._rows("writer.jsonl")}
 
     def ask(self, question: Question) -> ModelReply:
         """The recorded reply to a question.
@@ -114,6 +114,11 @@ class Recordings:
         """Whether a request with this query is recorded."""
         return _key(query) in self.replies
 
+    def ids(self, name: str) -> tuple[set[str], set[str]]:
+        """The ids of the queries of a set that have a recorded reply, and of those that were judged."""
+        replies = {row["query_id"] for row in self._rows("rerank.jsonl") if row["set"] == name}
+        return replies, {row["query_id"] for row in self._rows(f"judgements/{name}.jsonl")}
+
     def _scores(self, question: Question) -> list[float]:
         recorded = self.replies.get(_key(question.query), ())
         judged = self.judgements.get(_key(question.query), {})
@@ -152,6 +157,11 @@ class Recordings:
 
 _QUERY = re.compile(r"<request>(.*)</request>")
 _CANDIDATE = re.compile(r"^\d+ (\w+ .+?)(?: \| .*)?$", re.MULTILINE)
+
+
+def _arguments(reply: Any) -> Any:
+    """A reply as the arguments of the tool; it may be recorded as their JSON."""
+    return json.loads(reply) if isinstance(reply, str) else reply
 
 
 def _key(query: str) -> str:

@@ -46,9 +46,10 @@ class Variant:
         return "llm" in self.needs
 
     def answers(self, bench: Workbench, *, progress: Progress = no_progress) -> Answers:
-        """The answers to the queries of a workbench's data set."""
+        """The answers to the queries of a workbench's data set, as far as its language model can answer them."""
         at_once = _CALLS_AT_ONCE if self.has_llm else 1
-        return ask(self.build(bench), bench.dataset.queries, at_once=at_once, progress=progress)
+        dataset = bench.models.answerable(bench.dataset) if self.has_llm else bench.dataset
+        return ask(self.build(bench), dataset.queries, at_once=at_once, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
