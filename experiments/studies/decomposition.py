@@ -106,8 +106,8 @@ def section(results: Json, paper: Json) -> Section:
         rows=rows,
         labels=2,
         notes=(
-            f"The paper loses {losses} of its misses at retrieval, and its reranker ranks a relevant candidate first "
-            f"in {100 * low:.0f} to {100 * high:.0f} % of queries.",
+            f"The paper loses {losses} of its misses at retrieval; where it found a relevant candidate, its reranker "
+            f"ranks one first in {100 * low:.0f} to {100 * high:.0f} % of queries.",
             *not_run_notes((system, value) for one in sets.values() for system, value in one["systems"].items()),
         ),
     )

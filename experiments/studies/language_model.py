@@ -231,7 +231,8 @@ def finding(results: Json) -> str:
     return (
         f"Language model: a strong one ({'recorded, ' if results['recorded'] else ''}{total['queries']} open queries) "
         f"raises with one rerank call first results with the label from {label[WITHOUT]:.1f} to {label[WITH]:.1f} %, "
-        f"and first results that serve the request, equivalents included, from {grade[WITHOUT]:.1f} to {grade[WITH]:.1f} %."
+        f"and first results that serve the request, equivalents included, from {grade[WITHOUT]:.1f} to "
+        f"{grade[WITH]:.1f} %."
     )
 
 

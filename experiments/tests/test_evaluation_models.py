@@ -326,6 +326,15 @@ def test_results_name_the_model_and_count_what_failed(server, settings):
     assert results["usage"]["usd"] > 0
 
 
+@pytest.mark.parametrize(("name", "seen"), [("skills", False), ("made-up", True)])
+def test_providers_that_give_golds_away_are_hidden_from_the_model(server, settings, name, seen):
+    registrations = [r.model_copy(update={"provider": "Acme Works"}) for r in a_dataset().registrations]
+    dataset = replace(a_dataset(), name=name, registrations=registrations)
+    with Workbench(dataset=dataset, models=Models(settings)) as bench:
+        SYSTEMS["pipeline-hybrid"].answers(bench)
+    assert {"Acme" in json.dumps(exchange.body) for exchange in converse(server)} == {seen}
+
+
 def of_refund(exchange: Exchange) -> bool:
     return "please refund" in str(exchange.body)
 

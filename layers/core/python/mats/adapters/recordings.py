@@ -73,7 +73,7 @@ class Recordings:
         return found
 
     @cached_property
-    def _written(self) -> Mapping[str, object]:
+    def _descriptions(self) -> Mapping[str, object]:
         return {row["id"]: _arguments(row["reply"]) for row in self._rows("writer.jsonl")}
 
     def ask(self, question: Question) -> ModelReply:
@@ -86,7 +86,7 @@ class Recordings:
         if question.query:
             scores = self._scores(question)
             arguments: object = {"s": [round(score) for score in scores], **_type_of(question)}
-        elif (arguments := self._written.get(question.ids[0])) is None:
+        elif (arguments := self._descriptions.get(question.ids[0])) is None:
             self._count("refused")
             raise ReplyUnusable("nothing is recorded for it")
         else:

@@ -16,7 +16,7 @@ from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import MEASURES
 from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
-from mats.evaluation.systems.pipeline import reranked_system, shortlist_system
+from mats.evaluation.systems.pipeline import BLIND, reranked_system, shortlist_system
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
 from mats.usecases.retrieve import Retrieve, Search
@@ -118,7 +118,9 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
         description=description,
         needs=frozenset(needs),
         prompt=lambda: bootstrap.prompt("rerank").hash,
-        build=lambda bench: reranked_system(first_stage(bench.discover), bench.models),
+        build=lambda bench: reranked_system(
+            first_stage(bench.discover), bench.models, blind=bench.dataset.name in BLIND
+        ),
     )
 
 

@@ -168,13 +168,13 @@ class Models:
 
     def reranker(self, calls: CallLog | None = None) -> Reranker:
         """The production reranker with the settings' model; `calls` gets its calls."""
-        return LlmReranker(ask=self._logged(calls), name=self.names["reranker"], text=bootstrap.prompt("rerank"))
+        return LlmReranker(ask=self._ask_into(calls), name=self.names["reranker"], text=bootstrap.prompt("rerank"))
 
     @cached_property
     def writer(self) -> Writer:
-        return LlmWriter(ask=self._logged(None), name=self.names["writer"], text=bootstrap.prompt("enrich"))
+        return LlmWriter(ask=self._ask_into(None), name=self.names["writer"], text=bootstrap.prompt("enrich"))
 
-    def _logged(self, calls: CallLog | None) -> AskModel:
+    def _ask_into(self, calls: CallLog | None) -> AskModel:
         log = calls or CallLog()
 
         def ask(question: Question) -> ModelReply:

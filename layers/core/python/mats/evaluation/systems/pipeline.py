@@ -1,10 +1,11 @@
 """The production pipeline as a system under test, without or with a reranker."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mats.domain.capability.capability import Kind
 from mats.domain.learning.reliability import PAPER_TRUST
+from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import PAPER_WEIGHTS
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
@@ -12,6 +13,7 @@ from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, RankingSystem, SystemAnswer
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.replies import CallLog, TimedReply
+from mats.ports import NO_LABELS, Labels, Reranker, RerankResult
 from mats.usecases.discover import Discover
 
 
@@ -22,18 +24,41 @@ def shortlist_system(discover: Discover, *, kinds: Sequence[Kind] = ()) -> Ranki
     return answer
 
 
-def reranked_system(discover: Discover, models: Models) -> RankingSystem:
+BLIND = ("skills", "agents")
+"""Sets of which some providers have no gold, so that a model could tell by them what cannot be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class _BlindReranker:
+    """A reranker that does not see providers."""
+
+    reranker: Reranker
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    @property
+    def prompt(self) -> str:
+        return self.reranker.prompt
+
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
+        return self.reranker.rerank(query, [p.model_copy(update={"provider": ""}) for p in candidates], labels)
+
+
+def reranked_system(discover: Discover, models: Models, *, blind: bool = False) -> RankingSystem:
     """A system that answers with the whole shortlist, reranked by the settings' model, by the paper's plain weights.
 
     Public data has neither trust nor type tags, so that two signals are left of four. NotPermitted ends the run:
-    thousands of answers without a reranker would measure another system.
+    thousands of answers without a reranker would measure another system. A `blind` one does not see providers.
     """
 
     def answer(query: JudgedQuery) -> SystemAnswer:
         calls = CallLog()
+        reranker = models.reranker(calls)
         pipeline = replace(
             discover.with_scoring(weights=PAPER_WEIGHTS, trust=PAPER_TRUST),
-            rerank=replace(discover.rerank, reranker=models.reranker(calls)),
+            rerank=replace(discover.rerank, reranker=_BlindReranker(reranker) if blind else reranker),
         )
         answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), calls.made)
         if calls.denied:
