@@ -208,7 +208,7 @@ class LlmWriter:
             raise ReplyUnusable(f"it breaks the form ({reply.stop})")
         if reply.tool and reply.tool != self.text.tool["name"]:
             raise ReplyUnusable("it calls another tool")
-        return parse_fields(reply.arguments if reply.tool else reply.text, self.text.quoted)
+        return parse_fields(reply.arguments if reply.tool else reply.text, self.text.example_requests)
 
 
 class Meter:

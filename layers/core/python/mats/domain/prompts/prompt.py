@@ -169,7 +169,7 @@ class Prompt:
     hash: str
 
     @property
-    def quoted(self) -> frozenset[str]:
+    def example_requests(self) -> frozenset[str]:
         """The examples of at least three words in the system prompt, in lower case: a reply may repeat them."""
         texts = (text.removesuffix(" ...").lower() for text in _QUOTED.findall(self.system))
         return frozenset(text for text in texts if len(text.split()) >= _SENTENCE_WORDS)
