@@ -17,7 +17,7 @@ from mats.domain.profile.index_fields import (
     pairs_found,
 )
 from mats.domain.profile.origin import Recipe
-from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, profile_of
+from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, is_sparse, profile_of
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration
@@ -274,6 +274,24 @@ def test_the_origin_ignores_attributes_that_no_model_reads(change):
 def test_parts_of_a_recipe_cannot_stand_for_each_other():
     one, other = Recipe(writer="ab", prompt="c"), Recipe(writer="a", prompt="bc")
     assert one.origin(a_registration()) != other.origin(a_registration())
+
+
+WORDS = " ".join(f"word{number}" for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("given", "sparse"),
+    [
+        ({"description": None}, True),
+        ({"description": "It gives the money back to you. " * 20}, True),
+        ({"description": WORDS}, False),
+        ({"description": WORDS.removesuffix("word19")}, True),
+        ({"examples": ["a", "b", "c", "d"]}, True),
+        ({"examples": ["a", "b", "c", "d", "e"]}, False),
+    ],
+)
+def test_a_registration_is_sparse_with_few_words_and_few_examples(given, sparse):
+    assert is_sparse(a_registration(**given)) is sparse
 
 
 # the lexical fields

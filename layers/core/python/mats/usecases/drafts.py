@@ -82,9 +82,10 @@ class ProfileMaker:
     def origins(self, registration: Registration) -> tuple[str, str]:
         """The `origin` of the raw and of the finished profile; equal if no writer is to describe it."""
         raw = self.raw_recipe.origin(registration)
-        return raw, self.recipe.origin(registration) if self._describes(registration) else raw
+        return raw, self.recipe.origin(registration) if self.describes(registration) else raw
 
-    def _describes(self, registration: Registration) -> bool:
+    def describes(self, registration: Registration) -> bool:
+        """Whether the writer is to describe a registration."""
         return self.writer is not None and (not self.sparse_only or is_sparse(registration))
 
     def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:
@@ -123,7 +124,7 @@ class ProfileMaker:
 
     def is_enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
         """Whether no writer is to describe it here, but one has enriched the same text; that enrichment is kept."""
-        return not self._describes(registration) and before.enriched and same_text(before.origin, registration)
+        return not self.describes(registration) and before.enriched and same_text(before.origin, registration)
 
     def is_stale(self, before: Profile, registration: Registration) -> bool:
         """Whether another writer, prompt or encoder made this profile."""

@@ -441,7 +441,7 @@ class Preview:
     def _profile(self, registration: Registration, without: list[str]) -> tuple[Profile, str]:
         """The profile by the writer; the fallback is the raw profile."""
         assigned = self.trust.get([registration.id])[registration.id]
-        if self.maker.writer is None:
+        if not self.maker.describes(registration) or self.maker.writer is None:
             return self.maker.raw(registration, assigned), "its owner"
         try:
             return self.maker.describe(registration, assigned), self.maker.writer.name
