@@ -361,6 +361,7 @@ def test_an_act_stays_that_the_registration_has_in_other_words(act):
         ("buchen", "Bucht eine Reise", "Books trips."),
         ("yolov8n", "Object detector.", "YOLOv8 object detector."),
         ("layoutlmv2-base-uncased", "Document model", "LayoutLMv2 is a model of documents."),
+        ("places", "Places of QZR", "Lists the places in Quiet Zone Radio."),
         ("meter", "Measures air", "Measures CO2 in the air as an IoT device."),
     ],
 )  # fmt: skip

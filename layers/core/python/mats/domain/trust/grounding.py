@@ -48,6 +48,7 @@ _LONGEST_COUNT = 6
 _NUMBERED = re.compile(r"\b(barcode|code|id|isbn|number) (?=\d+\b)", re.IGNORECASE)
 """The word before a number that a request may have at any length, if the registration has that word."""
 _NAME = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LONG_NAME = re.compile(r"[A-Z][a-z]+(?: [A-Z][a-z]+){2,}")
 _OPENING = re.compile(r"(?:^|[.!?:;•–—|(\[\"“‘])\s*[\"“‘'(\[*-]*\s*$")
 """The text before a word that is capitalized because something begins with it."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
@@ -175,10 +176,15 @@ class Evidence:
     def _proper_names(self, sentence: str) -> Iterator[str]:
         """Capitalized words of a sentence that do not occur in the registration and are no ordinary English words.
 
-        A word that begins the sentence counts if it is neither inflected nor one that sentences often begin with.
+        Three or more occur if their initials do: Portable Network Graphics. A word that begins the sentence counts if
+        it is neither inflected nor one that sentences often begin with.
         """
+        runs = _LONG_NAME.findall(sentence)
+        spelled = {word for run in runs if f" {_initials(run)} " in self.spoken for word in run.split()}
         for found in _NAME.finditer(sentence):
             name = re.split("['’]", found[0])[0]
+            if name in spelled:
+                continue
             if name[0].isupper() or _INNER_CAPITAL.search(name):
                 begins = _OPENING.search(sentence, 0, found.start()) is not None
                 if not self._knows(name, begins=begins):
@@ -218,6 +224,10 @@ class Evidence:
         if mixed and token.isalnum() and re.search(rf"\b{token.lower()}(?!\d)", self.text):
             return True  # LayoutLMv2 of layoutlmv2-base
         return not link and any(f" {normalize(form)} " in self.spoken for form in (token, token.removesuffix("s")))
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in name.split()).lower()
 
 
 def _without_acronym(found: re.Match[str]) -> str:
