@@ -14,7 +14,7 @@ from mats import bootstrap
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.prompt import Prompt, fill_template
-from mats.domain.prompts.rerank_prompt import CARD_BYTES, card, cards
+from mats.domain.prompts.rerank_prompt import CARD_TOKENS, card, cards
 from mats.domain.ranking.query import Query
 from mats.domain.text.fence import encode_json, visible
 from mats.domain.text.words import content_words, query_terms, split_identifier, stem, words
@@ -53,7 +53,7 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
         "k": settings.k,
         "calls": len(raw.inputs),
         "tokenizer": TOKENIZER,
-        "card_bytes": CARD_BYTES,
+        "card_tokens": CARD_TOKENS,
         **raw.to_json(),
         "output_tokens": {**percentiles(raw.outputs, 50, 95, digits=1), "max": float(max(raw.outputs))},
         "fixed_input_tokens": raw.fixed,
@@ -77,6 +77,7 @@ class _Calls:
     def add(self, query: JudgedQuery, profiles: Sequence[Profile]) -> None:
         """Count the call for a query."""
         places = {"query": encode_json(visible(query.text[:LONGEST_QUERY])), "candidates": cards(profiles)}
+        places["count"] = str(len(profiles))
         self.inputs.append(self.fixed + self.count(fill_template(self.prompt.request, places)))
         self.outputs.append(self.count(json.dumps({"s": [100] * len(profiles)})))  # the longest
         shares = [_visible_share(query.text, profile) for profile in profiles if profile.id in query.relevant]

@@ -132,7 +132,7 @@ def test_untrusted_text_is_fenced_in_the_same_words_as_on_bedrock(server):
     system, user = server.exchanges[0].body["messages"]
     assert system == {"role": "system", "content": bootstrap.prompt("rerank").system}
     assert user["content"].startswith("<request>")
-    assert user["content"].endswith("</candidates>")
+    assert user["content"].endswith("</candidates>\nAnswer with one whole number per candidate, in order, 3 in all.")
 
 
 ERRORS = {

@@ -15,7 +15,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, Profile
-from mats.domain.prompts.rerank_prompt import CARD_BYTES, cards
+from mats.domain.prompts.rerank_prompt import CARD_TOKENS, cards, tokens
 from mats.domain.ranking.query import Query
 from mats.domain.text.fence import find_hidden, is_hidden, size
 from mats.ports import RerankResult
@@ -164,7 +164,7 @@ def inside(text: str) -> tuple[str, list[str], str]:
     return found["head"], found["inside"].split("\n"), found["tail"]
 
 
-LABELS = ["type", "by", "does", "for", "not", "takes", "info"]
+LABELS = ["type", "by", "does", "for", "not", "keywords", "info", "takes"]
 
 
 def assert_the_fields_are_ours(line: str, profile: Profile) -> None:
@@ -193,7 +193,7 @@ def test_no_candidate_leaves_its_fence_its_number_or_its_room(text, bedrock, rer
         assert [int(line.split()[0]) for line in lines] == list(range(1, 16))
         assert not set("".join(lines)) & set("<>&")
         assert_the_fields_are_ours(lines[place], evil)
-        assert size(lines[place]) <= CARD_BYTES
+        assert tokens(lines[place]) <= CARD_TOKENS
 
 
 @ATTACKS

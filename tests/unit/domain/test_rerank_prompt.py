@@ -8,12 +8,13 @@ from mats import bootstrap
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Enrichment
 from mats.domain.prompts.rerank_prompt import (
-    CARD_BYTES,
+    CARD_TOKENS,
     card,
     cards,
     field_text,
     new_clauses,
     shuffle_positions,
+    tokens,
     truncate,
     without_stock_phrases,
 )
@@ -88,22 +89,34 @@ def test_a_field_has_no_brackets_bars_or_line_breaks(text):
 def test_a_truncated_field_is_within_its_limit_and_a_prefix(text, room):
     text = field_text(text)
     fit = truncate(text, room)
-    assert size(fit) <= max(0, room)
+    assert tokens(fit) <= max(0, room)
     assert text.startswith(fit.removesuffix("…"))
-    assert fit == text or size(text) > room
+    assert fit == text or tokens(text) > room
 
 
 def test_a_field_is_cut_between_words_unless_that_wastes_half_of_it():
-    assert truncate("refund a payment to the card", 14) == "refund a…"
-    assert truncate("a " + "x" * 50, 20) == "a " + "x" * 15 + "…"
+    assert truncate("refund a payment to the card", 7) == "refund a…"
+    assert truncate("a " + "x" * 90, 20) == "a…"
+    assert truncate("a " + "!" * 90, 20) == "a " + "!" * 16 + "…"
+
+
+@given(st.text(max_size=200))
+def test_a_text_has_no_more_tokens_than_bytes_nor_fewer_than_other_characters(text):
+    assert tokens(text) <= size(text)
+    assert tokens(text) >= sum(not c.isspace() and not (c.isascii() and c.isalnum()) for c in text)
+
+
+def test_tokens_are_at_least_those_of_a_tokenizer_that_knows_few_words():
+    counts = {"refund": 2, "refunds a card, in part": 7, "getUserById": 4, "HTTP 2026": 4, "日本": 6, "": 0}
+    assert {text: tokens(text) for text in counts} == counts
 
 
 FIVE = Enrichment(
     summary="Gives money back.",
     action="Reverses a charge, which gives the money back.",
-    keywords=("refund",),
+    keywords=("money", "refund", "charge back", "chargeback " * 9, "card"),
     positive_examples=("return what an order cost",),
-    negative_examples=("list earlier refunds, which another tool does better than this one", "list refunds"),
+    negative_examples=(f"list earlier refunds, {'which another tool does better ' * 3}", "list refunds"),
 )
 
 
@@ -126,6 +139,7 @@ def test_a_card_shows_the_five_fields_of_an_enriched_profile():
         "does": "Gives money back. Reverses a charge",
         "for": "return what an order cost",
         "not": "list refunds",
+        "keywords": "card",
     }
 
 
@@ -134,16 +148,45 @@ def test_the_card_of_a_raw_profile_has_description_and_inputs():
     assert fields(card(1, a_profile(input_schema=schema))) == {
         "name": "1 tool refund_payment",
         "does": "Gives money back to the card it came from.",
-        "takes": "charge id",
-        "info": "as shown on the invoice",
+        "takes": "charge_id",
     }
+
+
+def test_what_a_writer_wrote_reaches_the_reranker_at_the_lengths_it_is_asked_for():
+    written = Enrichment(
+        summary=" ".join(["refunds money"] * 20),
+        action="Returns a payment.",
+        keywords=("chargeback", "dispute"),
+        positive_examples=("give a customer their money back for a duplicate charge",),
+        negative_examples=("list the earlier refunds of an account: a reporting tool",),
+    )
+    schema = {"properties": {name: {} for name in ("charge_id", "amountInCents", "reason")}}
+    shown = fields(card(1, a_profile(enrichment=written, input_schema=schema)))
+    assert shown["does"] == written.summary
+    assert (shown["for"], shown["not"]) == (*written.positive_examples, *written.negative_examples)
+    assert (shown["keywords"], shown["takes"]) == ("chargeback, dispute", "charge_id, amountInCents, reason")
+
+
+def test_the_description_of_an_agent_leaves_room_for_its_skills():
+    skills = [{"name": "Trip planning", "description": "Plans a journey."}]
+    shown = fields(card(1, a_profile(kind="agent", description="refunding " * 99, descriptor={"skills": skills})))
+    assert shown["does"].endswith("…")
+    assert shown["info"] == "Trip planning: Plans a journey."
+
+
+def test_the_inputs_of_an_earlier_release_are_words():
+    profile = a_profile(input_schema={"properties": {"charge_id": {}, "max": {}}})
+    source = profile.source.model_copy(update={"identifiers": ""})
+    assert fields(card(1, profile.model_copy(update={"source": source})))["takes"] == "charge id max"
 
 
 def test_the_values_of_a_model_stand_before_its_description_and_its_keys_nowhere():
     facts = {"domain": "Language", "functionality": "Table Question Answering", "api_call": "load()"}
     for kind in ("model", "tool"):  # some registries file models as tools
-        shown = fields(card(1, a_profile(kind=kind, description="TAPAS " * 99, descriptor={"parameters": facts})))
-        assert list(shown) == ["name", "info", "does"]
+        shown = fields(
+            card(1, a_profile(kind=kind, description="TAPAS " * 99, provider="Hub", descriptor={"parameters": facts}))
+        )
+        assert list(shown) == ["name", "info", "does"]  # and no provider
         assert shown["info"] == "Language Table Question Answering load()"
 
 
@@ -176,7 +219,7 @@ def test_a_text_cannot_begin_a_field(bar):
 def test_words_are_not_cut():
     profile = a_profile(provider="Hugging Face Transformers and some more", description="refunding " * 99)
     shown = fields(card(1, profile))
-    assert shown["by"] == "Hugging Face Transformers and…"
+    assert shown["by"] == "Hugging Face…"
     assert set(shown["does"].rstrip("…").split()) == {"refunding"}
 
 
@@ -204,7 +247,7 @@ def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag,
     number, kind, shown = fields(after[place])["name"].split(" ", 2)
     assert (number, kind) == (str(place + 1), "tool")
     assert shown.strip()
-    assert size(after[place]) <= CARD_BYTES
+    assert tokens(after[place]) <= CARD_TOKENS
 
 
 @given(st.text(max_size=300).filter(str.strip), st.integers(1, 25))
@@ -212,7 +255,7 @@ def test_a_card_never_takes_more_than_its_room(text, number):
     text = text.encode("utf-8", "ignore").decode() or "x"
     profile = an_earlier_profile(description=text * 20, provider=text[:200], tags=["a"], name=text[:200])
     shown = card(number, profile)
-    assert size(shown) <= CARD_BYTES
+    assert tokens(shown) <= CARD_TOKENS
     assert shown.startswith(f"{number} tool ")
 
 
@@ -242,11 +285,11 @@ def test_only_the_form_with_the_type_asks_for_it():
 
 def test_the_system_prompt_explains_every_label_of_a_card():
     legend = bootstrap.prompt("rerank").system
-    assert all(label in legend for label in ("by (", "type", "does", "for (", "not (", "takes (", "info"))
+    assert all(label in legend for label in ("by (", "type", "does", "for (", "not (", "keywords", "takes (", "info"))
 
 
 def test_secrets_of_a_candidate_do_not_leave():
     secret = "sk-live-4f9Qz81LmN0pR7sT2uVw"
-    line = card(1, a_profile(description=f"Pays with {secret}", examples=[f"pay with {secret}"]))
+    line = card(1, a_profile(description=f"Pays with {secret}", examples=[f"pay with {secret}"], tags=[f"{secret} x"]))
     assert secret not in line
     assert "{secret}" in line

@@ -117,9 +117,8 @@ class LlmReranker:
         return self.text.hash
 
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
-        request = fill_template(
-            self.text.request, {"query": encode_json(visible(query)), "candidates": cards(candidates)}
-        )
+        shown = {"query": encode_json(visible(query)), "candidates": cards(candidates), "count": str(len(candidates))}
+        request = fill_template(self.text.request, shown)
         has_types = any(profile.type_tags for profile in candidates)
         prompt = self.text.variant("with_type") if has_types else self.text
         question = Question(

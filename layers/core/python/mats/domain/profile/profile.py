@@ -19,16 +19,22 @@ from mats.domain.text.words import clean, clip, content_words, read_parameters, 
 
 _FIELD_LIMIT = 20_000
 """Limit in characters of each derived text, so that a profile fits an item."""
+_IDENTIFIERS_LIMIT = 200
+"""In characters: what a reranker reads of them is less."""
 
 
 class SourceText(BaseModel):
-    """The registration's own text in the index: without markup, cleaned and clipped."""
+    """The registration's own text in the index: without markup, cleaned and clipped.
+
+    `identifiers` are the `parameter_names` as they were registered, with commas; empty in profiles of earlier releases.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     title: str = ""
     description: str = ""
     parameter_names: str = ""
+    identifiers: str = ""
     parameter_text: str = ""
     other: str = ""
 
@@ -43,6 +49,7 @@ class SourceText(BaseModel):
             title=clean(plain(title_of(descriptor))),
             description=_clean_and_clip(plain(registration.description)),
             parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
+            identifiers=clip(clean(", ".join(named.names)), _IDENTIFIERS_LIMIT),
             parameter_text=_clean_and_clip(plain(" ".join(named.texts))),
             other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
         )

@@ -6,9 +6,8 @@ replaced, hidden characters removed.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
-from typing import NamedTuple
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile, SourceText
@@ -67,117 +66,124 @@ def field_text(text: str) -> str:
     return visible(text).translate(_IN_FIELDS)
 
 
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]")
+
+
+def tokens(text: str) -> int:
+    """More tokens than tokenizers of language models make of the text: see docs/decisions/0076.
+
+    Four letters of a word, two capitals or digits, and every other character of ASCII count one; others their bytes.
+    """
+    return sum(map(_tokens_of, _PIECE.findall(text)))
+
+
+def _tokens_of(piece: str) -> int:
+    if not piece.isascii():
+        return size(piece)
+    return 1 + (len(piece) - 1) // (4 if piece[-1].islower() else 2)
+
+
 def truncate(text: str, room: int) -> str:
-    """The longest prefix of whole words in at most `room` bytes of UTF-8; truncated text ends in an ellipsis.
+    """The longest prefix of whole words in at most `room` tokens; truncated text ends in an ellipsis.
 
     If whole words would fill less than half of the room, the last one is cut.
     """
-    if size(text) <= room:
+    if tokens(text) <= room:
         return text
-    room -= len("…".encode())
-    cut = text.encode()[: max(0, room)].decode("utf-8", "ignore")
+    left, end = room - tokens("…"), 0
+    for piece in _PIECE.finditer(text):
+        left -= _tokens_of(piece[0])
+        if left < 0:
+            break
+        end = piece.end()
+    cut = text[:end]
     space = cut.rfind(" ")
-    if not text[len(cut) :].startswith(" ") and space > len(cut) // 2:
+    if not text[end:].startswith(" ") and tokens(cut[: max(0, space)]) * 2 > room:
         cut = cut[:space]
     cut = cut.rstrip(" ,;:…")
     return f"{cut}…" if cut else ""
 
 
-CARD_BYTES = 260
-"""Limit of one candidate in a rerank request, in bytes: docs/decisions/0007."""
-
 _READ_CHARACTERS = 1_000
 """Characters read of each text of a card, hidden ones included."""
+_READ_KEYWORDS = 40
 _CACHED = 2_048
 """Cards kept in memory; candidates are often those of earlier queries."""
-_SHORTEST_CUT = 24
-"""Bytes; a text that would be cut shorter is left out."""
-_NAME, _TYPES, _PROVIDER, _DESCRIPTION, _WRITTEN, _EXAMPLE, _NEGATIVE, _INPUTS, _INFO, _FACTS = (
-    64, 48, 32, 230, 160, 44, 56, 44, 120, 60,
-)  # fmt: skip
-"""The most bytes of each field; what a writer wrote says it in fewer than a description."""
-_ROOM_OF_EXAMPLES, _ROOM_OF_INPUT_TEXTS = 200, 160
-"""The most bytes of a card with examples and names of inputs, and with descriptions of inputs."""
+_NAME, _TYPES, _PROVIDER, _EXAMPLE, _NEGATIVE, _KEYWORDS, _INPUTS, _SKILLS, _FACTS = 24, 14, 8, 18, 24, 10, 28, 30, 14
+_WRITTEN, _WRITTEN_WITH_ACTION = 100, 45
+_DESCRIPTION, _DESCRIPTION_OF_SKILL, _DESCRIPTION_BESIDE_SKILLS = 42, 82, 42
+"""The most tokens of each field: none takes another's."""
+CARD_TOKENS = 280
+"""The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0076."""
 
 
-class _Field(NamedTuple):
-    label: str
-    text: str
-    most: int
-    """The most bytes it may take."""
-    until: int = CARD_BYTES
-    """The most bytes of the card with it."""
-    whole: bool = False
-    """Left out if it does not fit, because half of it could say the opposite."""
-
-
-def cards(profiles: Sequence[Profile], *, room: int = CARD_BYTES) -> str:
+def cards(profiles: Sequence[Profile]) -> str:
     """The candidates, one to a line, numbered from 1 in the order given.
 
-    Each has its own limit in bytes, so that none can displace another.
+    Each field has its own limit in tokens, so that no text can displace another.
     """
-    return "\n".join(card(n, profile, room=room) for n, profile in enumerate(profiles, start=1))
+    return "\n".join(card(n, profile) for n, profile in enumerate(profiles, start=1))
 
 
-def card(number: int, profile: Profile, *, room: int = CARD_BYTES) -> str:
-    """One candidate as a line of at most `room` bytes, most informative first.
+def card(number: int, profile: Profile) -> str:
+    """One candidate as a line of at most `CARD_TOKENS`.
 
     Labelled fields stand between separators, which no text of a candidate contains.
     """
-    return f"{number}{_without_number(profile, room, size(str(number)))}"
+    return f"{number}{_without_number(profile)}"
 
 
 @lru_cache(maxsize=_CACHED)
-def _without_number(profile: Profile, room: int, taken: int) -> str:
-    """A card without its number, which takes so many bytes."""
-    line = f" {profile.kind} {truncate(field_text(profile.name) or '?', _NAME)}"
-    for field in _fields(profile):
-        start = f"{SEPARATOR}{field.label} "
-        left = min(field.most, min(room, field.until) - taken - size(line) - size(start))
-        fits = size(field.text) <= left
-        if field.text and (fits or (left >= _SHORTEST_CUT and not field.whole)):
-            line += start + truncate(field.text, left)
-    return line
+def _without_number(profile: Profile) -> str:
+    head = f" {profile.kind} {truncate(field_text(profile.name) or '?', _NAME)}"
+    return SEPARATOR.join([head, *(f"{label} {text}" for label, text in _fields(profile) if text)])
 
 
-def _fields(profile: Profile) -> Iterator[_Field]:
-    written, name = profile.enrichment, split_identifier(profile.name)
-    most = _WRITTEN if profile.enriched else _DESCRIPTION
-    does = truncate(_does(profile, name), most)
-    provider = "" if profile.provider.lower() in profile.name.lower() else profile.provider
-    example = _first_that_fits(written.positive_examples, _EXAMPLE, or_cut=True)
-    negative = _first_that_fits(written.negative_examples, _NEGATIVE, or_cut=False)
-    yield _Field("type", field_text(", ".join(profile.type_tags)[:_READ_CHARACTERS]), _TYPES)
-    yield _Field("by", field_text(provider), _PROVIDER)
-    if _is_model(profile) and profile.source:
-        yield _Field("info", _shorten(profile.source.parameter_text), _FACTS)
-    yield _Field("does", does, most)
-    yield _Field("for", example, _EXAMPLE, _ROOM_OF_EXAMPLES)
-    yield _Field("not", negative, _NEGATIVE, _ROOM_OF_EXAMPLES, whole=True)
-    if not _is_model(profile) and profile.source:
-        yield from _inputs(profile, profile.source, f"{name} {does}")
-
-
-def _does(profile: Profile, name: str) -> str:
-    """Summary and what the action adds to it; else the owner's description; else the keywords."""
+def _fields(profile: Profile) -> Iterator[tuple[str, str]]:
+    """Labels and texts, each within its limit."""
     written, source = profile.enrichment, profile.source or SourceText()
-    summary, action = (_shorten(text) if profile.enriched else "" for text in (written.summary, written.action))
-    does = f"{summary} {new_clauses(action, stems(f'{name} {summary}'))}".strip()
-    return does or _shorten(source.description) or _shorten(", ".join(written.keywords))
+    name, is_model = split_identifier(profile.name), _is_model(profile)
+    inputs = _shorten(source.identifiers or source.parameter_names)
+    has_skills = profile.kind is Kind.AGENT and bool(inputs)
+    does = _does(profile, name, has_skills)
+    known = stems(f"{name} {does}")
+    yield "type", truncate(field_text(", ".join(profile.type_tags)[:_READ_CHARACTERS]), _TYPES)
+    if is_model and not profile.enriched:
+        yield "info", truncate(_shorten(source.parameter_text), _FACTS)
+    if not is_model and not stems(profile.provider) <= known:
+        yield "by", truncate(field_text(profile.provider), _PROVIDER)
+    yield "does", does
+    yield "for", truncate(_first_that_fits(written.positive_examples, _EXAMPLE, or_cut=True), _EXAMPLE)
+    yield "not", _first_that_fits(written.negative_examples, _NEGATIVE, or_cut=False)
+    yield "keywords", _keywords(written.keywords, known)
+    if not is_model:
+        names = new_clauses(inputs, known)
+        if has_skills:
+            about = new_clauses(_shorten(source.parameter_text), known | stems(names))
+            yield "info", truncate(": ".join(filter(None, (names, about))), _SKILLS)
+        else:
+            yield "takes", truncate(names, _INPUTS)
 
 
-def _inputs(profile: Profile, source: SourceText, said: str) -> Iterator[_Field]:
-    """Inputs of a tool or skill, or the skills of an agent, without clauses of which most words are said already."""
-    if not source.parameter_names and not source.parameter_text:
-        return
-    known = stems(said)
-    names = new_clauses(_shorten(source.parameter_names), known)
-    about = new_clauses(_shorten(source.parameter_text), known | stems(names))
-    if profile.kind is Kind.AGENT:
-        yield _Field("info", ": ".join(filter(None, (names, about))), _INFO)
-    else:
-        yield _Field("takes", names, _INPUTS, _ROOM_OF_EXAMPLES)
-        yield _Field("info", about, _INPUTS, _ROOM_OF_INPUT_TEXTS)
+def _does(profile: Profile, name: str, has_skills: bool) -> str:
+    """Summary and what the action adds to it, if it fits; else the owner's description; else the keywords."""
+    written, source = profile.enrichment, profile.source or SourceText()
+    if profile.enriched and (written.summary or written.action):
+        summary = truncate(_shorten(written.summary), _WRITTEN)
+        both = f"{summary} {new_clauses(_shorten(written.action), stems(f'{name} {summary}'))}".strip()
+        return summary if summary and tokens(both) > _WRITTEN_WITH_ACTION else truncate(both, _WRITTEN)
+    most = _DESCRIPTION_OF_SKILL if profile.kind is Kind.SKILL else _DESCRIPTION
+    text = _shorten(source.description) or _shorten(", ".join(written.keywords))
+    return truncate(text, _DESCRIPTION_BESIDE_SKILLS if has_skills else most)
+
+
+def _keywords(keywords: Sequence[str], known: Set[str]) -> str:
+    """The keywords that say something new and fit, each whole."""
+    shown: list[str] = []
+    for keyword in map(_shorten, keywords[:_READ_KEYWORDS]):
+        if not stems(keyword) <= known and tokens(", ".join([*shown, keyword])) <= _KEYWORDS:
+            shown.append(keyword)
+    return ", ".join(shown)
 
 
 def _is_model(profile: Profile) -> bool:
@@ -191,9 +197,9 @@ def _shorten(text: str) -> str:
 
 
 def _first_that_fits(texts: Sequence[str], most: int, *, or_cut: bool) -> str:
-    """The first text of at most `most` bytes; if there is none, the first, which is then cut, or nothing."""
+    """The first text of at most `most` tokens; if there is none, the first, to be cut, or nothing."""
     read = [_shorten(text) for text in texts]
-    return next((text for text in read if 0 < size(text) <= most), read[0] if read and or_cut else "")
+    return next((text for text in read if 0 < tokens(text) <= most), read[0] if read and or_cut else "")
 
 
 def shuffle_positions(count: int, seed: str) -> list[int]:
