@@ -33,6 +33,11 @@ def is_prior(text: str) -> bool:
     return text == "none" or bool(re.fullmatch(r"\d{1,2}|100", text))
 
 
+def is_calibration(text: str) -> bool:
+    """Whether a text has the form of MATS_CALIBRATION."""
+    return bool(re.fullmatch(r"[^:\s]+:\d+:-?\d+(\.\d+)?:-?\d+(\.\d+)?", text))
+
+
 def is_version(text: str) -> bool:
     """Whether a text is a major and a minor number."""
     return bool(re.fullmatch(r"\d+\.\d+", text))
@@ -170,6 +175,13 @@ class Settings:
     )
     encoder_precision: str = _setting(
         "MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32")
+    )
+    calibration: str = _setting(
+        "MATS_CALIBRATION",
+        "",
+        "cosines of the encoder, as `mats calibrate` prints them: ENCODER:REQUESTS:LO:HI",
+        form=(is_calibration, "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
+        stack=("discovery",),
     )
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
     k: int = _setting("MATS_K", 15, "candidates per query, {limits}", limits=(1, MAX_K))

@@ -14,6 +14,7 @@ from mats.bootstrap.models import (
     prices,
     prompt,
     recordings,
+    reference_calibration,
     server,
     user_cache,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "prices",
     "prompt",
     "recordings",
+    "reference_calibration",
     "server",
     "user_cache",
 ]

@@ -280,18 +280,39 @@ RERANKED = Thresholds(match=0.7, weak=0.4)
 """For relevance by the scores of a reranker, which are absolute by themselves; not fitted to one model."""
 
 
-def load_calibration(index: str, encoder: str) -> Calibration:
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The encoder with fitted constants: its scale, and the ranges of its mean cosines, `known` and `noise`."""
+
+    scale: Scale
+    cosines: Mapping[str, Sequence[float]]
+
+
+def reference_calibration(index: str) -> Reference:
+    """The fitted encoder with which another one is compared."""
+    table = json.loads(packaged_text("calibration.json"))
+    row = next(row for key, row in table.items() if key.startswith(f"{index}/") and "cosines" in row)
+    return Reference(Scale(**row["scale"]), row["cosines"])
+
+
+def load_calibration(index: str, encoder: str, given: str = "") -> Calibration:
     """The constants for an index and an encoder, by the start of `index/encoder`.
 
-    Fallback for a pair without calibration, with a warning: the same index with another encoder, else the first entry.
-    `make calibrate` adds a pair.
+    `given` is MATS_CALIBRATION: the cosines of an encoder, which replace those of the table. Fallback for a pair
+    without calibration, with a warning: the same index with another encoder, else the first entry. `make calibrate`
+    adds a pair, `mats calibrate` measures cosines.
     """
     table = json.loads(packaged_text("calibration.json"))
     wanted = f"{index}/{encoder}"
     known = next((key for key in table if wanted.startswith(key)), None)
     if known is None:
         known = next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
+    if not wanted.startswith(known) and not given:
         LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
     row = table[known]
-    source = CalibrationSource(name=known, fitted=wanted.startswith(known))
-    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]), source)
+    scale, source = Scale(**row["scale"]), CalibrationSource(name=known, fitted=wanted.startswith(known))
+    name, requests, lo, hi = given.split(":") if given else ("", "", "0", "0")
+    if name and name == encoder:
+        scale = replace(scale, lo=float(lo), hi=float(hi))
+        source = CalibrationSource(name=f"{wanted}, {requests} requests of the registry", fitted=True)
+    return Calibration(scale, Thresholds(**row["thresholds"]), source)

@@ -163,7 +163,7 @@ class System(Generic[S_co]):
     def discover(self) -> Discover:
         """The online path."""
         index, encoder = self.stores.index, self.models.encoder
-        calibration = load_calibration(index.name, encoder.name if encoder else "none")
+        calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
         trust = _trust_rule(self.settings)
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
         per_core = _REMOTE_ENCODERS_PER_CORE if _has_remote_encoder(self.settings) else 1

@@ -18,6 +18,7 @@ from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.ranking.blend import Scale
 from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
 from mats.evaluation.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
+from mats.evaluation.calibration.unlabelled import measure_cosines, own_requests
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
@@ -31,6 +32,7 @@ _TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("--cosines", action="store_true", help="only measure where the encoder's cosines lie")
     parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
@@ -43,6 +45,11 @@ def main() -> None:
         parser.error(str(error))
     kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
     models = Models(settings)
+    if chosen.cosines:
+        index = next(key for key in table if key.startswith("sqlite-")).partition("/")[0]
+        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models)
+        _write_table(_with_opensearch(table))
+        return
     index, scale, grids = _fit_scale(list(datasets.values()), models)
     report: dict[str, Any] = {}
     for key, encoder in ((encoder_key(settings), models.encoder), ("none", None)):
@@ -55,6 +62,7 @@ def main() -> None:
             "fitted": verdict_rates(fitted, weak, match),
             "tested": verdict_rates(tested, weak, match),
         }
+    table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models)
     write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
     _write_table(_with_opensearch(table))
     sys.stdout.write(json.dumps(report) + "\n")
@@ -94,6 +102,17 @@ def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale,
     mixing, grid = fit(sets)
     spread, wider = fit_spread(sets, mixing)
     return index, spread, {"grid": grid, "spread": wider}
+
+
+def _cosine_ranges(datasets: Sequence[Dataset], models: Models) -> dict[str, list[float]]:
+    """The lowest and the highest mean cosines over registries, with which `mats calibrate` compares another encoder."""
+    measured = []
+    for dataset in datasets:
+        with registry_of(dataset.registrations, models.offline, encoder=models.encoder) as local:
+            profiles = local.stores.index.fetch([r.id for r in dataset.registrations]).values()
+        assert models.encoder is not None  # noqa: S101 - a registry without one has no vectors
+        measured.append(measure_cosines(models.encoder, own_requests(profiles)))
+    return {name: [pick(getattr(m, name) for m in measured) for pick in (min, max)] for name in ("known", "noise")}
 
 
 if __name__ == "__main__":

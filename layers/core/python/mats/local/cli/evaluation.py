@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from mats import bootstrap
+from mats.bootstrap import open_system
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, table_of
 from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
@@ -220,6 +221,43 @@ def compare(
     out.print(table)
     test = results["first_results"]
     out.print(f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)")
+
+
+def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
+    """Measure how the encoder places the registry's own requests, and print the setting that makes its scores count.
+
+    Needs no labels, but 200 capabilities with an example request or a description. An encoder that places them as the
+    default one does keeps its constants. Set what is printed for the service, too: in AWS as the context key
+    `calibration`.
+    """
+    from mats.evaluation.calibration.unlabelled import (  # noqa: PLC0415
+        FEWEST,
+        fit_cosines,
+        measure_cosines,
+        own_requests,
+    )  # fmt: skip
+
+    system = open_system(context.obj, create=False)
+    encoder = system.models.encoder
+    if encoder is None:
+        raise DependencyFailed(f"there is nothing to calibrate: {system.models.without_encoder}")
+    ids = list(system.stores.profiles.ids())
+    pairs = own_requests(system.stores.index.fetch(ids).values())
+    if len(pairs) < FEWEST:
+        complain(f"{len(pairs)} capabilities have a request, {FEWEST} are needed: register more, or use judged queries")
+        raise typer.Exit(Exit.REFUSED)
+    measured = measure_cosines(encoder, pairs)
+    reference = bootstrap.reference_calibration(system.stores.index.name)
+    try:
+        scale = fit_cosines(reference.scale, reference.cosines, measured)
+    except ValueError as error:
+        raise DependencyFailed(f"{encoder.name} cannot be calibrated: {error}; use another encoder") from error
+    value = f"{encoder.name}:{measured.requests}:{scale.lo:g}:{scale.hi:g}"
+    if as_json:
+        print_json({"MATS_CALIBRATION": value, "known": measured.known, "noise": measured.noise})
+        return
+    note(f"{measured.requests} requests: cosine {measured.known:.2f} with their own, {measured.noise:.2f} with others")
+    out.print(plain(f"MATS_CALIBRATION={value}"), soft_wrap=True)
 
 
 def gate(

@@ -11,7 +11,7 @@ import typer
 from mats import __version__
 from mats.local.cli import dataset
 from mats.local.cli.enrich import enrich
-from mats.local.cli.evaluation import compare, evaluate, gate
+from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
 from mats.local.cli.feedback import confirm, demand, feedback
 from mats.local.cli.import_ import import_
 from mats.local.cli.mcp import mcp
@@ -59,7 +59,8 @@ def _common(
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, search, feedback, confirm, list_, mcp, add, remove, trust, import_, sync, preview, export, backup, restore,
-    reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay, evaluate, compare, gate,
+    reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay,
+    evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_"))(command)
