@@ -22,7 +22,7 @@ def test_an_encoder_that_places_requests_as_the_fitted_one_keeps_its_constants()
 def test_the_means_of_another_encoder_come_to_lie_where_the_fitted_one_has_them():
     measured = Cosines(0.9, 0.75, 200)
     scale = fit_cosines(REFERENCE.scale, REFERENCE.cosines, measured)
-    assert 0.6 < scale.lo < 0.75 < 0.9 < scale.hi < 1.2
+    assert 0.6 < scale.lo < measured.noise < measured.known < scale.hi < 1.2
     for name in ("known", "noise"):
         expected = sum(REFERENCE.cosines[name]) / 2
         assert (getattr(measured, name) - scale.lo) / (scale.hi - scale.lo) == pytest.approx(expected, abs=0.01)
