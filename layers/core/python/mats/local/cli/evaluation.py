@@ -16,7 +16,7 @@ from mats.bootstrap import open_system
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, table_of
 from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
-from mats.settings import Settings
+from mats.settings import Settings, variable_of
 
 if TYPE_CHECKING:
     from mats.evaluation.data.datasets import Dataset
@@ -254,10 +254,10 @@ def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
         raise DependencyFailed(f"{encoder.name} cannot be calibrated: {error}; use another encoder") from error
     value = f"{encoder.name}:{measured.requests}:{scale.lo:g}:{scale.hi:g}"
     if as_json:
-        print_json({"MATS_CALIBRATION": value, "known": measured.known, "noise": measured.noise})
+        print_json({"calibration": value, "known": measured.known, "noise": measured.noise})
         return
     note(f"{measured.requests} requests: cosine {measured.known:.2f} with their own, {measured.noise:.2f} with others")
-    out.print(plain(f"MATS_CALIBRATION={value}"), soft_wrap=True)
+    out.print(plain(f"{variable_of('calibration')}={value}"), soft_wrap=True)
 
 
 def gate(
