@@ -51,6 +51,13 @@ class TestGate:
         path.write_text(json.dumps({"sets": {"s": {"data_sha256": "d", "systems": systems}}}))
         assert gate.read_baseline(path)["s"]["metrics"]["match@1"]["mean"] == 0.5
 
+    def test_a_baseline_of_another_variant_is_refused(self, tmp_path):
+        path = tmp_path / "baseline.json"
+        path.write_text(json.dumps({"sets": {"s": {"data_sha256": "x", "variant": "pipeline-bm25", "metrics": {}}}}))
+        with pytest.raises(gate.BaselineInvalid, match="one of pipeline-bm25, not of hybrid"):
+            gate.read_baseline(path)
+        assert gate.read_baseline(path, "pipeline-bm25") == {"s": {"data_sha256": "x", "metrics": {}}}
+
     def test_a_set_of_a_folder_needs_the_folder(self):
         with pytest.raises(gate.BaselineInvalid, match="--data"):
             gate.dataset_of("tools", None)

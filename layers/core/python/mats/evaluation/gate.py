@@ -1,7 +1,7 @@
 """The gate: fails when a measure has fallen below its baseline.
 
-A baseline is a file: `{"sets": {NAME: {"data_sha256", "metrics": {MEASURE: {"mean", "low", "high"}}}}}`, or the results
-of the main experiment, of which the system `hybrid` counts. The set `examples` is the sample registry with its golden
+A baseline is a file: `{"sets": {NAME: {"data_sha256", "variant", "metrics": {MEASURE: {"mean", "low", "high"}}}}}`, or
+the results of the main experiment, which has every variant. The set `examples` is the sample registry with its golden
 queries; any other is a folder of judged data sets. A measure has dropped if it is below its bootstrap interval.
 """
 
@@ -14,28 +14,31 @@ from typing import Any
 from mats.domain.errors import Fault, Invalid
 from mats.evaluation.data.datasets import EXAMPLES, Dataset, load, sample
 from mats.evaluation.systems.base import Progress, no_progress
-from mats.evaluation.systems.catalogue import VARIANTS
+from mats.evaluation.systems.catalogue import VARIANTS, Variant
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
 
-_SHIPPED = "hybrid"
+SHIPPED = "hybrid"
 
 
 class BaselineInvalid(Invalid):
     """The file is no baseline, or is one of other data."""
 
 
-def read_baseline(path: Path) -> dict[str, Any]:
-    """Hash and measures of the sets in a baseline file.
+def read_baseline(path: Path, variant: str = SHIPPED) -> dict[str, Any]:
+    """Hash and measures of a variant on the sets in a baseline file.
 
     Raises:
-        BaselineInvalid: the file cannot be read or is no baseline.
+        BaselineInvalid: the file cannot be read, is no baseline, or is one of another variant.
     """
     sets: dict[str, Any] = {}
     try:
         for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items():
-            metrics = one["systems"][_SHIPPED]["metrics"] if "systems" in one else one["metrics"]
+            measured = one["systems"][variant] if "systems" in one else one
+            if measured.get("variant", variant if "systems" in one else SHIPPED) != variant:
+                raise ValueError(f"it is one of {measured.get('variant', SHIPPED)}, not of {variant}")
+            metrics = measured["metrics"]
             means = {measure: {"mean": value["mean"], "low": value["low"]} for measure, value in metrics.items()}
             sets[name] = {"data_sha256": str(one["data_sha256"]), "metrics": means}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -45,13 +48,19 @@ def read_baseline(path: Path) -> dict[str, Any]:
 
 
 def measure_set(
-    dataset: Dataset, models: Models, *, indexed: Progress = no_progress, asked: Progress = no_progress
+    dataset: Dataset,
+    models: Models,
+    variant: Variant = VARIANTS[SHIPPED],
+    *,
+    indexed: Progress = no_progress,
+    asked: Progress = no_progress,
 ) -> Any:
-    """The measures of the first stage as shipped on the queries with relevant capabilities, as in a baseline."""
+    """The measures of a variant on the queries with relevant capabilities that it can answer, as in a baseline."""
     served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     with Workbench(dataset=served, models=models, indexed=indexed) as bench:
-        answers = VARIANTS[_SHIPPED].answers(bench, progress=asked)
-    return {"data_sha256": dataset.digest, "metrics": metrics_json(answers, served)}
+        answers = variant.answers(bench, progress=asked)
+    known = models.answerable(served) if variant.has_llm else served
+    return {"data_sha256": dataset.digest, "variant": variant.name, "metrics": metrics_json(answers, known)}
 
 
 def dataset_of(name: str, data: Path | None) -> Dataset:

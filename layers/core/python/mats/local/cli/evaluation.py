@@ -269,6 +269,9 @@ def gate(
     update: Annotated[
         bool, typer.Option("--update", help="Measure, and write the baseline instead of comparing with it.")
     ] = False,
+    variant: Annotated[str, typer.Option(help="The system, as in `mats evaluate`.")] = "hybrid",
+    max_usd: MaxUsd = None,
+    max_calls: MaxCalls = None,
     sets: Annotated[
         list[str] | None,
         typer.Option(
@@ -285,7 +288,12 @@ def gate(
     from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     models = Models(context.obj)
-    before = {} if update else read_baseline(baseline)
+    chosen = _variant(variant)
+    if lacking := models.lacking(chosen.needs):
+        raise DependencyFailed(f"{chosen.name} {lacking}")
+    if chosen.has_llm and not models.recordings:
+        limit_spending(models.budget, [models.names["reranker"]], max_usd, max_calls)
+    before = {} if update else read_baseline(baseline, chosen.name)
     now: dict[str, Any] = {}
     dropped = []
     names = sets or (["examples"] if update else list(before))
@@ -294,7 +302,7 @@ def gate(
     for name in names:
         dataset = dataset_of(name, data)
         with bar(f"Indexing {name}", len(dataset.registrations)) as indexed, bar("Asking", None) as asked:
-            now[name] = measure_set(dataset, models, indexed=indexed, asked=asked)
+            now[name] = measure_set(dataset, models, chosen, indexed=indexed, asked=asked)
         summary = ", ".join(f"{measure} {100 * m['mean']:.1f}" for measure, m in now[name]["metrics"].items())
         out.print(f"{name}: {summary}")
         dropped += [] if update else list(drops(name, before[name], now[name]))
