@@ -7,7 +7,7 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters.recordings import Recordings
-from mats.domain.errors import DependencyFailed, ReplyUnusable
+from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration
 
@@ -71,6 +71,15 @@ def test_of_equal_names_the_one_with_the_most_equal_words_has_the_score(recordin
     (folder / "rerank.jsonl").write_text(json.dumps({"request": request, "reply": {"s": [0, 1, 70]}}))
     twins = [a_profile(name="refund", description="things for cards"), a_profile(name="send")]
     assert rerank(recordings, "give the money back", twins) == (0.7, 0.0)
+
+
+@pytest.mark.parametrize(
+    "row", ["not JSON", "{}", '{"request": {"messages": [{"content": "hello"}]}, "reply": {"s": [1]}}']
+)
+def test_a_row_that_is_no_recording_is_named(recordings, folder, row):
+    (folder / "rerank.jsonl").write_text(row)
+    with pytest.raises(StorageUnusable, match=r"rerank\.jsonl"):
+        rerank(recordings, "give the money back")
 
 
 def test_the_writer_has_the_recorded_fields_and_leaves_the_rest_raw(recordings):

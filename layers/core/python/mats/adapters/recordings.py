@@ -55,10 +55,15 @@ class Recordings:
     def replies(self) -> Mapping[str, Sequence[tuple[_Line, float]]]:
         """By query, the candidates of its recorded request with their scores."""
         replies = {}
-        for row in self._rows("rerank.jsonl"):
-            text = row["request"]["messages"][-1]["content"]
-            query = json.loads(_QUERY.search(text)[1])  # type: ignore[index]  # the form of every recorded request
-            replies[_key(query)] = list(zip(_lines(text), _arguments(row["reply"])["s"], strict=True))
+        for number, row in enumerate(self._rows("rerank.jsonl"), start=1):
+            try:
+                text = row["request"]["messages"][-1]["content"]
+                query = json.loads(_QUERY.search(text)[1])  # type: ignore[index]  # a TypeError, if it has none
+                replies[_key(query)] = list(zip(_lines(text), _arguments(row["reply"])["s"], strict=True))
+            except (KeyError, TypeError, ValueError) as error:
+                raise StorageUnusable(
+                    f"{self._folder / 'rerank.jsonl'}, row {number}, is no recorded request with its reply: remove it"
+                ) from error
         return replies
 
     @cached_property
@@ -108,11 +113,7 @@ class Recordings:
 
     def knows(self, query: str) -> bool:
         """Whether a request with this query is recorded, or judged."""
-        return self.has_reply(query) or bool(self.grades(query))
-
-    def has_reply(self, query: str) -> bool:
-        """Whether a request with this query is recorded."""
-        return _key(query) in self.replies
+        return _key(query) in self.replies or bool(self.grades(query))
 
     def ids(self, name: str) -> tuple[set[str], set[str]]:
         """The ids of the queries of a set that have a recorded reply, and of those that were judged."""
