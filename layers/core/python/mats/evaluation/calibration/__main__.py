@@ -23,6 +23,7 @@ from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, l
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.ports import Encoder
 from mats.settings import Settings
 
 _TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
@@ -45,9 +46,9 @@ def main() -> None:
         parser.error(str(error))
     kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
     models = Models(settings)
-    if chosen.cosines:
+    if chosen.cosines and models.encoder:
         index = next(key for key in table if key.startswith("sqlite-")).partition("/")[0]
-        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models)
+        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models.encoder)
         _write_table(_with_opensearch(table))
         return
     index, scale, grids = _fit_scale(list(datasets.values()), models)
@@ -62,7 +63,8 @@ def main() -> None:
             "fitted": verdict_rates(fitted, weak, match),
             "tested": verdict_rates(tested, weak, match),
         }
-    table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models)
+    if models.encoder:
+        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models.encoder)
     write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
     _write_table(_with_opensearch(table))
     sys.stdout.write(json.dumps(report) + "\n")
@@ -104,14 +106,13 @@ def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale,
     return index, spread, {"grid": grid, "spread": wider}
 
 
-def _cosine_ranges(datasets: Sequence[Dataset], models: Models) -> dict[str, list[float]]:
+def _cosine_ranges(datasets: Sequence[Dataset], encoder: Encoder) -> dict[str, list[float]]:
     """The lowest and the highest mean cosines over registries, with which `mats calibrate` compares another encoder."""
     measured = []
     for dataset in datasets:
-        with registry_of(dataset.registrations, models.offline, encoder=models.encoder) as local:
+        with registry_of(dataset.registrations, Settings(encoder="none"), encoder=None) as local:
             profiles = local.stores.index.fetch([r.id for r in dataset.registrations]).values()
-        assert models.encoder is not None  # noqa: S101 - a registry without one has no vectors
-        measured.append(measure_cosines(models.encoder, own_requests(profiles)))
+        measured.append(measure_cosines(encoder, own_requests(profiles)))
     return {name: [pick(getattr(m, name) for m in measured) for pick in (min, max)] for name in ("known", "noise")}
 
 
