@@ -122,13 +122,24 @@ def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
         ("agent", Kind.TOOL, ("payment",), 0.0),
         ("travel", Kind.TOOL, ("payment",), 0.0),
         ("travel", None, ("payment",), 0.0),
-        ("tool", Kind.TOOL, (), None),
+        ("tool", Kind.TOOL, (), 0.5),
+        ("agent", Kind.TOOL, (), 0.0),
+        ("travel", Kind.TOOL, (), 0.25),
         (None, Kind.TOOL, ("payment",), None),
         (None, Kind.TOOL, (), None),
     ],
 )
-def test_intent_is_one_for_a_tag_half_for_a_kind_else_absent(inferred, kind, type_tags, expected):
+def test_intent_is_one_for_a_tag_half_for_a_kind_and_a_prior_for_the_untagged(inferred, kind, type_tags, expected):
     assert intent(inferred, kind=kind, type_tags=type_tags) == expected
+
+
+@pytest.mark.parametrize(("inferred", "tagged", "untagged"), [("tool", 1.0, 0.9), ("tool", 0.95, 0.9), ("x", 1.0, 0.9)])
+def test_a_tag_does_not_put_a_better_candidate_behind_an_untagged_one(inferred, tagged, untagged):
+    scores = [
+        blend({Signal.LLM: llm, Signal.INTENT: intent(inferred, kind=Kind.TOOL, type_tags=tags)}, PAPER_WEIGHTS)
+        for llm, tags in ((tagged, ("payments",)), (untagged, ()))
+    ]
+    assert scores[0] > scores[1]
 
 
 # the order

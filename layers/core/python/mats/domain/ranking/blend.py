@@ -156,16 +156,23 @@ def weighted_mean(signals: Signals, weighed: Weights) -> float:
     return min(max(values), max(min(values), mean))  # rounding cannot leave the range
 
 
+_UNTAGGED = 0.25
+"""`intent` of a candidate without type tags where a type was inferred."""
+
+
 def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str]) -> float | None:
     """1 if the inferred capability type is among the tags, one half if only the kind matches, else 0.
 
-    None without an inference or without type tags: nothing was measured.
+    Without type tags, the kind decides if a kind was inferred, else a prior counts: docs/decisions/0077. None without
+    an inference.
     """
-    if inferred is None or not type_tags:
+    if inferred is None:
         return None
     if inferred in type_tags:
         return 1.0
-    return 0.5 if inferred == kind else 0.0
+    if inferred == kind:
+        return 0.5
+    return 0.0 if type_tags or inferred in tuple(Kind) else _UNTAGGED
 
 
 MinRelevance = float | Literal["weak"]
