@@ -52,6 +52,9 @@ def run(
     enriched: Annotated[
         bool, typer.Option("--enriched", help="Pipelines search registries that the writer enriched, as in the paper.")
     ] = False,
+    model_ids: Annotated[
+        list[str] | None, typer.Option("--model", metavar="ID", help="For `models`; may be given several times.")
+    ] = None,
     max_usd: MaxUsd = None,
     max_calls: MaxCalls = None,
     examples: Annotated[
@@ -67,11 +70,17 @@ def run(
         raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
     models = Models(_settings(data))
     if not models.lacking({"llm"}) and not models.recordings:
-        limit_spending(models.budget, list(models.names.values()), max_usd, max_calls)
-    chosen_sets = tuple(sets or sets_in(data))
-    with ExperimentContext(data=data, models=models, sets=chosen_sets, enriched=enriched, examples=examples) as shared:
-        chosen = names or list(RUNNABLE)
-        for name in chosen:
+        limit_spending(models.budget, [*models.names.values(), *(model_ids or ())], max_usd, max_calls)
+    context = ExperimentContext(
+        data=data,
+        models=models,
+        sets=tuple(sets or sets_in(data)),
+        model_ids=tuple(model_ids or ()),
+        enriched=enriched,
+        examples=examples,
+    )
+    with context as shared:
+        for name in names or RUNNABLE:
             began = time.monotonic()
             results = RUNNABLE[name](shared)
             seconds = round(time.monotonic() - began, 1)

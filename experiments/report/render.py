@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
-from experiments.report.cells import Figure, PaperRow, Section, Table, comma_list, number, percent
+from experiments.report.cells import Figure, PaperRow, Section, Table, comma_list
 from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
 from mats.domain.errors import Fault
@@ -18,13 +18,6 @@ _Made = TypeVar("_Made")
 TITLE = "Experiments after the paper"
 KEPT = RESULTS / "report"
 """The folder with the figures of decided experiments."""
-_PAPER_ONLY = (
-    ("rerankers", "theirs-rerankers", "Four models as reranker", "reranker"),
-    ("models", "theirs-models", "Three models throughout, Match@1", "model"),
-    ("ablation", "theirs-ablation", "Raw and enriched on public registries", "profiles"),
-    ("tool_tuned", "theirs-tool-tuned", "A retriever tuned for tools", "retriever"),
-)
-_SHORT = {"match@1": "Match@1", "match@3": "Match@3", "p50_ms": "p50, ms", "end_to_end": "Match@1, end to end"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +78,7 @@ def build_report(folder: Path) -> ExperimentReport:
     results, known = {name: read_results(path) for name, path in files.items() if path.exists()}, paper()
     sections = tuple(_run_reader(files[name], EXPERIMENTS[name].section, one, known) for name, one in results.items())
     findings = (_run_reader(files[name], EXPERIMENTS[name].finding, one) for name, one in results.items())
-    last = (_paper_tables(known), _provenance(results)) if sections else ()
+    last = (_provenance(results),) if sections else ()
     return ExperimentReport(tuple(filter(None, findings)), tuple(_intro(results)), (*sections, *last))
 
 
@@ -106,32 +99,6 @@ def _intro(results: Mapping[str, Json]) -> list[str]:
     if missing:
         lines.append(f"Not measured yet: {comma_list(missing)}.")
     return lines
-
-
-def _paper_tables(paper: Json) -> Section:
-    """The paper's tables that no experiment here repeats."""
-    return Section(
-        id="theirs",
-        title="The paper's other tables",
-        summary="Copied from the paper, on its data and by its models; not measured with this code. Shares "
-        "are in per cent.",
-        tables=tuple(_paper_table(paper[key], id, caption, what) for key, id, caption, what in _PAPER_ONLY),
-    )
-
-
-def _paper_table(known: Json, id: str, caption: str, what: str) -> Table:
-    rows = [(row, name, one) for row, named in known["rows"].items() for name, one in named.items()]
-    columns = tuple(dict.fromkeys(column for *_, one in rows for column in one))
-    return Table(
-        id=id,
-        caption=f"{caption} ({known['table']})",
-        head=("set", what, *(_SHORT.get(column, column) for column in columns)),
-        rows=tuple(
-            PaperRow((row, name, *(number(one[c]) if c.endswith("_ms") else percent(one.get(c)) for c in columns)))
-            for row, name, one in rows
-        ),
-        labels=2,
-    )
 
 
 def _provenance(results: Mapping[str, Json]) -> Section:

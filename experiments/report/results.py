@@ -16,6 +16,11 @@ def not_run_reason(value: object) -> str:
     return str(value["not_run"]) if isinstance(value, Mapping) and "not_run" in value else ""
 
 
+def if_run(value: Json) -> Json:
+    """A part of results; empty if it was not run."""
+    return {} if not_run_reason(value) else value
+
+
 def measured_only(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not not_run_reason(value)}
 
@@ -27,3 +32,8 @@ def not_run_notes(values: Iterable[tuple[str, object]]) -> Iterator[str]:
         if why := not_run_reason(value):
             names_by_reason.setdefault(why, {})[name] = None
     return (f"Not run ({', '.join(names)}): {why}" for why, names in names_by_reason.items())
+
+
+def part(results: Json, name: str, experiment: str) -> Json:
+    """A part of results; `not_run` with the command where they are older than it."""
+    return results.get(name, {"not_run": f"use `python -m experiments run {experiment} --data DATA`"})

@@ -1,10 +1,11 @@
 """What experiments share: the value that each of them is, data sets with their registries, and answers."""
 
 import json
+import random
 import sys
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from experiments.report.cells import Section
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
-from mats.evaluation.measures import Values, estimate, mcnemar
+from mats.evaluation.measures import SEED, Values, estimate, mcnemar
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, total_failure
 from mats.evaluation.systems.models import Models
@@ -46,6 +47,8 @@ class ExperimentContext:
     models: Models
     sets: tuple[str, ...] = SETS
     """One that is not in the folder of data is skipped with a warning."""
+    model_ids: tuple[str, ...] = ()
+    """The language models to compare; without any, the configured one."""
     enriched: bool = False
     """Whether pipelines with a language model search registries that its writer enriched, as in the paper."""
     examples: Path | None = None
@@ -106,12 +109,12 @@ class ExperimentContext:
         chosen = SYSTEMS[variant]
         if lacking := self.models.lacking(chosen.needs) if some else self.lacking(chosen.needs):
             return lacking
-        if chosen.has_llm and not self.models.answerable(self.dataset(name)).queries:
+        if chosen.has_llm and not self.asked(name, variant).queries:
             return NOT_RECORDED
         if (name, variant) not in self._answers:
             self.log(f"{name}: {variant}")
             bench = self.bench(name, enriched=self.enriched and chosen.has_llm)
-            self._answers[name, variant] = chosen.answers(bench)
+            self._answers[name, variant] = chosen.answers(bench, self.asked(name, variant).queries)
         answers = self._answers[name, variant]
         if failure := total_failure(answers):
             self.log(f"{name}: {variant}: {failure}")
@@ -122,15 +125,23 @@ class ExperimentContext:
     ) -> dict[str, Any]:
         """The result of `measure` over the answers of a system to a set, or `not_run` with the reason.
 
-        With `some`, recordings may answer fewer queries, whose number is `recorded`.
+        If it was asked fewer queries, `recorded` or `sampled` is their number; of recordings that needs `some`.
         """
-        answers, dataset = self.answers(name, variant, some=some), self.dataset(name)
+        answers, asked = self.answers(name, variant, some=some), self.asked(name, variant)
         if isinstance(answers, str):
             return {"not_run": answers}
-        if not SYSTEMS[variant].has_llm or self.models.recordings is None:
-            return measure(answers, dataset)
-        known = self.models.answerable(dataset)
-        return {"recorded": len(known.queries), **measure(answers, known)}
+        if SYSTEMS[variant].has_llm and self.models.recordings:
+            return {"recorded": len(asked.queries), **measure(answers, asked)}
+        fewer = {"sampled": len(asked.queries)} if len(asked.queries) < len(self.dataset(name).queries) else {}
+        return {**fewer, **measure(answers, asked)}
+
+    def asked(self, name: str, variant: str) -> Dataset:
+        """The set with the queries that a system is asked: those that its model can answer, a sample of full-ctx."""
+        dataset = self.dataset(name)
+        known = self.models.answerable(dataset) if SYSTEMS[variant].has_llm else dataset
+        if variant != "full-ctx" or len(known.queries) <= FULL_CONTEXT_QUERIES:
+            return known
+        return replace(known, queries=random.Random(SEED).sample(list(known.queries), FULL_CONTEXT_QUERIES))
 
     def to_json(self) -> dict[str, Any]:
         names, recordings = self.models.names, self.models.recordings
@@ -155,6 +166,8 @@ class ExperimentContext:
         self.log(f"{len(rows)} examples in {path}")
 
 
+FULL_CONTEXT_QUERIES = 500
+"""Of a set, for the system that reads the whole registry for each of them."""
 NOT_RECORDED = "no recording: set MATS_LLM_URL to a model server, or MATS_BEDROCK=1, and give --max-usd or --max-calls"
 OURS, PLAIN_BM25 = "hybrid", "bm25"
 """The first stage as shipped, without an LLM, and what it is compared with."""
@@ -170,9 +183,21 @@ def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float]
     return {name: measures[name] for name in ("match@1", "match@15")}
 
 
-def mcnemar_json(before: Answers, after: Answers, dataset: Dataset) -> dict[str, Any]:
-    """The paired test of two systems by their first results."""
-    return asdict(mcnemar(first_is_right(before, dataset), first_is_right(after, dataset)))
+def outcome(answers: Answers | str, dataset: Dataset) -> dict[str, Any]:
+    """The measures of answers; `not_run` with the reason where there are none, or every query failed."""
+    if isinstance(answers, str):
+        return {"not_run": answers}
+    failure = total_failure(answers)
+    return {"not_run": failure} if failure else dict(metrics_json(answers, dataset))
+
+
+def mcnemar_json(
+    before: Answers | str, after: Answers | str, dataset: Dataset, *, places: int = 1
+) -> dict[str, Any] | None:
+    """The paired test of two systems by their first results; None where one of them was not run."""
+    if isinstance(before, str) or isinstance(after, str) or total_failure(before) or total_failure(after):
+        return None
+    return asdict(mcnemar(*(first_is_right(each, dataset, places=places) for each in (before, after))))
 
 
 def has_candidate(answers: Answers, dataset: Dataset) -> Values:
@@ -180,6 +205,6 @@ def has_candidate(answers: Answers, dataset: Dataset) -> Values:
     return np.array([float(not q.relevant.isdisjoint(answers[q.id].retrieved)) for q in dataset.queries])
 
 
-def first_is_right(answers: Answers, dataset: Dataset) -> Values:
-    """For every query, whether the first result is relevant (1 or 0)."""
-    return np.array([float(not q.relevant.isdisjoint(answers[q.id].ranked[:1])) for q in dataset.queries])
+def first_is_right(answers: Answers, dataset: Dataset, *, places: int = 1) -> Values:
+    """For every query, whether the first result, or one of so many places, is relevant (1 or 0)."""
+    return np.array([float(not q.relevant.isdisjoint(answers[q.id].ranked[:places])) for q in dataset.queries])

@@ -25,7 +25,10 @@ def run(context: ExperimentContext) -> dict[str, Any]:
     """Calls, tokens in and out per query, dollars per 1,000 queries, p50 and p95 of each stage, as measured."""
     return {
         "dataset": context.large_set,
-        "systems": {variant: context.result(context.large_set, variant, _cost_json) for variant in SYSTEMS},
+        "sets": {
+            name: {"systems": {variant: context.result(name, variant, _cost_json) for variant in SYSTEMS}}
+            for name in context.sets
+        },
     }
 
 
@@ -48,7 +51,8 @@ def _per_query(calls: int, usage: Usage, queries: int) -> dict[str, float | None
 
 
 def section(results: Json, paper: Json) -> Section:
-    systems, name = results["systems"], results["dataset"]
+    sets, name = _sets(results), results["dataset"]
+    systems = sets[name]
     times = {system: one["ms"] for system, one in measured_only(systems).items() if one["ms"]}
     stages = stages_of(times)
     by_stage = Table(
@@ -63,15 +67,13 @@ def section(results: Json, paper: Json) -> Section:
         alt=f"p50 and p95 in milliseconds of {comma_list(stages)} for {comma_list(times)}.",
         draw=lambda: latency(times),
     )
-    costs = _costs(systems, paper, row=paper["sets"].get(name, {}).get("row", ""))
-    bounds = results.get("at_most", {})  # measured before budgets replaced them
-    tables = (costs, _bounds(bounds)) if bounds else (costs,)
+    costs = _costs(sets, paper)
     return Section(
         id="efficiency",
         title="Cost and latency",
-        summary=f"Means per query over `{name}`, and bounds that hold for any model. The total of a query does not "
-        "count waiting for other queries.",
-        tables=(*tables, by_stage) if times else tables,
+        summary=f"Means per query; latency over `{name}`. The total of a query does not count waiting for other "
+        "queries.",
+        tables=(costs, by_stage) if times else (costs,),
         figures=(figure,) if times else (),
     )
 
@@ -80,27 +82,36 @@ def _percentiles(times: Json | None) -> str:
     return f"{times['p50']:,.1f} / {times['p95']:,.1f}" if times else NONE
 
 
-def _costs(systems: Json, paper: Json, row: str) -> Table:
-    known = paper["efficiency"]["rows"].get(row, {})
+def _sets(results: Json) -> Json:
+    """Systems by set; earlier results have those of one set."""
+    sets = results.get("sets", {results["dataset"]: results})
+    return {name: one["systems"] for name, one in sets.items()}
+
+
+def _costs(sets: Json, paper: Json) -> Table:
     rows: list[tuple[str, ...]] = []
-    for name, one in systems.items():
-        rows.append((name, *_cells(one)))
-        if of_paper := known.get(paper["systems"].get(name, "")):
-            source = "estimated" if of_paper["estimated"] else "measured"
-            cells = percent(of_paper["match@1"]), *_tokens(of_paper), number(of_paper["p50_ms"]), NONE, source
-            rows.append(PaperRow((f"paper: {paper['systems'][name]}", *cells)))
+    for name, systems in sets.items():
+        known = paper["efficiency"]["rows"].get(paper["sets"].get(name, {}).get("row", ""), {})
+        for system, one in systems.items():
+            rows.append((name, system, *_cells(one)))
+            if of_paper := known.get(paper["systems"].get(system, "")):
+                source = "estimated" if of_paper["estimated"] else "measured"
+                cells = percent(of_paper["match@1"]), *_tokens(of_paper), number(of_paper["p50_ms"]), NONE, source
+                rows.append(PaperRow((name, f"paper: {paper['systems'][system]}", *cells)))
     return Table(
         id="efficiency-cost",
         caption="Cost and latency of a query",
         head=(
-            "system", "Match@1, %", "tokens in", "tokens out", "$ per 1,000 queries", "p50, ms", "p95, ms", "counted",
+            "set", "system", "Match@1, %", "tokens in", "tokens out", "$ per 1,000 queries", "p50, ms", "p95, ms",
+            "counted",
         ),
         rows=tuple(rows),
         notes=(
             f"The paper ({paper['efficiency']['table']}) counts on its own data, models and machines; its pipelines "
             "are estimates after the fact.",
-            *not_run_notes(systems.items()),
+            *not_run_notes((system, one) for systems in sets.values() for system, one in systems.items()),
         ),
+        labels=2,
     )  # fmt: skip
 
 
@@ -119,25 +130,6 @@ def _cells(one: Json) -> tuple[str, ...]:
 
 def _tokens(one: Json) -> tuple[str, ...]:
     return number(one["input_tokens"]), number(one["output_tokens"]), number(one["usd_per_1000"], 4)
-
-
-def _bounds(bounds: Json) -> Table:
-    rows = tuple(
-        (name, one["model"], *(f"≤ {cell}" for cell in (number(one["calls"]), *_tokens(one))))
-        for name, one in bounds.items()
-    )
-    return Table(
-        id="efficiency-bounds",
-        caption="What a query costs at most",
-        head=("system", "model", "calls", "tokens in", "tokens out", "$ per 1,000 queries"),
-        rows=rows,
-        labels=2,
-        notes=(
-            "Bounds, not measurements: each byte of a prompt counts as a token (English has about four bytes a token), "
-            "every turn is taken, and every reply is as long as allowed. A system with several turns usually stays "
-            "further below its bound than one with a single call, so compare bounds with bounds only.",
-        ),
-    )
 
 
 def stages_of(systems: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -190,14 +182,12 @@ def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Canvas:
 
 
 def finding(results: Json) -> str:
-    ours, bound = measured_only(results["systems"]).get(OURS), results.get("at_most", {}).get("full-ctx")
-    if not ours or not bound:
+    measured = measured_only(_sets(results).get(results["dataset"], {}))
+    ours, whole = measured.get(OURS), measured.get("full-ctx")
+    if not ours:
         return ""
-    return (
-        f"Cost: `full-ctx` puts as much of `{results['dataset']}` into a prompt as the paper's budget of characters "
-        f"allows, and reads at most {number(bound['input_tokens'])} tokens for a query; `{OURS}` calls no model and "
-        f"takes {ours['ms']['total']['p50']:.1f} ms (median)."
-    )
+    prompt = f"; `full-ctx` reads {number(whole['input_tokens'])} tokens for a query" if whole else ""
+    return f"Cost: `{OURS}` calls no model and takes {ours['ms']['total']['p50']:.1f} ms (median){prompt}."
 
 
 EXPERIMENTS = (Experiment(name="efficiency", place=120, run=run, section=section, finding=finding),)

@@ -1,7 +1,7 @@
-"""Enrichment: raw against enriched profiles with ever less of the owner's text, and without each field."""
+"""Enrichment: raw against enriched profiles, with ever less of the owner's text, and field by field."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,33 +15,38 @@ from experiments.report.cells import (
     PaperRow,
     Section,
     Table,
+    comma_list,
     gained_lost,
     measures,
+    number,
+    percent,
 )
-from experiments.report.results import measured_only, not_run_notes, not_run_reason
+from experiments.report.results import if_run, measured_only, not_run_notes, not_run_reason, part
 from experiments.report.style import (
     bars,
     diamonds,
     legend_below,
     panels,
 )
-from experiments.studies.context import Experiment, ExperimentContext, mcnemar_json
+from experiments.studies.context import OURS, Experiment, ExperimentContext, mcnemar_json, outcome
 from experiments.variants import SYSTEMS
 from mats.domain.capability.registration import Registration
+from mats.domain.profile.profile import Enrichment
 from mats.domain.text.words import first_sentence
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import SEED
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers
-from mats.evaluation.systems.score import metrics_json
-from mats.evaluation.systems.workbench import Workbench
 from mats.ports import NO_LABELS, Labels, Writer, Written
 
-POOL = 1_000
+PAPERS = "pipeline-bm25"
+"""The paper's pipeline of its ablations."""
+ABLATION = ("appworld", "toolret", "skills", "tools", "mcp-tools-closed")
+"""The paper's three sets, and what stands for them."""
+POOL, FIELDS_POOL = 1_000, 500
 _HINT = 150
 """Characters of the first sentence, as in the paper."""
-_WRITTEN = ("summary", "action", "keywords", "positive_examples")
-"""Fields of the writer that are searched; negative examples are not."""
+_WRITTEN = tuple(Enrichment.model_fields)
 LEVELS: Mapping[str, Callable[[Registration], Registration]] = {
     "full": lambda r: _with_description(r, r.description),
     "hint": lambda r: _with_description(r, first_sentence(r.description, _HINT)),
@@ -53,7 +58,7 @@ OWNERS_FIELDS: Mapping[str, Callable[[Registration], Registration]] = {
     "provider and tags": lambda r: r.model_copy(update={"provider": "", "tags": ()}),
 }
 """Functions that remove a part of a registration; a name cannot be removed."""
-_MEASURES = ("match@1", "match@15", "recall@15")
+_MEASURES = ("match@1", "match@3", "recall@15")
 _MCNEMAR = "Gained and lost are queries whose first result became right or wrong; p is exact McNemar, two-sided."
 
 
@@ -65,14 +70,14 @@ def _with_description(registration: Registration, description: str) -> Registrat
 
 
 @dataclass(frozen=True, slots=True)
-class FieldOmittingWriter:
+class SingleFieldWriter:
     writer: Writer
     field: str
 
     @property
     def name(self) -> str:
         """Differs from the writer's name, so that the profiles have another origin."""
-        return f"{self.writer.name} without {self.field}"
+        return f"{self.writer.name}, {self.field} only"
 
     @property
     def prompt(self) -> str:
@@ -80,29 +85,34 @@ class FieldOmittingWriter:
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         written = self.writer.describe(registration, labels)
-        empty = "" if self.field in ("summary", "action") else ()
-        return replace(written, enrichment=written.enrichment.model_copy(update={self.field: empty}))
+        only = Enrichment(**{self.field: getattr(written.enrichment, self.field)})
+        return replace(written, enrichment=only)
 
 
 def run(context: ExperimentContext) -> dict[str, Any]:
-    """Three levels of the owner's text, raw and enriched; then without each part of it, and without each field."""
-    pool = sample_pool(context.dataset(context.large_set))
-    levels = {name: _level(context, _with_registrations(pool, cut)) for name, cut in LEVELS.items()}
-    whole, answers = context.dataset(context.large_set), context.answers(context.large_set, "hybrid")
+    """Raw against enriched at three levels of the owner's text and on whole sets; then part by part, field by field."""
+    whole, answers = context.dataset(context.large_set), context.answers(context.large_set, OURS)
+    pool = sample_pool(whole)
+    levels = {name: _compare(context, _with_registrations(pool, cut), OURS, PAPERS) for name, cut in LEVELS.items()}
+    pools = [sample_pool(context.dataset(name)) for name in ABLATION if name in context.sets]
     return {
-        "dataset": context.large_set,
-        "variant": "hybrid",
+        "dataset": whole.name,
+        "variant": OURS,
         "pool": len(pool.registrations),
         "queries": len(pool.queries),
-        "levels": levels,
+        "levels": {name: level[OURS] for name, level in levels.items()},
+        "reranked": {name: level[PAPERS] for name, level in levels.items()},
+        "ablation": {
+            f"{one.name}, {len(one.registrations):,}": _compare(context, one, PAPERS)[PAPERS] for one in pools
+        },
         "fields": {} if isinstance(answers, str) else _owners_fields(context, whole, answers),
-        "written_fields": _written_fields(context, pool),
+        "added_fields": _added_fields(context, sample_pool(whole, FIELDS_POOL)),
     }
 
 
-def sample_pool(dataset: Dataset) -> Dataset:
+def sample_pool(dataset: Dataset, size: int = POOL) -> Dataset:
     """A seeded sample of capabilities with the queries that have a relevant one in it."""
-    registrations = random.Random(SEED).sample(list(dataset.registrations), min(POOL, len(dataset.registrations)))
+    registrations = random.Random(SEED).sample(list(dataset.registrations), min(size, len(dataset.registrations)))
     ids = {registration.id for registration in registrations}
     queries = [
         replace(query, relevant=query.relevant & ids) for query in dataset.queries if not query.relevant.isdisjoint(ids)
@@ -114,104 +124,151 @@ def _with_registrations(dataset: Dataset, change: Callable[[Registration], Regis
     return replace(dataset, registrations=[change(registration) for registration in dataset.registrations])
 
 
-def _level(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
-    raw = _answers(context.bench_of(pool))
-    if lacking := context.lacking({"llm"}):
-        return {"raw": metrics_json(raw, pool), "enriched": {"not_run": lacking}, "mcnemar": None}
-    enriched = _answers(context.bench_of(pool, writer=context.models.writer))
+def _compare(context: ExperimentContext, pool: Dataset, *variants: str) -> dict[str, dict[str, Any]]:
+    """By variant: the measures over raw and over enriched profiles, and the paired test."""
+    lacking = context.lacking({"llm"})
+    raw, _ = _answers(context, pool, variants)
+    enriched, empty = (
+        (dict.fromkeys(variants, lacking), None)
+        if lacking
+        else _answers(context, pool, variants, context.models.writer)
+    )
     return {
-        "raw": metrics_json(raw, pool),
-        "enriched": metrics_json(enriched, pool),
-        "mcnemar": mcnemar_json(raw, enriched, pool),
+        variant: {
+            "raw": outcome(raw[variant], pool),
+            "enriched": outcome(enriched[variant], pool),
+            "mcnemar": mcnemar_json(raw[variant], enriched[variant], pool),
+            "empty_summaries": empty,
+        }
+        for variant in variants
     }
+
+
+def _answers(
+    context: ExperimentContext, pool: Dataset, variants: Sequence[str], writer: Writer | None = None
+) -> tuple[dict[str, Answers | str], int]:
+    """The answers of each variant over one registry, or why there are none; and how many summaries are empty."""
+    with context.bench_of(pool, writer=writer) as bench:
+        context.log(f"{pool.name}: {comma_list(variants)}, {writer.name if writer else 'raw'}")
+        answers = {name: context.lacking(SYSTEMS[name].needs) or SYSTEMS[name].answers(bench) for name in variants}
+        profiles = bench.discover.retrieve.index.fetch([registration.id for registration in pool.registrations])
+        return answers, sum(not profile.enrichment.summary for profile in profiles.values())
 
 
 def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers) -> dict[str, Any]:
     results = {}
     for name, change in OWNERS_FIELDS.items():
-        context.log(f"{context.large_set}: without {name}")
-        results[name] = _without_json(answers, context.bench_of(_with_registrations(whole, change)), whole)
+        without, _ = _answers(context, _with_registrations(whole, change), [OURS])
+        results[name] = _changed(answers, without[OURS], whole)
     return results
 
 
-def _written_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
+def _added_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
+    """Over raw profiles, then with each written field alone."""
     if lacking := context.lacking({"llm"}):
-        return {name: {"not_run": lacking} for name in _WRITTEN}
-    writer = context.models.writer
-    enriched = _answers(context.bench_of(pool, writer=writer))
-    return {
-        name: _without_json(enriched, context.bench_of(pool, writer=FieldOmittingWriter(writer, name)), pool)
-        for name in _WRITTEN
-    }
+        return {"not_run": lacking}
+    raw = _answers(context, pool, [PAPERS])[0][PAPERS]
+    results = {"none": {"metrics": outcome(raw, pool), "mcnemar": None}}
+    for name in _WRITTEN:
+        one, _ = _answers(context, pool, [PAPERS], SingleFieldWriter(context.models.writer, name))
+        results[name] = _changed(raw, one[PAPERS], pool)
+    return results
 
 
-def _without_json(answers: Answers, bench: Workbench, dataset: Dataset) -> dict[str, Any]:
-    without = _answers(bench)
-    return {"metrics": metrics_json(without, dataset), "mcnemar": mcnemar_json(answers, without, dataset)}
-
-
-def _answers(bench: Workbench) -> Answers:
-    with bench:
-        return SYSTEMS["hybrid"].answers(bench)
+def _changed(before: Answers | str, after: Answers | str, dataset: Dataset) -> dict[str, Any]:
+    return {"metrics": outcome(after, dataset), "mcnemar": mcnemar_json(before, after, dataset)}
 
 
 def section(results: Json, paper: Json) -> Section:
     levels, known = results["levels"], paper["sparsity"]
-    tables = [_levels_table(levels, known)]
-    if fields := results.get("fields"):
-        tables.append(_without_table(fields, "enrichment-fields", "Without each part of the registration, %"))
-    if fields := results.get("written_fields"):
-        tables.append(_without_table(fields, "enrichment-written", "Without each field that enrichment writes, %"))
+    reranked, added = part(results, "reranked", "enrichment"), part(results, "added_fields", "enrichment")
+    shown, system = (reranked, PAPERS) if any(map(_has_both, reranked.values())) else (levels, OURS)
+    fields, ablation = paper["fields"], paper["ablation"]
+    left_out = (_fields_table("enrichment-fields", "Without each part of the registration, %", results["fields"], {}),)
+    tables = (
+        _arms_table("enrichment-levels", f"`{OURS}` by the owner's text, %", levels, {}),
+        _arms_table(
+            "enrichment-reranked", f"`{PAPERS}` by the owner's text, %", reranked, known["levels"],
+            f"The paper ({known['table']}) draws its own pool of {known['pool']:,} from ToolRet with "
+            f"{known['queries']:,} queries. Of its {known['pool']:,} summaries of bare names "
+            f"{known['empty_summaries']:,} are empty, of ours {number(_empty_summaries(reranked))}.",
+        ),
+        _arms_table(
+            "enrichment-ablation", f"`{PAPERS}` over raw and enriched registries of at most {POOL:,}, %",
+            part(results, "ablation", "enrichment"), ablation["rows"],
+            f"The paper ({ablation['table']}) gives recall at a k that it does not name, and {ablation['differs']}.",
+        ),
+        *(left_out if results["fields"] else ()),
+        _fields_table(
+            "enrichment-added", f"`{PAPERS}` with each written field alone, %", added, fields["match@1"],
+            f"{fields['pool']:,} capabilities. The paper ({fields['table']}) names only its best field.",
+        ),
+    )  # fmt: skip
     figure = Figure(
         id="sparsity",
-        caption="Raw and enriched with ever less of the owner's text, with 95 % intervals; diamonds are the paper's.",
+        caption=f"`{system}`, raw and enriched with ever less of the owner's text, with 95 % intervals; diamonds are "
+        "the paper's, with a reranker.",
         alt="Match@1 and Recall@15, raw and enriched, with full descriptions, first sentences and names only.",
-        draw=lambda: sparsity(levels, known["levels"]),
+        draw=lambda: sparsity(shown, known["levels"]),
     )
     return Section(
         id="enrichment",
         title="Enrichment and sparse registrations",
         summary=f"A seeded pool of {results['pool']:,} capabilities of `{results['dataset']}` with the "
         f"{results['queries']:,} queries for them. Hint is the first sentence, at most 150 characters. {INTERVALS}",
-        tables=tuple(tables),
+        tables=tables,
         figures=(figure,) if any(measured_only(level) for level in levels.values()) else (),
     )
 
 
-def _levels_table(levels: Json, known: Json) -> Table:
+def _has_both(level: object) -> bool:
+    return isinstance(level, Mapping) and {"raw", "enriched"} <= measured_only(level).keys()
+
+
+def _empty_summaries(levels: Json) -> int | None:
+    return None if not_run_reason(levels) else levels["name-only"]["empty_summaries"]
+
+
+def _arms_table(id: str, caption: str, levels: Json, known: Json, *notes: str) -> Table:
+    """Raw and enriched, ours with the paper's below."""
     rows: list[tuple[str, ...]] = []
-    for name, level in levels.items():
+    ours = if_run(levels)
+    for name in dict.fromkeys((*ours, *known)):
         for arm in ("raw", "enriched"):
-            test = gained_lost(level["mcnemar"]) if arm == "enriched" else NONE
-            rows.append((name, arm, *measures(level[arm], _MEASURES), test))
-            of_paper = known["levels"].get(name, {}).get(arm, {})
-            rows.append(PaperRow((name, f"paper: {arm}", *measures(of_paper, _MEASURES), NONE)))
+            if level := ours.get(name):
+                test = gained_lost(level["mcnemar"]) if arm == "enriched" else NONE
+                rows.append((name, arm, *measures(level[arm], _MEASURES), test))
+            if of_paper := known.get(name, {}).get(arm):
+                recall = {"recall@15": of_paper.get("recall@k"), **of_paper}
+                rows.append(PaperRow((name, f"paper: {arm}", *measures(recall, _MEASURES), NONE)))
     return Table(
-        id="enrichment-levels",
-        caption="Raw and enriched by the owner's text, %",
-        head=("text", "profiles", *_MEASURES, "gained / lost"),
+        id=id,
+        caption=caption,
+        head=("text or set", "profiles", *_MEASURES, "gained / lost"),
         rows=tuple(rows),
         labels=2,
         notes=(
-            f"The paper ({known['table']}) draws its own pool of {known['pool']:,} from ToolRet "
-            f"({known['queries']:,} queries) and ranks with BM25 and a reranker; ours is another pool of other data, "
-            "ranked by the first stage as shipped.",
+            *notes,
             _MCNEMAR,
-            *not_run_notes((name, level["enriched"]) for name, level in levels.items()),
+            *not_run_notes([("this table", levels)]),
+            *not_run_notes((f"{name} {arm}", one) for name, level in ours.items() for arm, one in level.items()),
         ),
     )
 
 
-def _without_table(fields: Json, id: str, caption: str) -> Table:
+def _fields_table(id: str, caption: str, fields: Json, known: Mapping[str, float], *notes: str) -> Table:
+    ours = if_run(fields)
+    rows = [
+        (name, *measures(one.get("metrics", one), _MEASURES), gained_lost(one.get("mcnemar")))
+        for name, one in ours.items()
+    ]
+    of_paper = [PaperRow((f"paper: {name}", percent(share), *[NONE] * len(_MEASURES))) for name, share in known.items()]
     return Table(
         id=id,
         caption=caption,
-        head=("without", *_MEASURES, "gained / lost"),
-        rows=tuple(
-            (name, *measures(one.get("metrics", one), _MEASURES), gained_lost(one.get("mcnemar")))
-            for name, one in fields.items()
-        ),
-        notes=(_MCNEMAR, *not_run_notes(fields.items())),
+        head=("field", *_MEASURES, "gained / lost"),
+        rows=(*rows, *of_paper),
+        notes=(*notes, _MCNEMAR, *not_run_notes([("this table", fields)]), *not_run_notes(ours.items())),
     )
 
 

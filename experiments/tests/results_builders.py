@@ -125,20 +125,21 @@ def decomposition(judged: bool = True) -> dict[str, Any]:
 def enrichment(judged: bool = True) -> dict[str, Any]:
     def level(raw: float, gain: float) -> dict[str, Any]:
         if not judged:
-            return {"raw": metrics(raw), "enriched": {"not_run": NO_JUDGE}, "mcnemar": None}
+            return {"raw": metrics(raw), "enriched": {"not_run": NO_JUDGE}, "mcnemar": None, "empty_summaries": None}
         return {
-            "raw": metrics(raw), "enriched": metrics(raw + gain), "mcnemar": {"gained": 41, "lost": 3, "p": 0.0000001}
+            "raw": metrics(raw), "enriched": metrics(raw + gain), "mcnemar": {"gained": 41, "lost": 3, "p": 0.0000001},
+            "empty_summaries": 867,
         }  # fmt: skip
 
     fields = {
         name: {"metrics": metrics(0.4), "mcnemar": {"gained": 5, "lost": 9, "p": 0.42}}
         for name in ("description", "parameters")
     }
+    levels = {"full": level(0.5, 0.03), "hint": level(0.46, 0.06), "name-only": level(0.1, 0.2)}
     return {
-        "dataset": "tools", "variant": "hybrid", "pool": 1_000, "queries": 431,
-        "levels": {"full": level(0.5, 0.03), "hint": level(0.46, 0.06), "name-only": level(0.1, 0.2)},
-        "fields": fields,
-        "written_fields": fields if judged else {"summary": {"not_run": NO_JUDGE}},
+        "dataset": "tools", "variant": "hybrid", "pool": 1_000, "queries": 431, "levels": levels, "reranked": levels,
+        "ablation": {"tools, 1,000": level(0.5, 0.0)}, "fields": fields,
+        "added_fields": fields if judged else {"not_run": NO_JUDGE},
     }  # fmt: skip
 
 
@@ -148,7 +149,12 @@ def signals(judged: bool = True) -> dict[str, Any]:
     rules = {"stand-in": metrics(0.4), "plain": metrics(0.36)}
     test = {"gained": 90, "lost": 40, "p": 0.0004}
     return {
-        "sample": {"queries": 142, "without": without},
+        "sample": {
+            "queries": 142,
+            "without": without | {"quality and intent": metrics(0.48)},
+            "reranker": "a-model",
+            "four_against_two": {"match@1": test, "match@3": test},
+        },
         "sets": {name: {**sizes(name, i), "rules": rules, "mcnemar": test} for i, name in enumerate(SETS)},
     }
 
@@ -166,8 +172,13 @@ def efficiency(judged: bool = True) -> dict[str, Any]:
             "output_tokens": 75.0, "usd_per_1000": 0.066 if i > len(OFFLINE) else None, "ms": ms,
         }  # fmt: skip
 
-    bound = {"model": "a-model", "calls": 4, "input_tokens": 480_067.0, "output_tokens": 64.0, "usd_per_1000": 16.8}
-    return {"dataset": "tools", "systems": systems(one, judged), "at_most": dict.fromkeys(JUDGED, bound)}
+    return {"dataset": "tools", "sets": {"tools": {"systems": systems(one, judged)}}}
+
+
+def models(judged: bool = True) -> dict[str, Any]:
+    one = {**metrics(0.4), "ms": {"total": {"p50": 700.0, "p95": 900.0}}} if judged else {"not_run": NO_JUDGE}
+    names = ("search-and-pick", "pipeline-bm25", "pipeline-dense")
+    return {"models": {"a-model": {"tools (1,000)": dict.fromkeys(names, one)}}}
 
 
 def kinds(judged: bool = True) -> dict[str, Any]:
@@ -191,7 +202,7 @@ def decided(judged: bool = True) -> dict[str, Any]:
 ALL = {
     "language-model": language_model,
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "efficiency": efficiency, "kinds": kinds,
+    "efficiency": efficiency, "kinds": kinds, "models": models,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 
 

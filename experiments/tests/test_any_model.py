@@ -10,6 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.__main__ import app as experiments
+from experiments.catalogue import EXPERIMENTS
+from experiments.report.cells import PaperRow, Section
+from experiments.report.results import paper
 from mats.local.cli.main import app as mats
 
 
@@ -82,11 +85,65 @@ def test_enriched_registries_are_written_by_the_same_model(environment, data):
     assert results["enriched"] == "stub"
 
 
-def test_the_main_experiment_runs_to_the_end(environment, data, tmp_path, monkeypatch):
+@pytest.fixture
+def experiment(environment, data, tmp_path, monkeypatch):
+    """The results of an experiment over the data set with the stub's model, and its section of the report."""
     monkeypatch.setattr("mats.evaluation.results.RESULTS", tmp_path)
-    asked = ["run", "--data", str(data.parent), "--max-calls", "100", "main"]
-    done = CliRunner().invoke(experiments, asked, env=environment)
-    assert done.exit_code == 0, done.output
-    [one] = json.loads((tmp_path / "experiment-main.json").read_text())["sets"].values()
+
+    def run(name: str, *options: str) -> tuple[dict, Section]:
+        asked = ["run", "--data", str(data.parent), "--max-calls", "400", name, *options]
+        done = CliRunner().invoke(experiments, asked, env=environment)
+        assert done.exit_code == 0, done.output
+        results = json.loads((tmp_path / f"experiment-{name}.json").read_text())
+        return results, EXPERIMENTS[name].section(results, paper())
+
+    return run
+
+
+def cells(section: Section, table: str) -> list[tuple[str, ...]]:
+    """Our rows of a table."""
+    [found] = [one for one in section.tables if one.id == table]
+    return [row for row in found.rows if not isinstance(row, PaperRow)]
+
+
+def test_the_main_experiment_runs_to_the_end(experiment):
+    results, section = experiment("main")
+    [one] = results["sets"].values()
     ran = {name for name, system in one["systems"].items() if "not_run" not in system}
     assert {"full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25"} <= ran
+    assert one["systems"]["search-and-pick"]["sources"]["unnamed"]["queries"] == 1
+    assert "main-sources" in {table.id for table in section.tables}
+
+
+def test_enrichment_is_measured_with_the_reranker(experiment):
+    results, section = experiment("enrichment")
+    assert "not_run" not in results["reranked"]["name-only"]["enriched"]
+    assert results["reranked"]["name-only"]["empty_summaries"] == 3, "nothing in a bare name supports one"
+    for table, rows in (("enrichment-reranked", 6), ("enrichment-ablation", 2), ("enrichment-added", 6)):
+        found = cells(section, table)
+        assert len(found) == rows
+        assert not any("not run" in row for row in found)
+
+
+def test_each_model_is_measured_on_each_set(experiment):
+    results, section = experiment("models", "--model", "one", "--model", "two")
+    assert list(results["models"]) == ["one", "two"]
+    rows = cells(section, "models-match-1")
+    assert [row[:2] for row in rows] == [("tools (3)", "one"), ("tools (3)", "two")]
+    assert {row[-2] for row in rows} == {"not run"}, "there is no encoder"
+    assert "Qwen3 Next" in section.tables[0].notes[-1]
+
+
+def test_four_signals_are_paired_with_two(experiment):
+    _, section = experiment("signals")
+    assert [row[1] for row in cells(section, "signals-pairs")] == ["match@1", "match@3"]
+
+
+def test_costs_are_counted_on_every_set(experiment):
+    _, section = experiment("efficiency")
+    assert {row[:2] for row in cells(section, "efficiency-cost")} >= {("tools", "full-ctx"), ("tools", "pipeline-bm25")}
+
+
+def test_growing_registries_are_measured_with_the_model(experiment):
+    results, _ = experiment("scale", "--enriched")
+    assert results["systems"]["pipeline-bm25"][0]["match@1"]

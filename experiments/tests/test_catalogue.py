@@ -12,7 +12,7 @@ from mats.evaluation.systems.catalogue import PLUGINS, all_variants
 
 def test_the_experiments_are_in_the_order_of_the_report():
     assert list(EXPERIMENTS) == [
-        "language-model", "main", "scale", "decomposition", "enrichment", "signals", "blends", "first-stage",
+        "language-model", "main", "models", "scale", "decomposition", "enrichment", "signals", "blends", "first-stage",
         "field-weights", "length-bias", "parts", "learning", "efficiency", "kinds", "abstention", "demand",
     ]  # fmt: skip
     assert len({one.place for one in EXPERIMENTS.values()}) == len(EXPERIMENTS)

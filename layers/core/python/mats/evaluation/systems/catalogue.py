@@ -45,11 +45,14 @@ class Variant:
     def has_llm(self) -> bool:
         return "llm" in self.needs
 
-    def answers(self, bench: Workbench, *, progress: Progress = no_progress) -> Answers:
-        """The answers to the queries of a workbench's data set, as far as its language model can answer them."""
+    def answers(
+        self, bench: Workbench, queries: Sequence[JudgedQuery] | None = None, *, progress: Progress = no_progress
+    ) -> Answers:
+        """The answers to these queries, or to those of the workbench that its language model can answer."""
         at_once = _CALLS_AT_ONCE if self.has_llm else 1
-        dataset = bench.models.answerable(bench.dataset) if self.has_llm else bench.dataset
-        return ask(self.build(bench), dataset.queries, at_once=at_once, progress=progress)
+        if queries is None:
+            queries = (bench.models.answerable(bench.dataset) if self.has_llm else bench.dataset).queries
+        return ask(self.build(bench), queries, at_once=at_once, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
