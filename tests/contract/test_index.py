@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Status
+from mats.domain.ranking.exact import asked_keys
 from mats.domain.ranking.query import Filter, Scope
 from mats.domain.text.words import query_terms
 from mats.ports import SearchIndex, Stored
@@ -291,3 +292,31 @@ def test_any_query_that_people_type_can_be_searched(index: SearchIndex, text: st
     from mats.domain.text.words import query_terms
 
     index.lexical(query_terms(text), Filter(), depth=5)
+
+
+def test_exact_keys_find_what_has_them_and_passes_the_filter(index: SearchIndex):
+    index.put(
+        [
+            entry("issues/create", "x", descriptor={"summary": "Open an issue"}),
+            entry("other", "open an issue, an issue to open"),
+            entry("hidden", "x", descriptor={"summary": "Open an issue"}, visible_to=("ops",)),
+            tombstone("gone", rev=1),
+        ]
+    )
+
+    def exact(query: str, admitted: Filter = EVERYTHING, most: int = 10) -> list[str]:
+        return sorted(id.partition("/")[2] for id in index.exact(asked_keys(query), admitted, most=most))
+
+    created = a_profile(name="issues/create")
+    for query in ("Open the issues!", "issues create", created.id):
+        assert exact(query) == ["issues/create"]
+    assert exact("open issue", Filter(audiences=frozenset(["ops"]))) == ["hidden", "issues/create"]
+    assert len(exact("open issue", Filter(audiences=frozenset(["ops"])), most=1)) == 1
+    assert exact("open issue", Filter(namespaces=frozenset(["org.elsewhere"]))) == []
+    assert exact("gone") == exact("opening of an issue") == exact("?!") == []
+    assert lexical(index, "openissu") == []
+    index.put(
+        [entry("issues/create", "x", rev=2, descriptor={"summary": "Close an issue"}), tombstone("hidden", rev=2)]
+    )
+    assert exact("Open an issue") == []
+    assert exact("close issue") == ["issues/create"]

@@ -1,7 +1,7 @@
 """Retrieval: lexical and neural search for a request and its parts, fused into k candidates, and what memory adds."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +14,7 @@ from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
+from mats.domain.ranking.exact import MOST_READ, Exactness, asked_keys, exact_first
 from mats.domain.ranking.query import Filter, is_named, named_words
 from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
@@ -107,7 +108,8 @@ class Search:
     """What was found for one text, in the order of fusion; `terms`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: the
-    profiles are from a namespace that the text names. `votes` are those of remembered requests.
+    profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has. `votes` are
+    those of remembered requests.
     """
 
     profiles: Sequence[Profile]
@@ -118,6 +120,7 @@ class Search:
     cosine: Scores
     named: bool
     votes: Votes | None
+    exact: Mapping[Id, Exactness] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +177,7 @@ class Retrieved:
     def _candidates(self, text: int, measured: tuple[Scores, Scores] | None, scale: Scale) -> list[Candidate]:
         """The profiles as measured by a text, with what votes add; none if it could not be searched."""
         search, asked, named = self.searches[text], pairs(self.texts[text]), self.of_named_namespaces
+        exact = _most_exact(self.searches)
         if search is None:
             return []
         bm25, cosine = measured or ({}, search.cosine)
@@ -185,6 +189,7 @@ class Retrieved:
                 pairs=pairs_found(asked, profile),
                 near=self.near.get(id, frozenset()),
                 named=id in named,
+                exact=exact.get(id),
             )
             for id, profile in ((profile.id, profile) for profile in self.profiles)
         ]
@@ -254,7 +259,7 @@ class Retrieve:
         by_id = {profile.id: profile for found in answered for profile in found.profiles}
         in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
         window = [by_id[id] for id in in_turn[: self.window]]
-        shared = self._limit(texts[0], window)
+        shared = self._limit(texts[0], window, _most_exact(answered))
         near = dict(shared.near)
         for found in answered:
             near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
@@ -293,12 +298,14 @@ class Retrieve:
         index, narrowed = self.index, self._narrow(text, admitted, stages, trace)
         named, admitted = narrowed is not None, narrowed or admitted
         encoding = self._encode(text, stages, trace)
-        lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
+        lexical_stage = stages.start(
+            "lexical", lambda: (index.lexical(terms, admitted, depth=self.depth), self._exact(text, admitted))
+        )
         vector = encoding()
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
         memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
-        lexical = finish(lexical_stage, trace)
+        lexical, exact = finish(lexical_stage, trace) or (None, {})
         neural = finish(neural_stage, trace) if neural_stage else None
         if lexical is None and neural is None:
             message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
@@ -309,9 +316,9 @@ class Retrieve:
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
         if self.recall and votes:
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
-        ids = best_first(fuse_votes(fused, votes) if votes else fused)
+        ids = list(dict.fromkeys((*exact, *best_first(fuse_votes(fused, votes) if votes else fused))))
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
-        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted), budget_ms=left_ms)
+        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact), budget_ms=left_ms)
         (profiles, near), took_ms = fetching.result()
         trace.took_ms["fetch"] = took_ms
         trace.runs.append(fetching.run(took_ms))
@@ -324,7 +331,13 @@ class Retrieve:
             cosine=cosine,
             named=named,
             votes=votes,
+            exact=exact,
         )
+
+    def _exact(self, text: str, admitted: Filter) -> Mapping[Id, Exactness]:
+        """The exact matches that come before others, in order."""
+        ids = self.index.exact(asked_keys(text), admitted, most=MOST_READ)
+        return exact_first(text, self._load(ids, admitted), unrated=self.unrated) if ids else {}
 
     def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
         """The filter for a request that names namespaces, if there are any with all of its words; else none."""
@@ -339,7 +352,7 @@ class Retrieve:
         return replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(named)))
 
     def _fetch(
-        self, text: str, ids: Sequence[Id], admitted: Filter
+        self, text: str, ids: Sequence[Id], admitted: Filter, exact: Mapping[Id, Exactness]
     ) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
         """The first `k` visible profiles that are kept, in order, and the near-duplicates of each.
 
@@ -347,17 +360,19 @@ class Retrieve:
         third one reads the rest of the window.
         """
         profiles = self._load(ids[: self.k], admitted)
-        shared = self._limit(text, profiles)
+        shared = self._limit(text, profiles, exact)
         end, free = self.k, len(profiles) - len(shared.kept)
         for further in (self.k + free, max(self.k, self.window)):
             if free > 0:
                 profiles += self._load(ids[end:further], admitted)
-                shared = self._limit(text, profiles)
+                shared = self._limit(text, profiles, exact)
                 end, free = further, self.k - len(shared.kept)
         return [profiles[position] for position in shared.kept[: self.k]], shared.near
 
-    def _limit(self, text: str, profiles: Sequence[Profile]) -> NearDuplicates:
-        return limit_near_duplicates(profiles, unrated=self.unrated, echoes=find_echoes(text, profiles))
+    def _limit(self, text: str, profiles: Sequence[Profile], exact: Mapping[Id, Exactness]) -> NearDuplicates:
+        named = [position for position, profile in enumerate(profiles) if exact.get(profile.id, 0) >= Exactness.NAME]
+        echoes = find_echoes(text, profiles)
+        return limit_near_duplicates(profiles, unrated=self.unrated, echoes=echoes, exact=named)
 
     def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
         fetched = self.index.fetch(ids)
@@ -396,6 +411,15 @@ def _is_admitted(profile: Profile, admitted: Filter) -> bool:
         and admitted.admits_namespace(profile.namespace)
         and admitted.admits_tags(profile.tags)
     )
+
+
+def _most_exact(searches: Iterable[Search | None]) -> Mapping[Id, Exactness]:
+    """How exactly any of the texts matches, of those that could be searched."""
+    found: dict[Id, Exactness] = {}
+    for search in filter(None, searches):
+        for id, exact in search.exact.items():
+            found[id] = max(exact, found.get(id, exact))
+    return found
 
 
 def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:

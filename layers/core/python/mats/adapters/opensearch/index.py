@@ -77,6 +77,10 @@ class OpenSearchIndex:
         query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.filter_clauses(admitted)}}
         return _best([Hit(id, score) for id, score in self._bm25(query, depth + _SLACK)], depth)
 
+    def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
+        """The first by id, if there are more. Entries of an earlier release are found after `mats reindex`."""
+        return self._ids([*mapping.filter_clauses(admitted), mapping.any_exact(keys)], most) if keys else []
+
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """Approximate (HNSW)."""
         clauses = [*mapping.filter_clauses(admitted), {"term": {"encoder": self.encoder}}]

@@ -10,6 +10,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
+from mats.domain.ranking.exact import exact_keys
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
 
@@ -112,7 +113,7 @@ def document(entry: Stored, encoder: str) -> dict[str, Any]:
         "findable": True,
         "kind": profile.kind,
         "namespaces": list(_with_parents(profile.namespace)),
-        "tags": list(profile.tags),
+        "tags": [*profile.tags, *map(_exact_tag, exact_keys(profile))],
         "audiences": audiences,
         "encoder": profile.encoder,
         "text": _repeat_by_weight(lexical_fields(profile)),
@@ -170,6 +171,16 @@ def nearest(vector: Vector, count: int, clauses: list[dict[str, Any]]) -> dict[s
         "method_parameters": {"ef_search": max(count, _SEARCHED)},
     }
     return {"knn": {"vector": wanted}}
+
+
+def any_exact(keys: Collection[str]) -> dict[str, Any]:
+    """The clause for capabilities with one of these keys of exact matches."""
+    return {"terms": {"tags": sorted(map(_exact_tag, keys))}}
+
+
+def _exact_tag(key: str) -> str:
+    """A key of exact matches among the tags; a line break is in no tag of an owner."""
+    return f"=\n{key}"
 
 
 def among(ids: Collection[Id]) -> list[dict[str, Any]]:

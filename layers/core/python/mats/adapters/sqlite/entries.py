@@ -13,6 +13,7 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.bm25 import count_terms
+from mats.domain.ranking.exact import exact_keys
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
@@ -54,12 +55,23 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
                 return
         connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
     if profile.findable and row is not None:
-        connection.execute(_INSERT_TERMS, pack(row, count_terms(lexical_fields(profile), FIELD_WEIGHTS)))
+        connection.execute(_INSERT_TERMS, _document(row, profile))
 
 
 def document_of(row: int, profile: str) -> Document:
     """The terms of an indexed profile."""
-    return pack(row, count_terms(lexical_fields(Profile.model_validate_json(profile)), FIELD_WEIGHTS))
+    return _document(row, Profile.model_validate_json(profile))
+
+
+def _document(row: int, profile: Profile) -> Document:
+    counts = count_terms(lexical_fields(profile), FIELD_WEIGHTS)
+    keys = dict.fromkeys(map(exact_term, exact_keys(profile)), 1.0)
+    return pack(row, counts._replace(frequencies={**counts.frequencies, **keys}))
+
+
+def exact_term(key: str) -> str:
+    """The term of a key of exact matches, beside those of words, which have no such sign."""
+    return f"={key}"
 
 
 def renew_terms(database: Database) -> None:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.entries import renew_terms, write
+from mats.adapters.sqlite.entries import exact_term, renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
@@ -101,6 +101,13 @@ class SqliteIndex:
             scores = self._postings.scores(terms)[: len(mask)]
             rows = best_places(scores, depth, above=0, mask=mask[: len(scores)])
             return [Hit(id, score) for id, score in self._matrix.best(rows, scores[rows], depth)]
+
+    def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
+        """Those that were first in the registry, if there are more."""
+        with self._lock:
+            mask = self._mask(admitted)
+            rows = self._postings.rows_with([exact_term(key) for key in keys])
+            return self._matrix.ids([row for row in rows if row < len(mask) and mask[row]][:most])
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         with self._lock:

@@ -220,6 +220,10 @@ class Matrix:
         vectors = self._of_width(vector)
         return [] if vectors is None else self.best(*vectors.nearest(vector, mask, depth), depth)
 
+    def ids(self, rows: Iterable[int]) -> list[Id]:
+        """The ids of findable rows."""
+        return [id for id in (self._ids[row] for row in rows) if id is not None]
+
     def best(self, rows: Rows, scores: npt.NDArray[np.floating], depth: int) -> list[tuple[Id, float]]:
         """At most `depth` of these rows by their scores, best first, ties by id."""
         places = best_places(scores, depth)

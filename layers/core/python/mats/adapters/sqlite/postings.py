@@ -2,7 +2,7 @@
 
 import functools
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -190,6 +190,10 @@ class Postings:
                         places, counts = places[held], counts[held]
                     _add(found, saturations, worth, places, counts)
         return found
+
+    def rows_with(self, terms: Collection[str]) -> list[int]:
+        """The rows with any of these terms, which are taken as they are, ascending."""
+        return sorted({row for term in terms for rows, _ in self._present(_number(term)) for row in rows.tolist()})
 
     def _present(self, term: int) -> Iterator[tuple[Integers, Frequencies]]:
         """Rows with the term, and its frequency in each."""

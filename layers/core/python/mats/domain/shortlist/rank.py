@@ -23,8 +23,10 @@ from mats.domain.ranking.blend import (
     shares,
     weighted_mean,
 )
+from mats.domain.ranking.exact import Exactness, order_of_exact
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import Trace
+from mats.domain.trust.near_duplicates import trust_of
 from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
 
 T = TypeVar("T", bound=Hashable)
@@ -48,6 +50,7 @@ class Scoring:
 class Candidate:
     """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
 
+    `exact` tells whether the query is, or has, its id, name or title.
     `pairs` counts the neighbouring words of the query that are also neighbours in the profile. `near` has the ids of
     its near-duplicates: candidates, or left out for others. `named`: the query asks what its namespace has. `shift` is
     what remembered requests add to the mixture of its measurements, and `used_for` are those that vote for it.
@@ -59,6 +62,7 @@ class Candidate:
     pairs: int = 0
     near: frozenset[Id] = frozenset()
     named: bool = False
+    exact: Exactness | None = None
     shift: float = 0.0
     used_for: UsedFor | None = None
     id: Id = field(init=False)
@@ -182,14 +186,14 @@ def rank(
         before = sorted(measured, key=lambda result: _sort_key(result, without[result.id]))
         places = {id: place for place, id in enumerate(limit_moves(_ids(before), _ids(scored), counts))}
         scored.sort(key=lambda result: places[result.id])
-    return _in_precedence(scored, candidates, scoring)
+    return _in_precedence(_place_exact(scored, scoring.trust.unrated_trust), candidates, scoring)
 
 
 def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring) -> Result:
     """A candidate with its signals except `quality`."""
     profile, scale = candidate.profile, scoring.scale
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs, candidate.shift)
-    if candidate.named and retrieval is not None:
+    if (candidate.named or (candidate.exact or 0) >= Exactness.NAME) and retrieval is not None:
         retrieval = _NAMED + (1 - _NAMED) * retrieval
     measured = {
         Signal.LLM: llm,
@@ -230,6 +234,29 @@ def _sort_key(result: Result, score: float) -> tuple[bool, float, bool, Id]:
 
 def _ids(results: Iterable[Result]) -> tuple[Id, ...]:
     return tuple(result.id for result in results)
+
+
+_AMONG = 2
+"""Places before which an exact match within a longer query need not be."""
+
+
+def _place_exact(scored: Sequence[Result], unrated: int) -> Sequence[Result]:
+    """The results with exact matches first, and those within a longer query among the first three.
+
+    Names and titles are free: one does not pass what has more trust and a higher score. An id is its owner's alone.
+    """
+    exact = [(each.candidate.exact, each.candidate.profile, each) for each in scored if each.candidate.exact]
+    exact.sort(key=lambda one: order_of_exact(one[0], one[1], unrated=unrated))
+    ordered, start = list(scored), 0
+    for kind, profile, result in exact:
+        trust = 100 if kind is Exactness.ID else trust_of(profile, unrated)
+        first = max(start, _AMONG) if kind is Exactness.CONTAINS else start
+        before = ordered.index(result)
+        passed = (n for n in range(first, before) if trust_of(ordered[n].candidate.profile, unrated) <= trust)
+        place = next(passed, before)
+        ordered.insert(place, ordered.pop(before))
+        start = place + 1 if kind is not Exactness.CONTAINS else start
+    return ordered
 
 
 def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], scoring: Scoring) -> tuple[Result, ...]:

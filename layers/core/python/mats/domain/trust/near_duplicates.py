@@ -99,12 +99,27 @@ _SHORTEST_DESCRIPTION = 20
 """Characters; shorter descriptions coincide by chance."""
 _READ = 4_000
 """Characters of each text that are compared; bounds the work per answer."""
-_DAY = len("2026-01-31")
+DAY = len("2026-01-31")
 """Near-duplicates of one day are equally old unless one of them would be left out: see `limit_near_duplicates`."""
 _CACHED = 4_096
 """Wordings kept in memory, a few kilobytes each."""
 
 _LETTERS = re.compile(r"[\W_]+")
+
+
+_CLASS_OF: Mapping[str, str] = {
+    word: line.split()[0]
+    for line in (
+        "get gets fetch read view show", "list lists listing", "search find", "create creates new", "update updates",
+        "set", "replace", "delete deletes destroy", "remove removes", "add adds", "start", "stop", "cancel", "approve",
+        "reject deny", "accept", "decline", "enable", "disable", "lock", "unlock", "open", "close", "send", "upload",
+        "download", "import", "export", "check", "rename", "merge", "star", "unstar", "follow", "unfollow", "block",
+        "unblock", "organization org orgs organizations", "user users", "repository repo repos repositories",
+        "enterprise enterprises", "project projects", "team teams", "environment environments",
+    )
+    for word in line.split()
+}  # fmt: skip
+"""Verbs of different meaning and scopes, each with its other spellings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +132,8 @@ class Wording:
     text: frozenset[str]
     description: frozenset[str]
     letters: str
+    acts: frozenset[str] = frozenset()
+    """What the name and the title do, and for whom: classes of verbs and scopes."""
 
     @classmethod
     def of(cls, profile: Profile) -> "Wording":
@@ -125,7 +142,7 @@ class Wording:
         if profile.enriched:
             examples = examples[: profile.owner_examples]
         rest = (source.parameter_names, source.parameter_text, source.other, *profile.tags, *examples)
-        return _wording(profile.name, source.description[:_READ], " ".join(rest)[:_READ])
+        return _wording(profile.name, source.title[:_READ], source.description[:_READ], " ".join(rest)[:_READ])
 
     def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
         """Whether the descriptions are nearly the same, be it with other spaces."""
@@ -145,13 +162,14 @@ class Wording:
 
 
 @lru_cache(maxsize=_CACHED)
-def _wording(name: str, description: str, rest: str) -> Wording:
+def _wording(name: str, title: str, description: str, rest: str) -> Wording:
     described = skeleton(description)
     about = frozenset(words(described))
     text = about.union(words(skeleton(f"{split_identifier(name)} {rest}")))
+    acts = frozenset(_CLASS_OF[word] for word in words(f"{split_identifier(name)} {title}") if word in _CLASS_OF)
     if len(description) < _SHORTEST_DESCRIPTION:
-        return Wording(text, frozenset(), "")
-    return Wording(text, about, _LETTERS.sub("", described))
+        return Wording(text, frozenset(), "", acts)
+    return Wording(text, about, _LETTERS.sub("", described), acts)
 
 
 def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:
@@ -179,50 +197,72 @@ class NearDuplicates:
 
 
 def limit_near_duplicates(
-    profiles: Sequence[Profile], *, unrated: int, most: int = MOST_KEPT, echoes: Collection[int] = ()
+    profiles: Sequence[Profile],
+    *,
+    unrated: int,
+    most: int = MOST_KEPT,
+    echoes: Collection[int] = (),
+    exact: Collection[int] = (),
 ) -> NearDuplicates:
     """Leave out every profile that has `most` near-duplicates of higher priority, and all but `most` echoes.
 
-    Priority: more trust, then active before deprecated, then an earlier day of registration, then the given order, most
-    relevant first. Each is compared with those that stay only, so that two different texts are not related by a chain
-    of copies between them. Of near-duplicates with equal trust and lifecycle, the first registered always stays: later
-    copies cannot displace it. Echoes stay by trust, lifecycle and time of registration. What a namespace registered on
-    one day is equally old: it may come from one import, whose order says nothing.
+    Priority: more trust, then an exact match, then active before deprecated, then an earlier day of registration, then
+    the given order, most relevant first. Each is compared with those that stay only, so that two different texts are
+    not related by a chain of copies between them. Of near-duplicates with equal trust and lifecycle, the first
+    registered always stays: later copies cannot displace it. Echoes stay by trust, lifecycle and time of registration.
+    What a namespace registered on one day is equally old: it may come from one import, whose order says nothing.
 
     Args:
         profiles: The candidates in the order of fusion, each id once.
         unrated: The trust of an unrated profile, 0 to 100.
         most: Near-duplicates of each other that may stay, and echoes.
         echoes: The positions of profiles that repeat the request (`find_echoes`), whatever else they say.
+        exact: The positions of profiles whose id, name or title the request is.
     """
     wordings = [Wording.of(profile) for profile in profiles]
     near: dict[int, set[int]] = {}
     for later, wording in enumerate(wordings):
         for earlier in range(later):
+            if _is_other_act(profiles[later], wording, profiles[earlier], wordings[earlier]):
+                continue
             if wording.is_near(wordings[earlier]):
                 near.setdefault(earlier, set()).add(later)
                 near.setdefault(later, set()).add(earlier)
     if not near and len(echoes) <= most:
         return NearDuplicates(range(len(profiles)), {})
-    kept = _choose(profiles, near, frozenset(echoes), unrated, most)
+    kept = _choose(profiles, near, frozenset(echoes), frozenset(exact), unrated, most)
     ids = [profile.id for profile in profiles]
     return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
 
 
+def _is_other_act(one: Profile, wording: Wording, other: Profile, others: Wording) -> bool:
+    """Whether two of one namespace do something else, or for someone else, however near their texts.
+
+    Of different namespaces it says nothing: a copy costs its author another verb in the name.
+    """
+    return one.namespace == other.namespace and wording.acts != others.acts
+
+
 def _choose(
-    profiles: Sequence[Profile], near: Mapping[int, set[int]], echoes: frozenset[int], unrated: int, most: int
+    profiles: Sequence[Profile],
+    near: Mapping[int, set[int]],
+    echoes: frozenset[int],
+    exact: frozenset[int],
+    unrated: int,
+    most: int,
 ) -> list[int]:
     rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
     since = _since(profiles)
 
-    def by_day(position: int) -> tuple[tuple[int, bool], str, int]:
-        return rank[position], profiles[position].first_registered[:_DAY], position
+    def by_day(position: int) -> tuple[int, bool, bool, str, int]:
+        trust, deprecated = rank[position]
+        return trust, position not in exact, deprecated, profiles[position].first_registered[:DAY], position
 
     def by_age(position: int) -> tuple[str, int]:
         return since[position], position
 
     first_echoes = sorted(echoes, key=lambda position: (rank[position], *by_age(position)))[:most]
-    admitted = set(range(len(profiles))) - (echoes - set(first_echoes))
+    admitted = set(range(len(profiles))) - (echoes - set(first_echoes) - exact)
     kept: set[int] = set()
     left_out: list[int] = []
     for position in sorted(admitted, key=by_day):
@@ -240,7 +280,7 @@ def _choose(
 
 def _since(profiles: Sequence[Profile]) -> list[str]:
     """When the namespace of each profile registered its first one of that day among these."""
-    imports = [(profile.namespace, profile.first_registered[:_DAY]) for profile in profiles]
+    imports = [(profile.namespace, profile.first_registered[:DAY]) for profile in profiles]
     first: dict[tuple[str, str], str] = {}
     for key, profile in zip(imports, profiles, strict=True):
         first[key] = min(first.get(key, profile.first_registered), profile.first_registered)
