@@ -4,9 +4,12 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from matplotlib.figure import Figure as Canvas
+
 from experiments.report.cells import (
     INTERVALS,
     NONE,
+    Figure,
     PaperRow,
     Section,
     Table,
@@ -17,6 +20,7 @@ from experiments.report.cells import (
     percent,
 )
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
+from experiments.report.style import PER_CENT, error_bars, legend_below, look_of, panels
 from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext
 from experiments.variants import SYSTEMS
 from mats.evaluation.data.datasets import Dataset
@@ -28,6 +32,7 @@ from mats.settings import TITAN
 
 _TITAN = "pipeline-dense, titan"
 _PAIR = ("pipeline-hybrid", "search-and-pick")
+_CROSS = ("full-ctx", "pipeline-bm25", "hybrid", "bm25")
 _OTHERS = ("match@3", "match@5", "match@15", "mrr", "recall@15")
 
 
@@ -72,6 +77,12 @@ def _by_source(hits: Values, dataset: Dataset) -> dict[str, dict[str, float]]:
 
 def section(results: Json, paper: Json) -> Section:
     sets = _with_titan(results)
+    figure = Figure(
+        id="scaling-cross",
+        caption=f"Match@1 of {comma_list(_CROSS)}, as far as they were run, on each set by its size.",
+        alt="Match@1 with 95 % intervals against the number of capabilities, one point for each system and set.",
+        draw=lambda: _cross(sets),
+    )
     return Section(
         id="main",
         title="Main table",
@@ -80,7 +91,22 @@ def section(results: Json, paper: Json) -> Section:
             _match_at_1(sets, paper), *_papers_own(sets, paper), _others(sets, paper), _sources(sets, paper),
             _retrievers(sets, paper),
         ),
+        figures=(figure,) if any(_ran(sets, system) for system in _CROSS) else (),
     )  # fmt: skip
+
+
+def _cross(sets: Json) -> Canvas:
+    """Other sets differ in more than size: no line connects them."""
+    figure, (panel,) = panels(1, 1, height=4.6)
+    for system, look in look_of(_CROSS).items():
+        ran = [one for one in sets.values() if system in measured_only(one["systems"])]
+        means, intervals = error_bars([one["systems"][system]["metrics"]["match@1"] for one in ran])
+        look |= {"linestyle": "none", "label": system if ran else f"{system}: not run"}
+        panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, **look)
+    panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)", ylabel=PER_CENT)
+    panel.grid(visible=True)
+    legend_below(figure, panel, columns=4)
+    return figure
 
 
 def _with_titan(results: Json) -> Json:
