@@ -138,6 +138,7 @@ class Settings:
         "retrieval",
         "order of candidates in the prompt: `retrieval` or `shuffled`",
         choices=("retrieval", "shuffled"),
+        stack=("discovery",),
     )
     rerank_ms: int = _setting(
         "MATS_RERANK_MS",
@@ -184,7 +185,7 @@ class Settings:
         stack=("discovery",),
     )
     query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
-    k: int = _setting("MATS_K", 15, "candidates per query, {limits}", limits=(1, MAX_K))
+    k: int = _setting("MATS_K", 15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
     weights: str = _setting(
         "MATS_WEIGHTS",
         "paper",
