@@ -419,3 +419,9 @@ def test_other_requests_are_answered_from_every_namespace(text: str):
 def test_a_namespace_of_others_is_not_named():
     hidden = a_profile(namespace="com.stripe.mcp", name="charge", visible_to=["finance"])
     assert discover_over(indexed(*THREE, hidden))(Query(query="list all tools of stripe")).notes == ()
+
+
+def test_an_unread_query_is_no_match_unless_it_is_a_name():
+    discover = unread(indexed(*THREE))
+    assert discover(Query(query="refund payment money")).verdict is Verdict.WEAK
+    assert discover(Query(query=THREE[0].name)).verdict is Verdict.MATCH

@@ -334,12 +334,13 @@ def present(
         steps: The parts of the request, or the request as the only one.
         limit: Maximum of results shown.
         min_relevance: The least of a result shown.
-        unread: The encoder does not read the language, to which a low relevance may be due.
+        unread: The encoder does not read the language, to which a low or a high relevance may be due.
     """
 
     def verdict_on(results: Sequence[Result]) -> Verdict:
         verdict = thresholds.verdict(best_relevance(results))
-        return Verdict.WEAK if unread and verdict is Verdict.NONE and results else verdict
+        exact = any((result.candidate.exact or 0) >= Exactness.NAME for result in results)
+        return Verdict.WEAK if unread and results and not exact else verdict
 
     doubted = unread and thresholds.verdict(best_relevance(ranked)) is Verdict.NONE
     least = 0.0 if doubted and min_relevance == "weak" else thresholds.cut(min_relevance)
