@@ -36,4 +36,6 @@ def not_run_notes(values: Iterable[tuple[str, object]]) -> Iterator[str]:
 
 def part(results: Json, name: str, experiment: str) -> Json:
     """A part of results; `not_run` with the command where they are older than it."""
-    return results.get(name, {"not_run": f"use `python -m experiments run {experiment} --data DATA`"})
+    missing: Json = {"not_run": f"use `python -m experiments run {experiment} --data DATA`"}
+    found: Json = results.get(name, missing)
+    return found
