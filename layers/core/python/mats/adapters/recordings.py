@@ -111,10 +111,6 @@ class Recordings:
         """The judgements of a query by id, from 0 to 100; empty if it was not judged."""
         return self.judgements.get(_key(query), {})
 
-    def knows(self, query: str) -> bool:
-        """Whether a request with this query is recorded, or judged."""
-        return _key(query) in self.replies or bool(self.grades(query))
-
     def ids(self, name: str) -> tuple[set[str], set[str]]:
         """The ids of the queries of a set that have a recorded reply, and of those that were judged."""
         replies = {row["query_id"] for row in self._rows("rerank.jsonl") if row["set"] == name}

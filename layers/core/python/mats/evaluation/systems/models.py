@@ -13,7 +13,6 @@ from mats import bootstrap
 from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Question
 from mats.domain.errors import NotPermitted
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.replies import Budget, CachedCalls, CallLog, ReplyCache, TimedReply
 from mats.ports import Encoder, Reranker, Vector, Writer
 from mats.settings import TITAN, Settings
@@ -192,8 +191,8 @@ class Models:
         """The data set with the queries that its language model can answer: of recordings, the recorded and judged."""
         if self.recordings is None:
             return dataset
-        known = [query for query in dataset.queries if self.recordings.knows(query.text[:LONGEST_QUERY])]
-        return replace(dataset, queries=known)
+        known = set.union(*self.recordings.ids(dataset.name))
+        return replace(dataset, queries=[query for query in dataset.queries if query.id in known])
 
     def lacking(self, needs: Collection[str]) -> str:
         """The reason why a system with these needs cannot run, with what to do; empty if it can."""
