@@ -289,7 +289,7 @@ def gate(
 
     models = Models(context.obj)
     chosen = _variant(variant)
-    if lacking := models.lacking(chosen.needs):
+    if chosen.has_llm and (lacking := models.lacking(chosen.needs)):
         raise DependencyFailed(f"{chosen.name} {lacking}")
     if chosen.has_llm and not models.recordings:
         limit_spending(models.budget, [models.names["reranker"]], max_usd, max_calls)
