@@ -5,6 +5,8 @@ Ids, names and titles are folded: without case, punctuation, articles and ending
 
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.profile.profile import Profile
@@ -18,6 +20,8 @@ _SPAN_WORDS = range(3, 9)
 """Words of a title or a name that a longer query may contain: shorter ones are ordinary words of requests."""
 _MOST_WORDS = 40
 """Words of a query that are searched for titles and names."""
+_CACHED = 256
+"""Queries whose keys are kept: one answer needs them for the look-up and for each profile found."""
 MOST_READ = 50
 """Profiles that are read for one query."""
 MOST_EXACT = 5
@@ -25,7 +29,7 @@ MOST_EXACT = 5
 
 
 class Exactness(IntEnum):
-    """What a query is to a capability."""
+    """How a query names a capability, the least exact first."""
 
     CONTAINS = 1
     NAME = 2
@@ -50,13 +54,26 @@ def _join(terms: Iterable[str]) -> str:
 
 
 def exact_keys(profile: Profile) -> list[str]:
-    """What an index finds a capability by, beside its words: its folded id, name and title."""
+    """Keys of a capability for exact matches: its folded id, name and title."""
     title = profile.source.title if profile.source else ""
     return [key for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
 
 
-def asked_keys(query: str) -> list[str]:
-    """What a query may match exactly: all of it, each id in it, and what it contains of a few words."""
+class _QueryKeys(NamedTuple):
+    """A query as it is compared with ids, names and titles."""
+
+    key: str
+    spelling: list[str]
+    keys: tuple[str, ...]
+
+
+def asked_keys(query: str) -> tuple[str, ...]:
+    """Keys for an exact match: of the whole query, of each id in it, and of its runs of a few words."""
+    return _query_keys(query).keys
+
+
+@lru_cache(maxsize=_CACHED)
+def _query_keys(query: str) -> _QueryKeys:
     terms = _terms(query)[:_MOST_WORDS]
     spans = (
         _join(terms[start : start + length])
@@ -64,19 +81,20 @@ def asked_keys(query: str) -> list[str]:
         for start in range(max(0, len(terms) - length + 1))
     )
     ids = (fold(word) for word in query.split() if "/" in word)
-    return [key for key in dict.fromkeys((fold(query), *ids, *spans)) if key]
+    whole = fold(query)
+    keys = tuple(key for key in dict.fromkeys((whole, *ids, *spans)) if key)
+    return _QueryKeys(whole, _spelling(query), keys)
 
 
 def exactness(query: str, profile: Profile) -> Exactness | None:
     """How exactly a query, for which an index found a profile by `asked_keys`, matches it; None if it does not."""
-    asked, named = fold(query), [profile.name, profile.source.title if profile.source else ""]
-    if asked == fold(profile.id):
+    asked, named = _query_keys(query), [profile.name, profile.source.title if profile.source else ""]
+    if asked.key == fold(profile.id):
         return Exactness.ID
-    if asked in map(fold, named):
-        return Exactness.SPELLED if _spelling(query) in map(_spelling, named) else Exactness.NAME
+    if asked.key in map(fold, named):
+        return Exactness.SPELLED if asked.spelling in map(_spelling, named) else Exactness.NAME
     long = [text for text in named if len(set(content_words(split_identifier(text)))) >= _SPAN_WORDS[0]]
-    within = set(asked_keys(query))
-    return Exactness.CONTAINS if within.intersection(map(fold, (profile.id, *long))) else None
+    return None if set(asked.keys).isdisjoint(map(fold, (profile.id, *long))) else Exactness.CONTAINS
 
 
 def _spelling(text: str) -> list[str]:
