@@ -8,6 +8,7 @@ import pytest
 from mats import bootstrap
 from mats.domain.profile.profile import Enrichment, SourceText
 from mats.evaluation.calibration.unlabelled import Cosines, fit_cosines, measure_cosines, own_requests
+from mats.settings import Settings
 from tests.builders import a_profile
 
 REFERENCE = bootstrap.reference_calibration("sqlite-bm25-1")
@@ -74,5 +75,9 @@ def test_the_setting_replaces_the_cosines_of_the_encoder_it_names_only():
     mine = bootstrap.load_calibration("sqlite-bm25-1", "e5", given)
     assert (mine.scale.lo, mine.scale.hi, mine.source.fitted) == (0.7, 0.9, True)
     assert "1200 requests" in mine.source.name
+    titan = "amazon.titan-embed-text-v2:0-1024"
+    value = f"{bootstrap.calibrated_name(titan)}:300:0.1:0.8"
+    assert Settings(calibration=value).calibration == value
+    assert bootstrap.load_calibration("opensearch-1", titan, value).scale.hi == 0.8
     other = bootstrap.load_calibration("sqlite-bm25-1", "all-MiniLM-L6-v2-x", given)
     assert (other.scale.lo, other.scale.hi) == (0.0, 1.0)

@@ -304,15 +304,20 @@ def load_calibration(index: str, encoder: str, given: str = "") -> Calibration:
     """
     table = json.loads(packaged_text("calibration.json"))
     wanted = f"{index}/{encoder}"
-    known = next((key for key in table if wanted.startswith(key)), None)
-    if known is None:
-        known = next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
-    if not wanted.startswith(known) and not given:
-        LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
+    fitted = next((key for key in table if wanted.startswith(key)), None)
+    known = fitted or next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
     row = table[known]
-    scale, source = Scale(**row["scale"]), CalibrationSource(name=known, fitted=wanted.startswith(known))
-    name, requests, lo, hi = given.split(":") if given else ("", "", "0", "0")
-    if name and name == encoder:
-        scale = replace(scale, lo=float(lo), hi=float(hi))
+    scale, thresholds = Scale(**row["scale"]), Thresholds(**row["thresholds"])
+    name, _, measured = given.partition(":")
+    if measured and name == calibrated_name(encoder):
+        requests, lo, hi = measured.split(":")
         source = CalibrationSource(name=f"{wanted}, {requests} requests of the registry", fitted=True)
-    return Calibration(scale, Thresholds(**row["thresholds"]), source)
+        return Calibration(replace(scale, lo=float(lo), hi=float(hi)), thresholds, source)
+    if fitted is None:
+        LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
+    return Calibration(scale, thresholds, CalibrationSource(name=known, fitted=fitted is not None))
+
+
+def calibrated_name(encoder: str) -> str:
+    """The name of an encoder in MATS_CALIBRATION, where a colon separates; Titan's name has one."""
+    return encoder.replace(":", "-")

@@ -252,7 +252,7 @@ def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
         scale = fit_cosines(reference.scale, reference.cosines, measured)
     except ValueError as error:
         raise DependencyFailed(f"{encoder.name} cannot be calibrated: {error}; use another encoder") from error
-    value = f"{encoder.name}:{measured.requests}:{scale.lo:g}:{scale.hi:g}"
+    value = f"{bootstrap.calibrated_name(encoder.name)}:{measured.requests}:{scale.lo:g}:{scale.hi:g}"
     if as_json:
         print_json({"calibration": value, "known": measured.known, "noise": measured.noise})
         return
