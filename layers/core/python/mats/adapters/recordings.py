@@ -41,6 +41,7 @@ class Recordings:
         self.counts: Counter[str] = Counter()
         """Questions by `replies`, `judgements`, `writer`, `refused`; candidates by `scored`, `unjudged`."""
         self._folder, self._lock = folder, Lock()
+        self._ids: dict[str, tuple[set[str], set[str]]] = {}
 
     def warning(self) -> str:
         """The reason why there are no recordings; empty if there are some."""
@@ -113,8 +114,10 @@ class Recordings:
 
     def ids(self, name: str) -> tuple[set[str], set[str]]:
         """The ids of the queries of a set that have a recorded reply, and of those that were judged."""
-        replies = {row["query_id"] for row in self._rows("rerank.jsonl") if row["set"] == name}
-        return replies, {row["query_id"] for row in self._rows(f"judgements/{name}.jsonl")}
+        if name not in self._ids:
+            replies = {row["query_id"] for row in self._rows("rerank.jsonl") if row["set"] == name}
+            self._ids[name] = replies, {row["query_id"] for row in self._rows(f"judgements/{name}.jsonl")}
+        return self._ids[name]
 
     def _scores(self, question: Question) -> list[float]:
         recorded = self.replies.get(_key(question.query), ())
@@ -127,7 +130,7 @@ class Recordings:
         unjudged = scores.count(None)
         if unjudged > len(scores) * (1 - _FEWEST):
             self._count("refused")
-            raise DependencyFailed(f"{self._folder} has no recording of this request ({unjudged} candidates unjudged)")
+            raise DependencyFailed(f"there is no recording of this request ({unjudged} candidates unjudged)")
         self._count("replies" if recorded else "judgements")
         self._count("scored", len(scores) - unjudged)
         self._count("unjudged", unjudged)
