@@ -69,8 +69,8 @@ def run(
     if unknown := set(names or ()) - RUNNABLE.keys():
         raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
     models = Models(_settings(data))
-    if not models.lacking({"llm"}) and not models.recordings:
-        limit_spending(models.budget, [*models.names.values(), *(model_ids or ())], max_usd, max_calls)
+    if not models.lacking({"llm"}):
+        limit_spending(models, [*models.names.values(), *(model_ids or ())], max_usd, max_calls)
     context = ExperimentContext(
         data=data,
         models=models,

@@ -83,8 +83,8 @@ def evaluate(
         raise DependencyFailed(f"{chosen.name} {lacking}")
     if enriched and (lacking := models.lacking({"llm"})):
         raise DependencyFailed(f"--enriched {lacking}")
-    if (chosen.has_llm or enriched) and not models.recordings:
-        limit_spending(models.budget, list(models.names.values()), max_usd, max_calls)
+    if chosen.has_llm or enriched:
+        limit_spending(models, list(models.names.values()), max_usd, max_calls)
     if chosen.has_llm and (known := models.answerable(dataset)) is not dataset:
         note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
         dataset = known
@@ -291,8 +291,8 @@ def gate(
     chosen = _variant(variant)
     if chosen.has_llm and (lacking := models.lacking(chosen.needs)):
         raise DependencyFailed(f"{chosen.name} {lacking}")
-    if chosen.has_llm and not models.recordings:
-        limit_spending(models.budget, [models.names["reranker"]], max_usd, max_calls)
+    if chosen.has_llm:
+        limit_spending(models, [models.names["reranker"]], max_usd, max_calls)
     before = {} if update else read_baseline(baseline, chosen.name)
     now: dict[str, Any] = {}
     dropped = []

@@ -12,7 +12,7 @@ from mats.bootstrap import AnySystem
 from mats.local.cli.output import Exit, complain, out, print_result
 
 if TYPE_CHECKING:
-    from mats.evaluation.systems.replies import Budget
+    from mats.evaluation.systems.models import Models
 
 
 def usage_json(system: AnySystem) -> dict[str, Any]:
@@ -44,16 +44,21 @@ MaxCalls = Annotated[
 ]
 
 
-def limit_spending(budget: "Budget", models: Sequence[str], max_usd: float | None, max_calls: int | None) -> None:
-    """Set the limits of a run that calls these models; end the command if there is none that can be enforced."""
-    unpriced = [model for model in models if bootstrap.prices().usage(model, 1, 1).usd is None]
+def limit_spending(models: "Models", called: Sequence[str], max_usd: float | None, max_calls: int | None) -> None:
+    """Set the limits of a run that calls models by these names; end the command if there is none to enforce.
+
+    Recorded models cost nothing and need no limit.
+    """
+    if models.recordings:
+        return
+    unpriced = [model for model in called if bootstrap.prices().usage(model, 1, 1).usd is None]
     if max_usd is None and max_calls is None:
         complain("no model was called: set --max-usd, the most that they may cost, or --max-calls")
         raise typer.Exit(Exit.REFUSED)
     if max_calls is None and unpriced:
         complain(f"the price of {' and '.join(unpriced)} is not known: limit the calls with --max-calls")
         raise typer.Exit(Exit.REFUSED)
-    budget.max_usd, budget.max_calls = max_usd, max_calls
+    models.budget.max_usd, models.budget.max_calls = max_usd, max_calls
 
 
 def dollars(usd: float | None) -> str:
