@@ -1,4 +1,4 @@
-"""What benchmarks share: their command line and their child processes."""
+"""The command line and the child processes of benchmarks."""
 
 import argparse
 import json

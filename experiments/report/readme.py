@@ -108,7 +108,7 @@ def _format_json(value: Any, indent: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _measured() -> str:
+def _results_block() -> str:
     main = _load("experiment-main")
     return "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
 
@@ -178,7 +178,7 @@ def _load(name: str) -> Json:
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
-    DOCS / "results.md": {"results": _measured},
+    DOCS / "results.md": {"results": _results_block},
     DOCS / "security.md": {"attacks": security_tables},
     DOCS / "scale.md": {"growth": growth_table, "cost": cost_table},
     DOCS / "aws.md": {"domains": domain_table},

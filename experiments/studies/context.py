@@ -50,7 +50,7 @@ class ExperimentContext:
     model_ids: tuple[str, ...] = ()
     """The language models to compare; without any, the configured one."""
     enriched: bool = False
-    """Whether pipelines with a language model search registries that its writer enriched, as in the paper."""
+    """Pipelines with a language model search registries that its writer enriched, as in the paper."""
     examples: Path | None = None
     """The folder for texts of real failures, which may not be part of the results."""
     _datasets: dict[str, Dataset] = field(default_factory=dict)
@@ -109,12 +109,12 @@ class ExperimentContext:
         chosen = SYSTEMS[variant]
         if lacking := self.models.lacking(chosen.needs) if some else self.lacking(chosen.needs):
             return lacking
-        if chosen.has_llm and not self.asked(name, variant).queries:
+        if chosen.has_llm and not self.asked_part(name, variant).queries:
             return NOT_RECORDED
         if (name, variant) not in self._answers:
             self.log(f"{name}: {variant}")
             bench = self.bench(name, enriched=self.enriched and chosen.has_llm)
-            self._answers[name, variant] = chosen.answers(bench, self.asked(name, variant).queries)
+            self._answers[name, variant] = chosen.answers(bench, self.asked_part(name, variant).queries)
         answers = self._answers[name, variant]
         if failure := total_failure(answers):
             self.log(f"{name}: {variant}: {failure}")
@@ -127,7 +127,7 @@ class ExperimentContext:
 
         If it was asked fewer queries, `recorded` or `sampled` is their number; of recordings that needs `some`.
         """
-        answers, asked = self.answers(name, variant, some=some), self.asked(name, variant)
+        answers, asked = self.answers(name, variant, some=some), self.asked_part(name, variant)
         if isinstance(answers, str):
             return {"not_run": answers}
         if SYSTEMS[variant].has_llm and self.models.recordings:
@@ -135,7 +135,7 @@ class ExperimentContext:
         fewer = {"sampled": len(asked.queries)} if len(asked.queries) < len(self.dataset(name).queries) else {}
         return {**fewer, **measure(answers, asked)}
 
-    def asked(self, name: str, variant: str) -> Dataset:
+    def asked_part(self, name: str, variant: str) -> Dataset:
         """The set with the queries that a system is asked: those that its model can answer, a sample of full-ctx."""
         dataset = self.dataset(name)
         known = self.models.answerable(dataset) if SYSTEMS[variant].has_llm else dataset

@@ -1,4 +1,4 @@
-"""What a language model brings, as reranker and as writer: by labels, and by graded judgements."""
+"""The gain by a language model, as reranker and as writer, by labels and by graded judgements."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace

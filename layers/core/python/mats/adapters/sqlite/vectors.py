@@ -23,7 +23,7 @@ _LEADING = 128
 _LARGEST = 63
 """Of a component: products of 7 with 8 bits, added in pairs, are exact on processors without instructions for them."""
 _ZERO = 128
-"""What stands for 0 in a query, which has no negative numbers."""
+"""Stands for 0 in a query, which has no negative numbers."""
 _FINE = 128
 """A query is two rows of numbers: multiples of so many, and what is left."""
 _LEAST = 1e-30

@@ -34,7 +34,7 @@ _SAYS_NOTHING = re.compile(
     r"[-–—.…\s]*",
     re.IGNORECASE,
 )
-"""What models write where a field should be empty."""
+"""Texts that models write where a field should be empty."""
 
 
 def brief(registration: Registration) -> str:

@@ -88,7 +88,7 @@ _ACT_OF = {
 }
 """Acts that writers like to invent, and the stems of which the registration must have one."""
 _CLAUSE = re.compile(r"(?:^|[,;:(]|\b(?:and|or|then|also)\b)\s*(?=([^\W\d_]+) (?!and|or)\w)", re.IGNORECASE)
-"""What a clause begins with, and its first word, which is not all of it."""
+"""The start of a clause, and its first word, which is not all of it."""
 _FURTHER_CLAUSE = re.compile(
     r"(?:[,;:]|\band|\bthen)\s+(?:(?:and|then|also)\s+)*(?=[a-z]+[^s\W]s\s(?!(?:and|or|of|for|from|in|to|on|by|with|at)\b))"
 )
