@@ -11,7 +11,7 @@ import pytest
 from mats import bootstrap
 from mats.adapters.clock import SystemClock
 from mats.bootstrap.local import local_system
-from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
+from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, ReplyUnusable
 from mats.domain.profile.profile import Cause, ChangeResult
 from mats.domain.ranking.query import Query
 from mats.ports import Change
@@ -33,6 +33,7 @@ from tests.integration.bedrock_workbench import (
     Bench,
     assert_nothing_comes_of_it,
     assert_the_answer_comes_without,
+    assert_the_raw_profile_stays,
     discover_with,
     enriched_by,
     ranking,
@@ -103,6 +104,20 @@ def test_every_error_is_one_attempt_and_one_error_with_the_model(server, bench, 
         assert expected is not ModelRefused or (failed.model, failed.cause) == (model, f"{code}: {text}")
     assert len(server.exchanges) == 3
     assert_nothing_comes_of_it(bench, (expected,))
+
+
+def test_a_reply_that_the_service_cannot_read_is_repaired_once_and_then_given_up(server, bench):
+    text = "Model produced invalid sequence as part of ToolUse"
+    server.play = always(Refuse("ModelErrorException", text))
+    written = bench.describe()
+    assert type(written) is ReplyUnusable
+    first, second = (str(exchange.body) for exchange in server.exchanges)
+    assert text in second
+    assert text not in first
+    assert text in bench.rerank().void
+    assert_the_answer_comes_without(bench.reranker)
+    assert_the_raw_profile_stays(bench.writer, written)
+    assert type(bench.encode()) is DependencyFailed
 
 
 def test_denied_access_names_region_and_causes(server, bench):

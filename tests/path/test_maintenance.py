@@ -69,7 +69,7 @@ def test_every_night_lost_events_are_made_up_for_by_the_event_path(world: World)
     world.path.queues["arn:aws:sqs:us-east-1:123456789012:mats-changes"].messages.clear()  # and so they are lost
 
     (output,) = world.night()
-    assert output["counts"] == {"compared": 4, "sent": 3, "reindexed": 0, "orphans": 0, "purged": 0}
+    assert output["counts"] == {"compared": 4, "sent": 3, "reindexed": 0, "orphans": 0, "purged": 0, "given_up": 0}
     world.settle()
     assert _findable(world) == {kept, lost, "com.acme/unseen"}
     assert (world.profile(lost) or {})["enrichment"]["summary"] == "Does something new."

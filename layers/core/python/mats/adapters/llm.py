@@ -141,7 +141,7 @@ class LlmReranker:
             usage=reply.usage,
             clipped=found.clipped,
             cut_off=found.cut_off,
-            void=found.void,
+            void=f"{found.void} ({reply.stop})" if found.void and reply.is_malformed else found.void,
         )
 
 

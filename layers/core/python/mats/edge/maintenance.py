@@ -97,6 +97,7 @@ class Maintenance:
         for step in self.reconcile(ids):
             counts = {"compared": len(step.outcomes) + step.sent, "sent": step.sent}
             counts |= {"reindexed": step.reindexed, "orphans": step.orphans, "purged": step.purged}
+            counts |= {"given_up": step.given_up}
             yield Piece(counts, step.last)
         self.follow_memory()
 

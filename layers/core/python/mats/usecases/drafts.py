@@ -37,6 +37,8 @@ _Vectors: TypeAlias = Sequence[Vector | None]
 TimeLimit = Callable[[Callable[[], _Vectors]], _Vectors]
 """Runs a call of the encoder; raises OutOfTime where it takes too long."""
 
+NOT_ENRICHED = "not enriched: "
+"""How the note begins on a profile that stays raw, because no reply of the writer could be used."""
 WRITER, ENCODER = "writer", "encoder"
 """The roles in `Refusal`."""
 
@@ -281,7 +283,7 @@ def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait, labels: Labels 
     try:
         better = maker.describe(draft.registration, raw.assignment, labels)
     except ReplyUnusable as error:
-        noted = {"origin": maker.recipe.origin(draft.registration), "notes": (f"not enriched: {error}",)}
+        noted = {"origin": maker.recipe.origin(draft.registration), "notes": (f"{NOT_ENRICHED}{error}",)}
         profile = raw.without_refusal(WRITER).model_copy(update=noted).seal()
         return replace(fresh, target=replace(draft.target, profile=profile))
     except DependencyFailed as error:

@@ -8,6 +8,7 @@ from itertools import islice
 from mats.domain.capability.capability import Id, parts
 from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
+from mats.usecases.drafts import NOT_ENRICHED
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
 
@@ -26,6 +27,8 @@ class ReconcileStep:
     reindexed: int = 0
     orphans: int = 0
     purged: int = 0
+    given_up: int = 0
+    """Number of profiles that stay raw, because no reply of the writer could be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,15 @@ class Reconcile:
             self.index.put(missed)
             self.index.purge(expired)
             sent = len(page) - len(outcomes)
-            yield ReconcileStep(page[-1], outcomes, sent, reindexed=len(missed), orphans=orphans, purged=len(expired))
+            yield ReconcileStep(
+                page[-1],
+                outcomes,
+                sent,
+                reindexed=len(missed),
+                orphans=orphans,
+                purged=len(expired),
+                given_up=sum("".join(entry.profile.notes).startswith(NOT_ENRICHED) for entry in kept.values()),
+            )
 
     def _indexed_revisions(self) -> dict[Id, int]:
         return {id: rev for id, rev, _ in self.index.revisions()}

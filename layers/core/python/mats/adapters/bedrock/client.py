@@ -4,19 +4,21 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
 from boto3.session import Session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 from urllib3.exceptions import HTTPError
 
 from mats.adapters.aws import call, client, open_connection
 from mats.adapters.bedrock.converse import parse_response, token_counts
-from mats.adapters.llm import Meter, ModelReply, at_path
+from mats.adapters.llm import MALFORMED, Meter, ModelReply, at_path
 from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.domain.prompts.usage import Usage
+from mats.domain.text.words import clip
 
 T = TypeVar("T")
 
@@ -74,14 +76,17 @@ class BedrockClient:
         open_connection(self._client)
 
     def converse(self, request: Mapping[str, Any]) -> ModelReply:
-        """The reply to a Converse request.
+        """The reply to a Converse request; a malformed one, if the service could not read what the model said.
 
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act, ModelRefused if
                 the model refuses every request.
         """
         model = str(request["modelId"])
-        answer = self._call(model, lambda: self._client.converse(**request))
+        try:
+            answer = self._call(model, lambda: self._client.converse(**request), answers=_UNREADABLE)
+        except ClientError as error:
+            return ModelReply(stop=f"{MALFORMED}output: {clip(str(error), 300)}", calls=(), text="", usage=Usage())
         usage = self._meter.add(model, *token_counts(answer))
         if at_path(answer, "output") is None:  # botocore's parse of a truncated response
             raise DependencyFailed(f"{model} returned a truncated response")
@@ -99,11 +104,13 @@ class BedrockClient:
         self._meter.add(model, at_path(answer, "inputTextTokenCount"))
         return answer
 
-    def _call(self, model: str, operation: Callable[[], T]) -> T:
+    def _call(self, model: str, operation: Callable[[], T], *, answers: Collection[str] = ()) -> T:
         what = f"{model} in {self.region}"
-        return call(what, operation, special=partial(refusal, what, model))
+        return call(what, operation, answers=answers, special=partial(refusal, what, model))
 
 
+_UNREADABLE = ("ModelErrorException",)
+"""For a tool call of Nova that breaks the form or is cut off; at temperature 0 a repetition gets it, too."""
 _CHUNK = 65_536
 _MAX_BYTES = 32_000_000
 """Far beyond any reply; bounds the memory that an endless body can take."""

@@ -35,6 +35,7 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
             outcomes["reindexed"] += step.reindexed
             outcomes["orphans"] += step.orphans
             outcomes["purged"] += step.purged
+            outcomes["given_up"] += step.given_up
             advance(len(step.outcomes))
     _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
