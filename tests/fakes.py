@@ -18,7 +18,7 @@ from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
-from mats.domain.ranking.exact import exact_keys
+from mats.domain.ranking.named import TRUST, index_keys
 from mats.domain.ranking.query import Filter
 from mats.domain.text.words import stem, words
 from mats.ports import (
@@ -251,8 +251,9 @@ class MemoryIndex:
         return _best({id: score for id, score in scores.items() if score > 0}, depth)
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        found = self._visible_to(admitted).items()
-        return [id for id, entry in found if not set(keys).isdisjoint(exact_keys(entry.profile))][:most]
+        held = {id: index_keys(entry.profile) for id, entry in self._visible_to(admitted).items()}
+        found = [id for id, own in held.items() if not set(keys).isdisjoint(own)]
+        return sorted(found, key=lambda id: -max(TRUST.get(key, 0) for key in held[id]))[:most]
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         return _best(self.cosine_of(vector, self._visible_to(admitted)), depth)

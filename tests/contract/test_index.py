@@ -320,3 +320,7 @@ def test_exact_keys_find_what_has_them_and_passes_the_filter(index: SearchIndex)
     )
     assert exact("Open an issue") == []
     assert exact("close issue") == ["issues/create"]
+    index.put([entry(f"issues/{n}", "x", descriptor={"summary": "Close an issue"}, trust=55 + n) for n in (4, 30)])
+    assert [exact("close an issue", most=most) for most in (1, 2)] == [["issues/30"], ["issues/30", "issues/4"]]
+    index.put([entry("issues/create", "x", rev=3, descriptor={"summary": "Close an issue"}, trust=100)])
+    assert exact("close issue", most=1) == ["issues/create"]

@@ -42,7 +42,7 @@ def test_a_query_is_an_id_a_name_or_a_title_however_it_is_spelled(query, exact):
 def test_a_title_of_three_words_is_found_within_a_query():
     tool = a_tool(title="Delete a repository secret")
     assert exactness("please delete the repository secrets of acme", tool) is Exactness.CONTAINS
-    assert fold("Delete a repository secret") in asked_keys("please delete the repository secrets of acme")
+    assert f"={fold('Delete a repository secret')}" in asked_keys("please delete the repository secrets of acme")
 
 
 def test_exact_matches_are_ordered_by_trust_then_age_and_are_few():

@@ -316,6 +316,12 @@ def test_without_a_lexical_measurement_it_is_missing_for_all_and_reported(method
     assert all(Signal.BM25 not in result.signals for result in shortlist.results)
 
 
+def test_a_look_up_of_exact_matches_that_fails_degrades_itself_only():
+    whole, broken = (over(Query(query="address coordinates")) for over in (over_broken(), over_broken(exact=DOWN)))
+    assert broken.degraded == ("exact",)
+    assert [result.signals for result in broken.results] == [result.signals for result in whole.results]
+
+
 def test_without_vectors_of_this_encoder_the_neural_side_is_degraded():
     index = MemoryIndex()
     index.put([Stored(REFUND.model_copy(update={"rev": 1}))])

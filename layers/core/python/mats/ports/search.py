@@ -41,7 +41,7 @@ class SearchIndex(Protocol):
         """At most `depth` hits by BM25, best first, ties by id; each term counts once, any may match."""
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        """At most `most` capabilities with one of these keys: a folded id, name or title (`domain/ranking/exact`)."""
+        """At most `most` capabilities with one of these keys (`domain/ranking/exact`), those with high trust first."""
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by cosine, best first, ties by id."""

@@ -298,14 +298,13 @@ class Retrieve:
         index, narrowed = self.index, self._narrow(text, admitted, stages, trace)
         named, admitted = narrowed is not None, narrowed or admitted
         encoding = self._encode(text, stages, trace)
-        lexical_stage = stages.start(
-            "lexical", lambda: (index.lexical(terms, admitted, depth=self.depth), self._exact(text, admitted))
-        )
+        lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
+        exact_stage = stages.start("exact", lambda: self._exact(text, admitted))
         vector = encoding()
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
         memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
-        lexical, exact = finish(lexical_stage, trace) or (None, {})
+        lexical, exact = finish(lexical_stage, trace), finish(exact_stage, trace) or {}
         neural = finish(neural_stage, trace) if neural_stage else None
         if lexical is None and neural is None:
             message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"

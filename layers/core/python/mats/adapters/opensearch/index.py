@@ -78,8 +78,12 @@ class OpenSearchIndex:
         return _best([Hit(id, score) for id, score in self._bm25(query, depth + _SLACK)], depth)
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        """The first by id, if there are more. Entries of an earlier release are found after `mats reindex`."""
-        return self._ids([*mapping.filter_clauses(admitted), mapping.any_exact(keys)], most) if keys else []
+        """Of equal trust, the first by id. Entries of an earlier release are found after `mats reindex`."""
+        if not keys:
+            return []
+        clauses = [*mapping.filter_clauses(admitted), mapping.any_key(keys)]
+        query = {"bool": {"filter": clauses, "should": mapping.by_trust()}}
+        return self._ids(query, most, sort=["_score", {"id": "asc"}])
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """Approximate (HNSW)."""
@@ -117,15 +121,15 @@ class OpenSearchIndex:
     def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
         """Of the first thousand ids."""
         clauses = [*mapping.filter_clauses(admitted), *mapping.with_labels(words)]
-        return {parts(id)[0] for id in self._ids(clauses, _MOST_NAMED)}
+        return {parts(id)[0] for id in self._ids(mapping.every(clauses), _MOST_NAMED)}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         start = {"search_after": [after]} if after is not None else {}
-        return self._ids(mapping.filter_clauses(admitted), limit, **start)
+        return self._ids(mapping.every(mapping.filter_clauses(admitted)), limit, **start)
 
-    def _ids(self, clauses: list[dict[str, Any]], most: int, **start: Any) -> list[Id]:
-        """The first ids that match, in order; none if there is no index."""
-        body = {"size": most, "query": {"bool": {"filter": clauses}}, **_BY_ID, **_only("id"), **start}
+    def _ids(self, query: Mapping[str, Any], most: int, **order: Any) -> list[Id]:
+        """The first ids that match, by id if no other order is given; none if there is no index."""
+        body = {"size": most, "query": query, **_BY_ID, **_only("id"), **order}
         try:
             return [Id(hit["fields"]["id"][0]) for hit in self.domain.search(self.read, body)]
         except Missing:

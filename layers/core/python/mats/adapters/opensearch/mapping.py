@@ -10,7 +10,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
-from mats.domain.ranking.exact import exact_keys
+from mats.domain.ranking.named import TRUST, index_keys
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
 
@@ -113,7 +113,7 @@ def document(entry: Stored, encoder: str) -> dict[str, Any]:
         "findable": True,
         "kind": profile.kind,
         "namespaces": list(_with_parents(profile.namespace)),
-        "tags": [*profile.tags, *map(_exact_tag, exact_keys(profile))],
+        "tags": [*profile.tags, *map(_key_tag, index_keys(profile))],
         "audiences": audiences,
         "encoder": profile.encoder,
         "text": _repeat_by_weight(lexical_fields(profile)),
@@ -167,20 +167,30 @@ def nearest(vector: Vector, count: int, clauses: list[dict[str, Any]]) -> dict[s
     wanted = {
         "vector": vector.tolist(),
         "k": count,
-        "filter": {"bool": {"filter": clauses}},
+        "filter": every(clauses),
         "method_parameters": {"ef_search": max(count, _SEARCHED)},
     }
     return {"knn": {"vector": wanted}}
 
 
-def any_exact(keys: Collection[str]) -> dict[str, Any]:
-    """The clause for capabilities with one of these keys of exact matches."""
-    return {"terms": {"tags": sorted(map(_exact_tag, keys))}}
+def any_key(keys: Collection[str]) -> dict[str, Any]:
+    """The clause for capabilities with one of these keys."""
+    return {"terms": {"tags": sorted(map(_key_tag, keys))}}
 
 
-def _exact_tag(key: str) -> str:
-    """A key of exact matches among the tags; a line break is in no tag of an owner."""
-    return f"=\n{key}"
+def by_trust() -> list[dict[str, Any]]:
+    """Clauses that score a capability by its trust."""
+    return [{"constant_score": {"filter": any_key([key]), "boost": worth}} for key, worth in TRUST.items()]
+
+
+def _key_tag(key: str) -> str:
+    """A key among the tags; a line break is in no tag of an owner."""
+    return f"{key[0]}\n{key[1:]}"
+
+
+def every(clauses: list[dict[str, Any]]) -> dict[str, Any]:
+    """A query that matches what matches each of these, without a score."""
+    return {"bool": {"filter": clauses}}
 
 
 def among(ids: Collection[Id]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.bm25 import count_terms
-from mats.domain.ranking.exact import exact_keys
+from mats.domain.ranking.named import index_keys
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
@@ -51,7 +51,8 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
     if before and before[2]:
         if not again and profile.findable:
             indexed = Profile.model_validate_json(before[3])
-            if lexical_fields(indexed) == lexical_fields(profile):  # as if only its vector or its trust has changed
+            same = index_keys(indexed) == index_keys(profile)
+            if same and lexical_fields(indexed) == lexical_fields(profile):  # as if only its vector has changed
                 return
         connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
     if profile.findable and row is not None:
@@ -65,13 +66,8 @@ def document_of(row: int, profile: str) -> Document:
 
 def _document(row: int, profile: Profile) -> Document:
     counts = count_terms(lexical_fields(profile), FIELD_WEIGHTS)
-    keys = dict.fromkeys(map(exact_term, exact_keys(profile)), 1.0)
+    keys = dict.fromkeys(index_keys(profile), 1.0)  # beside the terms of words, which have no such signs
     return pack(row, counts._replace(frequencies={**counts.frequencies, **keys}))
-
-
-def exact_term(key: str) -> str:
-    """The term of a key of exact matches, beside those of words, which have no such sign."""
-    return f"={key}"
 
 
 def renew_terms(database: Database) -> None:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.entries import exact_term, renew_terms, write
+from mats.adapters.sqlite.entries import renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
@@ -23,6 +23,7 @@ from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.named import TRUST
 from mats.domain.ranking.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
@@ -103,11 +104,14 @@ class SqliteIndex:
             return [Hit(id, score) for id, score in self._matrix.best(rows, scores[rows], depth)]
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        """Those that were first in the registry, if there are more."""
+        """Of equal trust, those that were first in the registry."""
         with self._lock:
             mask = self._mask(admitted)
-            rows = self._postings.rows_with([exact_term(key) for key in keys])
-            return self._matrix.ids([row for row in rows if row < len(mask) and mask[row]][:most])
+            rows = np.flatnonzero(self._postings.rows_with(*keys)[: len(mask)] & mask)
+            if len(rows) > most:
+                trust = np.sum([worth * self._postings.rows_with(key)[rows] for key, worth in TRUST.items()], axis=0)
+                rows = rows[np.argsort(-trust, kind="stable")]
+            return self._matrix.ids(rows[:most].tolist())
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         with self._lock:

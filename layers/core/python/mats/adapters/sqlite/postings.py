@@ -2,7 +2,7 @@
 
 import functools
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -191,9 +191,13 @@ class Postings:
                     _add(found, saturations, worth, places, counts)
         return found
 
-    def rows_with(self, terms: Collection[str]) -> list[int]:
-        """The rows with any of these terms, which are taken as they are, ascending."""
-        return sorted({row for term in terms for rows, _ in self._present(_number(term)) for row in rows.tolist()})
+    def rows_with(self, *terms: str) -> Mask:
+        """The mask of the rows with any of these terms, which are taken as they are."""
+        found = np.zeros(len(self._segment_of), np.bool_)
+        for term in terms:
+            for rows, _ in self._present(_number(term)):
+                found[rows] = True
+        return found
 
     def _present(self, term: int) -> Iterator[tuple[Integers, Frequencies]]:
         """Rows with the term, and its frequency in each."""

@@ -56,7 +56,7 @@ def _join(terms: Iterable[str]) -> str:
 def exact_keys(profile: Profile) -> list[str]:
     """Keys of a capability for exact matches: its folded id, name and title."""
     title = profile.source.title if profile.source else ""
-    return [key for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
+    return [f"={key}" for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
 
 
 class _QueryKeys(NamedTuple):
@@ -82,7 +82,7 @@ def _query_keys(query: str) -> _QueryKeys:
     )
     ids = (fold(word) for word in query.split() if "/" in word)
     whole = fold(query)
-    keys = tuple(key for key in dict.fromkeys((whole, *ids, *spans)) if key)
+    keys = tuple(f"={key}" for key in dict.fromkeys((whole, *ids, *spans)) if key)
     return _QueryKeys(whole, _spelling(query), keys)
 
 
@@ -94,7 +94,7 @@ def exactness(query: str, profile: Profile) -> Exactness | None:
     if asked.key in map(fold, named):
         return Exactness.SPELLED if asked.spelling in map(_spelling, named) else Exactness.NAME
     long = [text for text in named if len(set(content_words(split_identifier(text)))) >= _SPAN_WORDS[0]]
-    return None if set(asked.keys).isdisjoint(map(fold, (profile.id, *long))) else Exactness.CONTAINS
+    return None if set(asked.keys).isdisjoint(f"={fold(text)}" for text in (profile.id, *long)) else Exactness.CONTAINS
 
 
 def _spelling(text: str) -> list[str]:

@@ -172,7 +172,7 @@ class Filter:
 _USERS = ["io", "github"]
 """The start of namespaces of GitHub's users: the next label is the name of one."""
 _TOP = frozenset("com org net io dev ai app co gov edu info cloud eu us uk de fr nl ch jp cn in me xyz sh".split())
-_GENERIC = frozenset(
+GENERIC_LABELS = frozenset(
     "www api apis mcp a2a rest server servers tool tools skill skills agent agents model models".split()
 )
 _KINDS = (
@@ -211,7 +211,7 @@ def namespace_words(namespace: str) -> frozenset[str]:
         labels = labels[3:] or labels[2:]
     elif len(labels) > 1 and labels[0] in _TOP:
         labels = labels[1:]
-    return frozenset(words(" ".join(labels).replace("-", " "))) - _GENERIC
+    return frozenset(words(" ".join(labels).replace("-", " "))) - GENERIC_LABELS
 
 
 def named_words(text: str) -> frozenset[str]:

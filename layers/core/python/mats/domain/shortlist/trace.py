@@ -9,7 +9,9 @@ from mats.domain.profile.profile import Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Thresholds
 
-STAGES = ("queue", "encode", "lexical", "neural", "memory", "fetch", "rerank", "measure", "reliability", "receipt")
+STAGES = (
+    "queue", "encode", "lexical", "exact", "neural", "memory", "fetch", "rerank", "measure", "reliability", "receipt",
+)  # fmt: skip
 """Stages of an answer that are worth a graph; each has a metric of its time."""
 
 
@@ -19,6 +21,7 @@ class DegradablePart(StrEnum):
     LLM = "llm"
     NEURAL = "neural"
     LEXICAL = "lexical"
+    EXACT = "exact"
     BM25 = "bm25"
     AUDIENCES = "audiences"
     MEMORY = "memory"
