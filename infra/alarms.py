@@ -8,13 +8,13 @@ from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import ChangeResult
 from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.trace import STAGES, DegradablePart
-from mats.edge.observers import change_metric
+from mats.edge.observers import SLOW_MS, change_metric
 
 PIPES = ("Registry", "Trust", "Outcomes")
 """Tables whose streams have a Pipe."""
 HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", *PIPES)
 """Hops with a queue of dead letters."""
-PIPE_RUNNING = "PipeRunning"
+PIPE_RUNNING, UNHEALTHY = "PipeRunning", "Unhealthy"
 _USAGE = ("InputTokens", "OutputTokens", "Usd")
 OWN: Mapping[str, tuple[str, ...]] = {
     "discovery": (
@@ -23,13 +23,12 @@ OWN: Mapping[str, tuple[str, ...]] = {
         *(f"Verdict{verdict.capitalize()}" for verdict in Verdict),
         *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "reported", "total")),
         *_USAGE,
+        UNHEALTHY,
     ),
     "enrichment": (*map(change_metric, ChangeResult), *_USAGE),
     "feedback": ("Feedback", "Failed", *(f"Outcomes{event.capitalize()}" for event in Event)),
 }
 """The metrics that functions write themselves, but for those of refusals, which have a model as dimension."""
-SLOW_MS = 3500
-"""The budgets of an answer together: encode 400, retrieve 600, rerank 2,500."""
 _FEW = 3
 """Fewer errors or degraded answers in five minutes raise no alarm."""
 _OLDEST_S = 15 * 60
@@ -42,6 +41,7 @@ class Metric(NamedTuple):
 
     `source` is the name of the resource in `Watched`, `own.` and the name of the function that writes the metric
     itself, `account` for all functions of the account, or `each` for the resource that the alarm is repeated for.
+    Those of discovery by `version` are of the version that is deployed.
     """
 
     source: str
@@ -104,9 +104,6 @@ class Alarm:
     each: str = ""
     """The resources of `Watched` that have one such alarm each: `pipes` or `dead_letter_queues`."""
     missing_is_bad: bool = False
-    brake: bool = False
-    """Whether it stops the rollout of a new version of discovery. Such an alarm watches the function and what it
-    writes, not the API: the API depends on the alias that is moved."""
 
 
 _ANSWERS = (
@@ -117,7 +114,6 @@ _ANSWERS = (
         periods=(3, 5),
         means="One answer in a hundred takes longer than all budgets together.",
         section="Discovery is slow",
-        brake=True,
     ),
     Alarm(
         id="DiscoveryCrashing",
@@ -125,7 +121,6 @@ _ANSWERS = (
         over=_FEW,
         means="The discovery function crashes or times out.",
         section="Discovery fails",
-        brake=True,
     ),
     Alarm(
         id="DiscoveryDegraded",
@@ -140,7 +135,6 @@ _ANSWERS = (
         periods=(3, 3),
         means="More than 20 % of answers lack a signal: they come, but are ranked worse.",
         section="Answers are degraded",
-        brake=True,
     ),
     Alarm(
         id="FeedbackFailing",
@@ -335,6 +329,26 @@ _INDEX = (
         section="Memory pressure",
     ),
 )
+
+BRAKES = (
+    Alarm(
+        id="NewVersionUnhealthy",
+        metric=Metric("version", UNHEALTHY, "Average", 1),
+        over=0.2,
+        periods=(2, 2),
+        means="More than 20 % of the calls of the new version fail, are slow or lack a signal.",
+        section="A new version is turned back",
+    ),
+    Alarm(
+        id="NewVersionCrashing",
+        metric=Metric("version", "Errors", minutes=1),
+        over=0,
+        periods=(2, 2),
+        means="The new version of discovery crashes or times out.",
+        section="A new version is turned back",
+    ),
+)
+"""Stop the rollout of a new version. They watch what the version writes, not the API: it depends on the moved alias."""
 
 
 def alarms(*, usd_per_hour: int) -> tuple[Alarm, ...]:

@@ -179,7 +179,8 @@ class Context:
     rollout: str = _key(
         "",
         "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
-        "`linear`, a tenth more each minute. An alarm moves calls back. Default: `all-at-once`, in production `linear`",
+        "`linear`, a tenth more every three minutes. An alarm moves calls back. Default: `all-at-once`, in production "
+        "`linear`",
         choices=("", "all-at-once", "canary", "linear"),
     )
     auth: str = _key(

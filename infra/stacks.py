@@ -94,6 +94,7 @@ class SystemStack(Stack):
             namespace=on.context.name,
             stage=self.discovery.api.deployment_stage,
             discovery=self.discovery.function,
+            alias=self.discovery.alias,
             enrichment=self.enrichment.function,
             feedback=self.feedback.function,
             learning=self.learning.function,

@@ -15,6 +15,8 @@ from infra.context import Context
 from infra.layers import ARCHITECTURE, RUNTIME, core_layer, vendor_layer
 from infra.vendor import ROOT
 
+_KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+"""Of versions, to go back to. One that a failed deployment made goes, or the same code could not be published again."""
 Layer = Callable[[Construct], lambda_.LayerVersion]
 
 
@@ -68,7 +70,7 @@ class Function(Construct):
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
-            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),  # to go back to
+            current_version_options=lambda_.VersionOptions(removal_policy=_KEPT),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             vpc=network.vpc if network else None,
             vpc_subnets=network.subnets if network else None,

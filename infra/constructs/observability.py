@@ -21,8 +21,6 @@ class Observability(Construct):
         super().__init__(scope, id)
         self._watched = watched
         self.alarms: list[cloudwatch.Alarm] = []
-        self.brakes: list[cloudwatch.Alarm] = []
-        """Alarms that stop the rollout of a new version of discovery."""
         self._topics: list[sns.ITopic] = []
         """Topics that hear of every alarm and of its end: one for `alarm_email`, and `alarm_topic_arn`."""
         if context.alarm_email:
@@ -32,11 +30,15 @@ class Observability(Construct):
         PipeWatch(self, "PipeWatch", context=context, watched=watched.pipes)
         for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour):
             for name in getattr(watched, alarm.each) if alarm.each else [""]:
-                self._add(alarm, name)
+                self.alarms.append(self._add(alarm, name))
+        version = watched.alias.version.version
+        brakes = alarms.BRAKES if context.steps != "all-at-once" else ()
+        self.brakes = [self._add(alarm, "", alarm_name=f"{context.name}-{alarm.id}-{version}") for alarm in brakes]
+        """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
         SavedDemandQuery(self, "Demand", context=context, log=watched.discovery_log)
         Dashboard(self, "Dashboard", context=context, watched=watched, alarms=self.alarms)
 
-    def _add(self, alarm: Alarm, name: str) -> None:
+    def _add(self, alarm: Alarm, name: str, *, alarm_name: str | None = None) -> cloudwatch.Alarm:
         above, below = (
             cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
             cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
@@ -47,6 +49,7 @@ class Observability(Construct):
         made = cloudwatch.Alarm(
             self,
             f"{alarm.id}{name}",
+            alarm_name=alarm_name,
             metric=self._watched.metric(alarm.metric, each=alarm.each, name=name),
             threshold=threshold,
             comparison_operator=below if alarm.over is None else above,
@@ -58,6 +61,4 @@ class Observability(Construct):
         for topic in self._topics:
             made.add_alarm_action(actions.SnsAction(topic))
             made.add_ok_action(actions.SnsAction(topic))
-        self.alarms.append(made)
-        if alarm.brake:
-            self.brakes.append(made)
+        return made

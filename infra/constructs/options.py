@@ -99,7 +99,7 @@ class Audit(Construct):
 
 STEPS = {
     "canary": codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
-    "linear": codedeploy.LambdaDeploymentConfig.LINEAR_10_PERCENT_EVERY_1_MINUTE,
+    "linear": codedeploy.LambdaDeploymentConfig.LINEAR_10_PERCENT_EVERY_3_MINUTES,
 }
 
 
@@ -113,6 +113,7 @@ class Rollout(Construct):
         group = codedeploy.LambdaDeploymentGroup(
             self, "Group", alias=alias, deployment_config=STEPS[steps], alarms=list(brakes)
         )
+        alias.node.add_dependency(group)  # and so on the alarms of the new version
         accept_each(
             group,
             {

@@ -14,7 +14,7 @@ from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
-from infra.alarms import PIPE_RUNNING, Expression, Metric
+from infra.alarms import PIPE_RUNNING, UNHEALTHY, Expression, Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class Watched:
     """Of the metrics that the functions write themselves: `Settings.metrics`."""
     stage: apigateway.Stage
     discovery: lambda_.IFunction
+    alias: lambda_.Alias
     enrichment: lambda_.IFunction
     feedback: lambda_.IFunction
     learning: lambda_.IFunction
@@ -61,17 +62,10 @@ class Watched:
             "period": Duration.minutes(wanted.minutes),
             "label": label,
         }
-        if wanted.name == PIPE_RUNNING:  # written by PipeWatch
+        if named := self._namespace_and_dimensions(wanted, name):
             return cloudwatch.Metric(
-                namespace=self.namespace, metric_name=PIPE_RUNNING, dimensions_map={"pipe": name}, **options
+                namespace=named[0], metric_name=wanted.name, dimensions_map=named[1] or None, **options
             )
-        if wanted.source.startswith("own."):
-            service = {"service": wanted.source.removeprefix("own.")}
-            return cloudwatch.Metric(
-                namespace=self.namespace, metric_name=wanted.name, dimensions_map=service, **options
-            )
-        if wanted.source == "account":
-            return cloudwatch.Metric(namespace="AWS/Lambda", metric_name=wanted.name, **options)
         resource = getattr(self, each)[name] if wanted.source == "each" else getattr(self, wanted.source)
         if isinstance(resource, pipes.CfnPipe):
             of_pipe = {"PipeName": resource.ref}
@@ -80,3 +74,19 @@ class Watched:
             )
         made: cloudwatch.IMetric = resource.metric(wanted.name, **options)
         return made
+
+    def _namespace_and_dimensions(self, wanted: Metric, name: str) -> tuple[str, Mapping[str, str]] | None:
+        """Of a metric that no construct of the CDK makes."""
+        version, function = self.alias.version.version, self.discovery.function_name
+        if wanted.name == PIPE_RUNNING:  # written by PipeWatch
+            return self.namespace, {"pipe": name}
+        if wanted.name == UNHEALTHY:
+            return self.namespace, {"service": "discovery", "version": version}
+        if wanted.source == "version":
+            of_alias = f"{function}:{self.alias.alias_name}"
+            return "AWS/Lambda", {"FunctionName": function, "Resource": of_alias, "ExecutedVersion": version}
+        if wanted.source == "account":
+            return "AWS/Lambda", {}
+        if wanted.source.startswith("own."):
+            return self.namespace, {"service": wanted.source.removeprefix("own.")}
+        return None

@@ -42,7 +42,8 @@ def test_every_alarm_names_a_section_of_the_runbook_and_every_section_has_an_ala
     text = (vendor.ROOT / "docs" / "runbook.md").read_text("utf-8")
     body = re.split(r"^## Alarms$", text, flags=re.MULTILINE)[1]
     sections = re.findall(r"^### (.+)$", re.split(r"^## ", body, flags=re.MULTILINE)[0], flags=re.MULTILINE)
-    named = {re.search(r'What to do: docs/runbook\.md, "(.+)"\.$', a["AlarmDescription"])[1] for a in alarms.values()}
+    every = [*alarms.values(), *alarms_of(deployment(**CONTEXTS["production"])).values()]
+    named = {re.search(r'What to do: docs/runbook\.md, "(.+)"\.$', alarm["AlarmDescription"])[1] for alarm in every}
     assert named == {*sections}
 
 

@@ -497,11 +497,6 @@ def test_a_message_stays_hidden_for_longer_than_enrichment_may_take_and_not_for_
     assert limit < hidden <= limit + 120  # what fails waits this long
 
 
-def test_earlier_versions_of_discovery_stay_to_go_back_to():
-    versions = [one for one in templates()["mats"]["Resources"].values() if one["Type"] == "AWS::Lambda::Version"]
-    assert [version["DeletionPolicy"] for version in versions] == ["Retain"]
-
-
 def test_few_batches_run_at_once(any_deployment: Deployment):
     mappings = any_deployment.all("AWS::Lambda::EventSourceMapping")
     for mapping in mappings:
@@ -688,19 +683,6 @@ def test_a_private_api_answers_through_its_endpoint_only(context: str):
     (endpoint,) = configuration["VpcEndpointIds"]
     for one in api["Policy"]["Statement"]:
         assert one["Condition"]["StringEquals"]["aws:SourceVpce"] == endpoint
-
-
-def test_a_new_version_takes_over_in_steps_and_alarms_turn_it_back():
-    canary = CONTEXTS["global inference, words only, canary"]
-    deployed = deployment(**canary)
-    group = deployed.one("AWS::CodeDeploy::DeploymentGroup")
-    assert group["DeploymentConfigName"] == "CodeDeployDefault.LambdaCanary10Percent5Minutes"
-    assert len(group["AlarmConfiguration"]["Alarms"]) == 3
-    assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
-    aliases = [one for one in templates(**canary)["mats"]["Resources"].values() if one["Type"] == "AWS::Lambda::Alias"]
-    assert [one["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"] for one in aliases]
-    assert deployment(**CONTEXTS["production"]).one("AWS::CodeDeploy::DeploymentGroup")
-    assert deployment().all("AWS::CodeDeploy::DeploymentGroup") == []
 
 
 def test_a_rejected_registration_is_mailed_to_whoever_asked():

@@ -245,6 +245,9 @@ class Settings:
     tallies_table: str = _setting("MATS_TALLIES_TABLE", "", "DynamoDB table of tallies")
     event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for rejections and changes that are sent again")
     metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
+    function_version: str = _setting(
+        "AWS_LAMBDA_FUNCTION_VERSION", "", "set by Lambda: the version of the function, which a rollout watches"
+    )
     versions_days: int = _setting(
         "MATS_VERSIONS_DAYS",
         90,

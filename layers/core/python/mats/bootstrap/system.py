@@ -386,7 +386,8 @@ def service_observer(settings: Settings, service: str, further: Sequence[Observe
     log = LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")
     if not settings.metrics:
         return Observers([log], further)
-    return Observers([log, MeasureObserver(CloudWatchMetrics(settings.metrics, service))], further)
+    measure = MeasureObserver(CloudWatchMetrics(settings.metrics, service), settings.function_version)
+    return Observers([log, measure], further)
 
 
 def stages_of(settings: Settings, clock: Clock) -> Stages:

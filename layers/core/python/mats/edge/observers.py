@@ -32,6 +32,8 @@ from mats.ports import (
 )
 
 LOGGER = logging.getLogger("mats")
+SLOW_MS = 3_500
+"""The budgets of an answer together: encode 400, retrieve 600, rerank 2,500."""
 _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
 
 
@@ -217,17 +219,24 @@ def _request(request: RequestHandled) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MeasureObserver:
-    """Emits metrics under the names that alarms and dashboards use."""
+    """Emits metrics under the names that alarms and dashboards use.
+
+    With a `version` of the function, its calls have a metric of their own: 1 for one that fails, is slow, or is
+    degraded.
+    """
 
     emit: Metrics
+    version: str = ""
 
     def __call__(self, observation: Observation) -> None:
         match observation:
             case Answered(shortlist=shortlist):
                 self.emit(answer_metrics(shortlist))
                 self._emit_refusals(shortlist.trace.refused)
+                self._judge_version(bool(shortlist.degraded) or shortlist.trace.took_ms.get("total", 0) > SLOW_MS)
             case OperationFailed():
                 self.emit(_counts(Failed=1))
+                self._judge_version(True)
             case FeedbackRecorded(new=new):
                 self.emit(feedback_metrics(new))
             case BatchProcessed(outcomes=outcomes, usage=usage):
@@ -238,6 +247,10 @@ class MeasureObserver:
                 self._emit_refusals(refused)
             case _:
                 pass
+
+    def _judge_version(self, unhealthy: bool) -> None:
+        if self.version.isdecimal():  # not `$LATEST`, to which no rollout leads
+            self.emit(_counts(Unhealthy=unhealthy), {"version": self.version})
 
     def _emit_refusals(self, refused: Collection[Refusal]) -> None:
         for measures, dimensions in refusal_metrics(refused):
