@@ -8,7 +8,7 @@ from typing import Any
 _DESCRIPTOR = frozenset(
     (
         "title summary category domain functionality api_call performance provider_description instructions tags "
-        "skills documentation"
+        "skills tools documentation"
     ).split()
 )
 """Keys of a row that describe its capability, besides the attributes of a registration and `parameters`."""

@@ -262,6 +262,6 @@ PROTOCOL = Protocol(
         Format(_CONFIG, "an `mcpServers` file", 50, lambda value: servers_of(value) is not None, config_registrations),
         Format("mcp-tools", "an MCP tools/list result", 80, is_tool_list, tool_registrations),
     ),
-    searched={_SERVER: frozenset(), _CONFIG: frozenset(), _TOOL: frozenset({"outputSchema"})},
+    searched={_SERVER: frozenset({"tools"}), _CONFIG: frozenset(), _TOOL: frozenset({"outputSchema"})},
     invocation=invocation,
 )

@@ -45,7 +45,7 @@ _CONTRACTED = re.compile(rf"(?<=\w)[{_APOSTROPHES}](?:s|t|d|m|ll|re|ve)\b", re.I
 
 _STRUCTURE = frozenset(
     (
-        "properties items prefixItems anyOf oneOf allOf schema $defs definitions skills parameters "
+        "properties items prefixItems anyOf oneOf allOf schema $defs definitions skills tools parameters "
         "additionalProperties inputSchema input_schema"
     ).split()
 )
