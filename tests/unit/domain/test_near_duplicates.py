@@ -13,6 +13,7 @@ from mats.domain.text.words import content_words, stem, words
 from mats.domain.trust.near_duplicates import (
     FEWEST,
     MOST_KEPT,
+    MOST_OF_A_DAY,
     SHARE,
     SIMILARITY,
     Wording,
@@ -62,9 +63,11 @@ def kept(*profiles: Profile) -> list[str]:
     return [profiles[n].namespace.removeprefix("com.n") for n in limit_near_duplicates(profiles, unrated=50).kept]
 
 
-def test_at_most_three_near_duplicates_stay_and_others_are_unaffected():
+def test_of_near_duplicates_five_of_a_day_stay_or_three_with_an_older_one_and_others_are_unaffected():
     strangers = [profile(10 + n, text) for n, text in enumerate(OTHERS)]
-    assert kept(*(profile(n) for n in range(6)), *strangers) == ["0", "1", "2", "10", "11"]
+    assert kept(*(profile(n) for n in range(7)), *strangers) == ["0", "1", "2", "3", "4", "10", "11"]
+    assert kept(*(profile(n) for n in range(7)), profile(90, since=f"{YESTERDAY}T00:00:00")) == ["0", "1", "90"]
+    assert kept(*(profile(n) for n in range(7)), profile(90, trust=80)) == ["0", "1", "90"]
     assert kept(strangers[0], profile(0), strangers[1], profile(1)) == ["10", "0", "11", "1"]
 
 
@@ -74,7 +77,7 @@ def test_shuffled_sentences_with_a_few_other_words_are_near_duplicates():
         profile(n, ". ".join([*random.Random(n).sample(sentences, len(sentences)), f"Extra{n} word{n}"]))
         for n in range(20)
     ]
-    assert len(kept(*floods)) == MOST_KEPT
+    assert len(kept(*floods)) == MOST_OF_A_DAY
 
 
 def test_a_pasted_text_in_any_field_makes_near_duplicates():
@@ -83,15 +86,15 @@ def test_a_pasted_text_in_any_field_makes_near_duplicates():
         profile(n, f"Number {n}").model_copy(update={"enrichment": Enrichment(positive_examples=examples)})
         for n in range(9)
     ]
-    assert len(kept(*flood)) == MOST_KEPT
+    assert len(kept(*flood)) == MOST_OF_A_DAY
 
 
 def test_a_writers_words_make_no_difference():
     enriched = [
         profile(n).model_copy(update={"enriched": True, "enrichment": Enrichment(summary=text, action=text[::-1])})
-        for n, text in enumerate((DESCRIPTION, *OTHERS, "Anything else."))
+        for n, text in enumerate((DESCRIPTION, *OTHERS, "Anything else.", "More.", "And more."))
     ]
-    assert len(kept(*enriched)) == MOST_KEPT
+    assert len(kept(*enriched)) == MOST_OF_A_DAY
 
 
 def test_active_ones_stay_before_deprecated_ones_of_equal_trust():
@@ -101,7 +104,7 @@ def test_active_ones_stay_before_deprecated_ones_of_equal_trust():
     ]
     assert kept(*old, profile(90)) == ["0", "1", "90"]
     assert kept(*(profile(n) for n in range(3)), old[0].model_copy(update={"namespace": "com.n91"})) == ["0", "1", "2"]
-    assert kept(*old, profile(90, trust=20)) == ["0", "1", "2"]
+    assert kept(*old, profile(90, trust=20)) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("since", [f"{YESTERDAY}T23:59:59", ""], ids=["a day earlier", "no time recorded"])
@@ -114,24 +117,24 @@ def test_later_copies_push_out_no_earlier_registration(since: str):
 
 def test_the_first_registered_of_a_day_stays_behind_later_and_more_relevant_ones():
     copies = [profile(n, since=f"{TODAY}T00:00:02") for n in range(20)]
-    assert kept(*copies, profile(90, since=f"{TODAY}T00:00:01")) == ["0", "1", "90"]
-    assert kept(*copies, profile(90, since=f"{TODAY}T00:00:03")) == ["0", "1", "2"]
+    assert kept(*copies, profile(90, since=f"{TODAY}T00:00:01")) == ["0", "1", "2", "3", "90"]
+    assert kept(*copies, profile(90, since=f"{TODAY}T00:00:03")) == ["0", "1", "2", "3", "4"]
 
 
 def test_what_a_namespace_registered_on_one_day_is_equally_old():
-    own = [profile(n, since=f"{TODAY}T00:00:0{9 - n}").model_copy(update={"namespace": "com.own"}) for n in range(5)]
-    assert list(limit_near_duplicates(own, unrated=50).kept) == [0, 1, 2]
-    assert list(limit_near_duplicates(own, unrated=50, echoes=range(5)).kept) == [0, 1, 2]
+    own = [profile(n, since=f"{TODAY}T00:00:0{9 - n}").model_copy(update={"namespace": "com.own"}) for n in range(6)]
+    assert list(limit_near_duplicates(own, unrated=50).kept) == [0, 1, 2, 3, 4]
+    assert list(limit_near_duplicates(own, unrated=50, echoes=range(6)).kept) == [0, 1, 2]
     later = [profile(90 + n, since=f"{TODAY}T00:00:08") for n in range(3)]
-    assert list(limit_near_duplicates([*later, *own], unrated=50).kept) == [0, 1, 3]
-    assert list(limit_near_duplicates([*later, *own], unrated=50, echoes=range(8)).kept) == [3, 4, 5]
+    assert list(limit_near_duplicates([*later, *own], unrated=50).kept) == [0, 1, 2, 3, 4]
+    assert list(limit_near_duplicates([*later, *own], unrated=50, echoes=range(9)).kept) == [3, 4, 5]
 
 
 def test_more_trust_stays_before_an_earlier_registration():
     early = [profile(n, since=f"{YESTERDAY}T00:00:00") for n in range(4)]
     assert kept(*early, profile(90, trust=80)) == ["0", "1", "90"]
-    assert kept(*early, profile(90, trust=20)) == ["0", "1", "2"]
-    assert kept(*(profile(n, trust=80) for n in range(4)), profile(90, since="")) == ["0", "1", "2"]
+    assert kept(*early, profile(90, trust=20)) == ["0", "1", "2", "3"]
+    assert kept(*(profile(n, trust=80) for n in range(4)), profile(90, since="")) == ["0", "1", "2", "3"]
 
 
 def test_a_chain_of_copies_connects_no_two_different_texts():
@@ -198,7 +201,7 @@ def test_a_profile_is_left_out_only_for_three_near_ones_and_the_oldest_never_for
     for one in profiles:
         rivals = [other for other in stay if Wording.of(one).is_near(Wording.of(other)) and other is not one]
         if one in stay:
-            assert len(rivals) < MOST_KEPT
+            assert len(rivals) < MOST_OF_A_DAY
             continue
         trust = one.trust or 50
         assert len(rivals) >= MOST_KEPT

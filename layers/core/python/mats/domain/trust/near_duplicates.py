@@ -94,7 +94,9 @@ def _repeats(asked: set[str], profile: Profile) -> bool:
 SIMILARITY = 0.65
 """Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035."""
 MOST_KEPT = 3
-"""Near-duplicates of each other among the candidates."""
+"""Near-duplicates of each other among the candidates, once one of them is older than the others."""
+MOST_OF_A_DAY = 5
+"""Near-duplicates among the candidates that are equally old and trusted, as a family of one import is."""
 _SHORTEST_DESCRIPTION = 20
 """Characters; shorter descriptions coincide by chance."""
 _READ = 4_000
@@ -204,7 +206,9 @@ def limit_near_duplicates(
     echoes: Collection[int] = (),
     exact: Collection[int] = (),
 ) -> NearDuplicates:
-    """Leave out every profile that has `most` near-duplicates of higher priority, and all but `most` echoes.
+    """Leave out every profile that has `MOST_OF_A_DAY` near-duplicates of higher priority, and all but `most` echoes.
+
+    Of those that have less trust or are younger than one of their near-duplicates, `most` are enough.
 
     Priority: more trust, then an exact match, then active before deprecated, then an earlier day of registration, then
     the given order, most relevant first. Each is compared with those that stay only, so that two different texts are
@@ -215,7 +219,7 @@ def limit_near_duplicates(
     Args:
         profiles: The candidates in the order of fusion, each id once.
         unrated: The trust of an unrated profile, 0 to 100.
-        most: Near-duplicates of each other that may stay, and echoes.
+        most: Echoes, and near-duplicates of each other of which one is older or has more trust, that may stay.
         echoes: The positions of profiles that repeat the request (`find_echoes`), whatever else they say.
         exact: The positions of profiles whose id, name or title the request is.
     """
@@ -252,11 +256,11 @@ def _choose(
     most: int,
 ) -> list[int]:
     rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
-    since = _since(profiles)
+    since, day = _since(profiles), [profile.first_registered[:DAY] for profile in profiles]
 
     def by_day(position: int) -> tuple[int, bool, bool, str, int]:
         trust, deprecated = rank[position]
-        return trust, position not in exact, deprecated, profiles[position].first_registered[:DAY], position
+        return trust, position not in exact, deprecated, day[position], position
 
     def by_age(position: int) -> tuple[str, int]:
         return since[position], position
@@ -266,7 +270,9 @@ def _choose(
     kept: set[int] = set()
     left_out: list[int] = []
     for position in sorted(admitted, key=by_day):
-        if len(near.get(position, set()) & kept) < most:
+        rivals = near.get(position, set()) & kept
+        family = all((rank[other], day[other]) == (rank[position], day[position]) for other in rivals)
+        if len(rivals) < (max(most, MOST_OF_A_DAY) if family else most):
             kept.add(position)
         else:
             left_out.append(position)
