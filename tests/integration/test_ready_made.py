@@ -38,7 +38,10 @@ def test_command_prints_the_tools(mats, format):
 def test_command_lists_tools_beyond_the_budget(mats):
     ran = mats("search", QUERY, "--format", "openai_tools", "--token-budget", "300")
     assert ran.json
-    assert "left out, over the budget: " in ran.err
+    assert "left out, far less relevant: " in ran.err
+    assert (
+        "left out, over the budget: " in mats("search", QUERY, "--format", "openai_tools", "--token-budget", "60").err
+    )
     refused = mats("search", QUERY, "--token-budget", "300")
     assert (refused.code, refused.out) == (2, "")
     assert "format" in refused.err

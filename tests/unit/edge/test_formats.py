@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import botocore.session
@@ -17,11 +18,14 @@ from pydantic import TypeAdapter
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.profile import Profile, profile_of
 from mats.domain.ranking.blend import Verdict
+from mats.domain.shortlist.rank import Part
 from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
-from mats.edge.tools.formats import ReadyMade, estimated_tokens
+from mats.edge.tools.formats import ReadyMade, estimated_tokens, tool_definition
 from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of
+from mats.evaluation.data.datasets import sample
 from tests.builders import a_profile, an_earlier_profile
 from tests.unit.edge.test_openapi import _result, _shortlist
 
@@ -307,22 +311,68 @@ def test_tools_fit_the_budget_and_others_are_listed(format, budget):
     made = made_of(*REAL, format=format, token_budget=budget)
     assert_taken(made)
     assert made.tokens <= budget
-    assert estimated_tokens(made.output or []) <= max(made.tokens, 1)
+    assert estimated_tokens(made.output or []) <= max(made.tokens, estimated_tokens([]))
     assert {*made.names.values(), *(left.id for left in made.left_out)} == {profile.id for profile in REAL}
     assert all(left.reason == "token_budget" and left.tokens + made.tokens > budget for left in made.left_out[-1:])
 
 
-def test_small_tool_may_fit_after_a_large_one_did_not():
-    large, small = a_profile(name="large", description="long " * 200), a_profile(name="small")
-    made = made_of(large, small, token_budget=200)
-    assert list(made.names.values()) == [small.id]
-    assert made.left_out[0].tokens > 200
+WORDY = {"type": "string", "title": "Where", "description": "A street address, " + "with city and country " * 30}
+LARGE = a_profile(
+    name="large",
+    input_schema={"type": "object", "properties": {"address": WORDY, "description": WORDY, "n": {"enum": [1]}}},
+)
 
 
-def test_tokens_are_estimated_by_bytes():
-    assert estimated_tokens("") == 1
-    assert estimated_tokens("é" * 10) == 11
-    assert estimated_tokens("\ud800") == 2
+@pytest.mark.parametrize(("budget", "longest"), [(400, 800), (160, 60), (110, 0)])
+def test_the_inputs_of_a_tool_are_described_in_fewer_words_before_it_is_left_out(budget, longest):
+    made = made_of(LARGE, token_budget=budget)
+    (tool,) = made.output
+    properties = tool["function"]["parameters"]["properties"]
+    assert list(properties) == ["address", "description", "n"]
+    assert all(
+        0 < len(properties[name].get("description", "")) <= longest or not longest
+        for name in ("address", "description")
+    )
+    assert properties["n"] == {"enum": [1]}
+    assert made.shortened == ([LARGE.id] if longest < 800 else [])
+
+
+MANY_INPUTS = a_profile(name="large", input_schema={"properties": {f"field_{n}": {} for n in range(90)}})
+
+
+def test_no_tool_takes_the_room_of_a_better_one_or_is_far_less_relevant_than_the_first():
+    first, other, large, near, far = (
+        replace(_result(profile), relevance=relevance)
+        for profile, relevance in (
+            (a_profile(name="first"), 0.9), (a_profile(name="other"), 0.8), (MANY_INPUTS, 0.7),
+            (a_profile(name="near"), 0.64), (a_profile(name="far"), 0.44),
+        )
+    )  # fmt: skip
+    of = partial(ReadyMade.of, format=Format.OPENAI_TOOLS)
+    small = of(_shortlist(first, large, near, far), token_budget=200)
+    assert list(small.names.values()) == [first.id, near.id]
+    assert [left.reason for left in small.left_out] == ["token_budget", "less_relevant"]
+    refilled = of(_shortlist(large, other, far), token_budget=200)
+    assert list(refilled.names.values()) == [other.id]
+    assert len(of(_shortlist(first, far), token_budget=None).names) == 2
+    steps = replace(_shortlist(first, far), parts=(Part(text="far", verdict=Verdict.WEAK, results=(far.id,)),))
+    assert len(of(steps, token_budget=200).names) == 2
+
+
+COUNTS = {
+    Format.MCP_TOOLS: (16457, 15373, 16024, 15384, 22134),
+    Format.BEDROCK_TOOL_CONFIG: (12089, 11840, 12030, 11880, 17330),
+    Format.CLAUDE_TOOL_REFERENCE: (12135, 11592, 12232, 11709, 16710),
+    Format.OPENAI_TOOLS: (12210, 11887, 12108, 11957, 16958),
+}
+"""Tokens of the definitions of all tools of the sample: BPE of 65k, 100k, 129k and 200k entries, and WordPiece."""
+
+
+@pytest.mark.parametrize("format", Format)
+def test_tokens_are_estimated_within_a_fifth_of_tokenizers(format):
+    profiles = [profile_of(r, assigned=Assigned(), origin="") for r in sample().registrations if r.kind is Kind.TOOL]
+    estimated = sum(estimated_tokens(tool_definition(profile, format)) for profile in profiles)
+    assert all(0.8 * count <= estimated <= 1.2 * count for count in COUNTS[format])
 
 
 # --- how they are asked for

@@ -14,6 +14,8 @@ from mats.edge.requests import CapabilityParameters, DiscoverParameters, Discove
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
 
+_TOOLS = 5
+"""Default number of tools; a model reads all of their definitions."""
 _PATH, _INSTRUCTIONS = "/capabilities/", "/instructions"
 _AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
 
@@ -26,8 +28,10 @@ def search(application: Application, request: Request, parameters: DiscoverParam
 
 def search_answer(application: Application, caller: Caller, wish: DiscoverRequest) -> "Answer | ReadyMade":
     """The answer to a search: results, or tools if the request names a `format`. Raises as `Application.search`."""
-    if wish.format and wish.min_relevance is None:
-        wish = wish.model_copy(update={"min_relevance": "weak"})
+    if wish.format:
+        limit = wish.limit or min(_TOOLS, application.discover.retrieve.k)
+        least = "weak" if wish.min_relevance is None else wish.min_relevance
+        wish = wish.model_copy(update={"limit": limit, "min_relevance": least})
     shortlist = application.search(caller, wish)
     if wish.format is None:
         return Answer.of(shortlist)

@@ -87,8 +87,8 @@ class DiscoverRequest(Query):
     )
     token_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None,
-        description="With a `format`: the maximum of tokens of all tools, estimated as one for every two bytes of "
-        "JSON. Also accepted in the query string.",
+        description="With a `format`: the maximum of tokens of all tools, as estimated. Also accepted in the query "
+        "string.",
     )
 
     @field_validator("token_budget")

@@ -80,7 +80,9 @@ class Query(RequestModel):
         default=(), description="Carrying every one of these tags."
     )
     limit: Annotated[int, Field(ge=1, strict=True)] | None = Field(
-        default=None, description="At most this many results; no more than the service looks at (15 by default)."
+        default=None,
+        description="At most this many results; no more than the service looks at (15 by default). Default: "
+        "all; with a `format`: 5.",
     )
     min_relevance: Relevance | None = Field(
         default=None,

@@ -1,13 +1,15 @@
 """Shortlists as ready-made tools for the APIs of models, within a token budget."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_prompt import tokens
 from mats.domain.protocols.catalogue import Invocation
 from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Result, Shortlist
@@ -22,9 +24,10 @@ class LeftOut(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str
-    reason: Literal["token_budget", "suspicious", "property_names"] = Field(
-        description="`suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one "
-        "unread. `property_names`: it requires an input whose name Claude refuses, and all other tools with it."
+    reason: Literal["token_budget", "less_relevant", "suspicious", "property_names"] = Field(
+        description="`less_relevant`: it might fit, but is far less relevant than the first, or less than one that did "
+        "not fit. `suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one unread. "
+        "`property_names`: it requires an input whose name Claude refuses, and all other tools with it."
     )
     tokens: int = Field(description="Its size in tokens, estimated.")
 
@@ -56,13 +59,19 @@ class ReadyMade(BaseModel):
         "whose owner gave no way to call them are not here.",
     )
     left_out: list[LeftOut]
-    tokens: int = Field(description="The size of the tools in tokens, estimated as one for every two bytes of JSON.")
+    shortened: list[str] = Field(
+        default=[], description="The ids of tools whose inputs are described in fewer words, to fit the budget."
+    )
+    tokens: int = Field(description="The size of the tools in tokens, estimated: within a fifth for English.")
 
     @classmethod
     def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:
         tool_format = _TOOL_FORMATS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        kept, left_out, tokens = _fit_budget(results, tool_format, token_budget)
+        fitted = _Fitted(tool_format, token_budget, for_parts=bool(shortlist.parts))
+        for result in results:
+            fitted.add(result)
+        kept = fitted.kept
         return cls(
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
@@ -74,8 +83,9 @@ class ReadyMade(BaseModel):
             definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
-            left_out=left_out,
-            tokens=tokens,
+            left_out=fitted.left_out,
+            shortened=fitted.shortened,
+            tokens=fitted.tokens,
         )
 
 
@@ -85,13 +95,13 @@ def tool_definition(profile: Profile, format: Format) -> dict[str, Any] | None:
     return None if _reason_to_leave_out(profile, tool, tool_format) else tool_format.definition(tool)
 
 
-def estimated_tokens(value: Any) -> int:
-    """An upper estimate of the tokens of a value's JSON: one for every two bytes.
+_OF_UPPER_BOUND = 0.7
+"""Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0085."""
 
-    WordPiece, where every bracket and quote is a token, has at most one for 2.16 bytes over 3,000 registered tools. The
-    tokenizers of current models have one for 3 to 4.
-    """
-    return -(-len(json.dumps(value, ensure_ascii=False).encode(errors="replace")) // 2)
+
+def estimated_tokens(value: Any) -> int:
+    """An estimate of the tokens of a value's JSON, for English within a fifth of what tokenizers make of it."""
+    return math.ceil(_OF_UPPER_BOUND * tokens(json.dumps(value, ensure_ascii=False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +122,46 @@ class _ToolFormat:
         return estimated_tokens(self.output([tool])) + apart
 
 
-def _fit_budget(
-    results: Iterable[Result], tool_format: _ToolFormat, budget: int | None
-) -> tuple[list[ToolDefinition], list[LeftOut], int]:
-    """The tools that fit (a smaller one may after a larger one did not), those left out, and the tokens that fit."""
-    kept: list[ToolDefinition] = []
-    left_out: list[LeftOut] = []
-    tokens = 0
-    for result in results:
-        profile = result.candidate.profile
-        tool = tool_of(profile)
-        alone = tool_format.tokens(tool)
-        if reason := _reason_to_leave_out(profile, tool, tool_format):
-            left_out.append(LeftOut(id=spell_out(tool.id), reason=reason, tokens=alone))
-        elif budget is not None and tokens + alone > budget:
-            left_out.append(LeftOut(id=spell_out(tool.id), reason="token_budget", tokens=alone))
-        else:
-            kept.append(tool)
-            tokens += alone
-    return kept, left_out, tokens
+_SHORTER = (60, 0)
+"""Characters to which descriptions of inputs are shortened, one after the other, until a tool fits."""
+_FAR_LESS, _NEARLY = 0.5, 0.9
+"""Shares of a relevance below which a result is far less relevant, or not nearly as relevant."""
+
+
+@dataclass(slots=True)
+class _Fitted:
+    """The tools that fit a budget, best first, and what was left out; a worse tool never takes a better one's room.
+
+    `for_parts`: the results serve different parts, so their relevance is not compared.
+    """
+
+    format: _ToolFormat
+    budget: int | None
+    for_parts: bool = False
+    kept: list[ToolDefinition] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    shortened: list[str] = field(default_factory=list)
+    tokens: int = 0
+    _least: float = 0.0
+    """The relevance below which a result is left out."""
+
+    def add(self, result: Result) -> None:
+        """Take in the next result, with shorter descriptions of its inputs if it does not fit otherwise."""
+        whole, budget = tool_of(result.candidate.profile), self.budget
+        reason: Any = _reason_to_leave_out(result.candidate.profile, whole, self.format)
+        if reason is None and budget is not None and not self.for_parts and result.relevance < self._least:
+            reason = "less_relevant"
+        if reason is None:
+            for tool in (whole, *(whole.shorten(most) for most in _SHORTER if budget is not None)):
+                alone = self.format.tokens(tool)
+                if budget is None or self.tokens + alone <= budget:
+                    self.kept.append(tool)
+                    self.tokens += alone
+                    self.shortened += [spell_out(tool.id)] if tool is not whole else []
+                    self._least = max(self._least, _FAR_LESS * result.relevance)
+                    return
+            reason, self._least = "token_budget", max(self._least, _NEARLY * result.relevance)
+        self.left_out.append(LeftOut(id=spell_out(whole.id), reason=reason, tokens=self.format.tokens(whole)))
 
 
 def _reason_to_leave_out(

@@ -7,6 +7,8 @@ so that a schema accepts no less than before. Unknown keywords are annotations, 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mats.domain.text.words import clip
+
 _MAX_REFERENCES = 8
 """Chained references to follow; they may be circular."""
 _TYPES = frozenset("array boolean integer null number object string".split())
@@ -29,6 +31,29 @@ def resolve_reference(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict[
             found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
         schema = found if isinstance(found, dict) else {}
     return {}
+
+
+_VALUES = frozenset("const default enum examples required".split())
+"""Keywords whose values are no schemas."""
+
+
+def shorten_descriptions(schema: Any, most: int) -> Any:
+    """The schema with every description cut to at most `most` characters; with 0 there are none, and no titles."""
+    match schema:
+        case dict():
+            return {
+                word: value
+                if word in _VALUES
+                else clip(value, most)
+                if word == "description" and isinstance(value, str)
+                else shorten_descriptions(value, most)
+                for word, value in schema.items()
+                if most or word not in ("description", "title") or not isinstance(value, str)
+            }
+        case list():
+            return [shorten_descriptions(entry, most) for entry in schema]
+        case _:
+            return schema
 
 
 _INVALID: Any = object()

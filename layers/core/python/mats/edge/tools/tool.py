@@ -4,16 +4,16 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.text.fence import remove_hidden, visible
 from mats.domain.text.words import clip, split_identifier
-from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference
+from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference, shorten_descriptions
 
 MAX_NAME = 64
 _MAX_DESCRIPTION = 1_024
@@ -73,6 +73,10 @@ class ToolDefinition:
         if not lacking.isdisjoint(self.flat_schema.get("required", ())):
             return None
         return {**self.flat_schema, "properties": plain} if lacking else self.flat_schema
+
+    def shorten(self, most: int) -> Self:
+        """The same with descriptions of inputs of at most `most` characters; with 0 there are none."""
+        return replace(self, schema=shorten_descriptions(self.schema, most))
 
 
 def tool_of(profile: Profile) -> ToolDefinition:

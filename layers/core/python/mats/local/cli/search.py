@@ -19,7 +19,7 @@ from mats.settings import Settings, SettingsInvalid, variable_of
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _REASONS = {
-    "token_budget": "over the budget", "suspicious": "suspicious",
+    "token_budget": "over the budget", "less_relevant": "far less relevant", "suspicious": "suspicious",
     "property_names": "requires an input whose name that API rejects",
 }  # fmt: skip
 _INDENT = 10
@@ -35,7 +35,9 @@ def search(
     kinds: Kinds = None,
     namespaces: Namespaces = None,
     tags: Tags = None,
-    limit: Annotated[int | None, typer.Option(help="Maximum number of results.", show_default="15")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Maximum number of results.", show_default="15; 5 with --format")
+    ] = None,
     min_relevance: Annotated[
         str | None,
         typer.Option(
