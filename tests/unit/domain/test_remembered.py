@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, ReportedAnswer
+from mats.domain.learning.outcome import TAUGHT, Event, ReportedAnswer
 from mats.domain.learning.remembered import Near, Remembered, remember
 from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
 from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
@@ -105,7 +105,11 @@ def test_texts_are_for_those_who_share_the_audiences():
 
 def some_votes(**changes) -> Votes:
     fields = {"nearest": 0.9, "weight": 1.0, "used": {PAY: 1.0}, "passed_over": {}, "near": (), "reported": {PAY}}
-    return Votes(**{**fields, **changes})
+    return Votes(**{"similarity": {PAY: changes.get("nearest", 0.9)}, **fields, **changes})
+
+
+def a_lesson(used=(PAY,), name: str = "one") -> Remembered:
+    return a_memory(f"{TAUGHT}{name}", "", used, confirmed=True)
 
 
 def test_votes_bring_in_what_the_search_did_not_find():
@@ -125,6 +129,31 @@ def test_a_request_seen_before_raises_what_served_it():
 def test_a_far_request_does_not_displace_what_is_unknown_and_far_ahead():
     moved = shifts({SHIP: 0.6, PAY: 0.3}, some_votes(nearest=0.35))
     assert 0.6 + moved[SHIP] > 0.3 + moved[PAY]
+
+
+@pytest.mark.parametrize(("similarity", "least", "most"), [(0.45, -1, 0), (0.55, -1, 0.1), (0.9, 0.3, 0.8)])
+def test_a_request_lifts_what_it_is_near_to(similarity: float, least: float, most: float):
+    moved = shifts({SHIP: 0.9, PAY: 0.1}, some_votes(nearest=similarity, sure=[{PAY}]))
+    assert least <= moved[PAY] <= most + 1e-9
+
+
+def test_where_such_requests_ask_for_the_same_again_a_far_one_lifts_too():
+    again = some_votes(nearest=0.45, sure=[{PAY}] * 5, repeated={PAY})
+    assert shifts({SHIP: 0.9, PAY: 0.1}, again)[PAY] > 0.2
+
+
+def test_callers_do_not_outvote_what_an_operator_taught():
+    crowd = [a_memory(f"c{n}", f"caller {n % 9}", {OTHER}, confirmed=True) for n in range(30)]
+    votes = vote([*near(*crowd), Near(0.75, a_lesson())], "eve")
+    assert votes is not None
+    assert votes.share(PAY) > 0.3
+    assert votes.sure
+    assert {PAY} not in votes.sure
+
+
+@given(st.floats(-1, RULE.taught, exclude_max=True))
+def test_what_an_operator_taught_is_silent_for_other_requests(similarity: float):
+    assert vote([Near(similarity, a_lesson())], "eve") is None
 
 
 def test_what_is_unknown_falls_further_if_it_was_passed_over():

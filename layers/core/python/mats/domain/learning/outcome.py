@@ -1,5 +1,6 @@
-"""The receipt of an answer, and the outcomes that its caller reports on its results."""
+"""The receipt of an answer, the outcomes that its caller reports on its results, and what operators teach."""
 
+import hashlib
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
@@ -8,6 +9,7 @@ from typing import Any, Self
 
 from mats.domain.capability.capability import Id
 from mats.domain.ranking.blend import Verdict
+from mats.domain.text.words import spelled_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class Receipt:
     text: str
     """The query; empty if queries are not logged as text."""
     caller: str
-    """Who asked: the ARN of a principal, the subject of a token, or `local`."""
+    """Who asked: the ARN of a principal, the subject of a token, or `local`; empty for what an operator taught."""
     audiences: frozenset[str]
     at: str
     """ISO 8601 in UTC."""
@@ -68,6 +70,16 @@ def pack_vector(vector: Collection[float]) -> bytes:
 def unpack_vector(packed: bytes) -> tuple[float, ...]:
     """The components of a packed vector."""
     return struct.unpack(f"<{len(packed) // 2}e", packed)
+
+
+TAUGHT = "taught:"
+"""How the query ids of what operators taught begin: no answer has such an id, so that nobody can report on one."""
+
+
+def taught_id(text: str) -> str:
+    """The query id under which a request is taught; the same for texts that differ in case and punctuation alone."""
+    folded = " ".join(spelled_words(text)) or text
+    return TAUGHT + hashlib.sha256(folded.encode()).hexdigest()[:32]
 
 
 class Event(StrEnum):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, ReportedAnswer, effective_event
+from mats.domain.learning.outcome import TAUGHT, Event, ReportedAnswer, effective_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,11 @@ class Remembered:
     confirmed: bool = False
     encoder: str = ""
     vector: bytes = b""
+
+    @property
+    def is_lesson(self) -> bool:
+        """An operator's own, not a caller's."""
+        return self.query_id.startswith(TAUGHT)
 
 
 class Near(NamedTuple):

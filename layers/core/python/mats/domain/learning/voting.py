@@ -22,6 +22,7 @@ class MemoryRule:
         neighbours: Remembered requests that vote.
         most_of_one: Votes of one other caller among them.
         floor: The similarity below which a remembered request does not vote.
+        taught: The same of what an operator taught.
         tau: By how much less similar a request has 1 / e of the vote.
         even: Similarity of the nearest one that says nothing about whether its capabilities are asked for again.
         spread: By how much more similar the odds of that are e times as high.
@@ -32,11 +33,14 @@ class MemoryRule:
         passed: What being passed over counts, in (0, 1); being used counts 1.
         fused: Weight of the votes in the fusion that chooses candidates.
         elsewhere: What a capability loses there that was used, but for no such request.
+        near: Similarity up to which votes lift no mixture, unless such requests ask for the same again.
+        lift: The most that they lift one, for each unit of similarity above that.
     """
 
     neighbours: int = 20
     most_of_one: int = 5
     floor: float = 0.3
+    taught: float = 0.6
     tau: float = 0.09
     even: float = 0.49
     spread: float = 0.12
@@ -47,6 +51,8 @@ class MemoryRule:
     passed: float = 0.5
     fused: float = 1.0
     elsewhere: float = 0.13
+    near: float = 0.5
+    lift: float = 2.0
 
 
 RULE = MemoryRule()
@@ -80,6 +86,8 @@ class Votes:
     nearest: float
     weight: float
     used: Mapping[Id, float]
+    similarity: Mapping[Id, float]
+    """Of the nearest request that votes for each."""
     passed_over: Mapping[Id, float]
     near: Sequence[Near]
     reported: Set[Id] = frozenset()
@@ -144,7 +152,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
 
     Its own requests count in full and at once, and so do those that an operator confirmed. Of others, none has more
     weight for or against a capability than a second one beside it: alone, it counts nothing. A request that counts less
-    is as if it were less similar.
+    is as if it were less similar. What an operator taught comes before them, and weighs as much as all of them can.
     """
     heard = _similar_enough(near, caller, rule)
     weights = [math.exp((each.similarity - near[0].similarity) / rule.tau) for each in heard]
@@ -157,21 +165,26 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
         for position, (each, share) in enumerate(zip(heard, counted, strict=True))
         if share >= _NEAR_EACH_OTHER  # else it would take the place of one that counts
     ]
-    voters = sorted((pair for pair in reach if pair[0] >= rule.floor), key=lambda pair: (-pair[0], pair[1]))
+    taught = [each.memory.is_lesson for each in heard]
+    voters = sorted(
+        (pair for pair in reach if pair[0] >= rule.floor), key=lambda pair: (not taught[pair[1]], -pair[0], pair[1])
+    )
     voters = voters[: rule.neighbours]
     if not voters:
         return None
-    nearest, positions = voters[0][0], [position for _, position in voters]
+    nearest, positions = max(similarity for similarity, _ in voters), [position for _, position in voters]
     scale = math.exp((near[0].similarity - nearest) / rule.tau)
-    weight = math.fsum(math.exp((similarity - nearest) / rule.tau) for similarity, _ in voters)
-    sums = _sums([(for_ids[at], weights[at] * scale) for at in positions], used)
+    times = [rule.neighbours if one else 1 for one in taught]
+    weight = math.fsum(times[at] * math.exp((similarity - nearest) / rule.tau) for similarity, at in voters)
+    sums = _sums([(for_ids[at], times[at] * weights[at] * scale) for at in positions], used)
     return Votes(
         nearest=nearest,
         weight=weight,
         used=sums,
+        similarity={id: heard[at].similarity for at in sorted(positions, reverse=True) for _, id in for_ids[at]},
         passed_over=_sums([(against[at], weights[at] * scale) for at in positions], passed),
         near=[heard[at] for at in sorted(positions)],
-        sure=[heard[at].memory.used for at in positions if any(sayer == _SURE for sayer, _ in for_ids[at])],
+        sure=[heard[at].memory.used for at in positions if not taught[at] and _SURE in dict(for_ids[at])],
         claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
         alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
         rule=rule,
@@ -193,9 +206,9 @@ def _similar_enough(near: Sequence[Near], caller: str, rule: MemoryRule) -> list
     counts: Counter[str] = Counter()
     heard: list[Near] = []
     for each in near:
-        other = each.memory.caller
+        other, floor = each.memory.caller, rule.taught if each.memory.is_lesson else rule.floor
         counts[other] += 1
-        if each.similarity >= rule.floor and (other == caller or counts[other] <= rule.most_of_one):
+        if each.similarity >= floor and (other == caller or counts[other] <= rule.most_of_one):
             heard.append(each)
     return heard
 
@@ -254,7 +267,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     has never been reported on is unknown, not wrong: it keeps its share of what is left, and only if it was shown and
     passed over for such a request, less. How much is left depends on the similarity of the nearest request, on how
     often such requests ask for what was asked for before, and on how probable the first stage finds the capabilities
-    with outcomes.
+    with outcomes. Unless such requests do ask for the same again, votes lift only what they are near to.
     """
     known, rule = votes.with_outcomes & mixtures.keys(), votes.rule
     if known.isdisjoint(votes.used):
@@ -277,6 +290,8 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
             against = votes.passed_over.get(id, 0.0) / (votes.weight + prior)
             ratio = (1 - repeated) * (1 - rule.passed * against) / max(1 - familiar, _LEAST)
         moved[id] = rule.temperature * math.log(ratio)
+        if again <= 1 and id in votes.similarity:
+            moved[id] = min(moved[id], rule.lift * max(0.0, votes.similarity[id] - rule.near))
     return moved
 
 
