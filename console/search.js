@@ -151,10 +151,11 @@ function show(question, answer) {
   say(`${verdict}: ${plural(relevant.length, "result")}${others.length ? `, ${others.length} less relevant` : ""}${degraded.length ? `, without ${degraded.join(", ")}` : ""}`);
 }
 
-/** The results of at least this relevance, and the others; all are shown if the verdict doubts the threshold. */
+/** The results of at least this relevance, or the nearest three, and the others; all if the verdict doubts the threshold. */
 function split(results, weak, verdict) {
+  if (verdict === "none") return [results.slice(0, 3), results.slice(3)];
   const relevant = results.filter(({ relevance }) => relevance >= weak);
-  return relevant.length > 0 || verdict === "none" ? [relevant, results.filter(({ relevance }) => relevance < weak)] : [results, []];
+  return relevant.length > 0 ? [relevant, results.filter(({ relevance }) => relevance < weak)] : [results, []];
 }
 
 /** The parts of a request for several things, each with its verdict and the results that serve it. */

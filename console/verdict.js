@@ -6,7 +6,7 @@ import { linkTo } from "./query.js";
 const VERDICTS = {
   match: ["Match", "The registry has this."],
   weak: ["Weak", "No clear match: check before you use one."],
-  none: ["None", "No capability matches."],
+  none: ["None", "No capability matches: the nearest are probably not it."],
 };
 const PARTS = {
   llm: ["language model", "Words and meaning take its weight."],

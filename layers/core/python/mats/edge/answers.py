@@ -172,7 +172,8 @@ class Answer(_ResponseModel):
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(
         default=[],
-        description="What limits or narrows this answer: a language that the encoder does not read, a namespace.",
+        description="What limits or narrows this answer: a language that the encoder does not read, a namespace. With "
+        "the verdict `none`: the nearest, which are probably not it, and what to try.",
     )
     thresholds: Thresholds | None = Field(
         default=None, description="What the verdict compares the relevance of the best result with."

@@ -10,9 +10,9 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.learning.reliability import Counts, Tallies, count
 from mats.domain.profile.index_fields import explain
-from mats.domain.ranking.blend import VerdictThresholds
+from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.rank import Result, Scoring, Shortlist, present, rank
+from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_none, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, StageRun, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import Ids, Reranker
@@ -85,6 +85,8 @@ class Discover:
         ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
         trace.thresholds = thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
+        if shown.verdict is Verdict.NONE and ranked:
+            trace.notes.append(note_on_none(ranked))
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
             query_id=query_id, query=query, verdict=shown.verdict, intent=reranked.intent, ranked=shown.ranked,

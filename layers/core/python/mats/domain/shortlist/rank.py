@@ -1,5 +1,6 @@
 """The answer to a query: candidates ranked by blended score, and the results that its caller is shown."""
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -26,12 +27,16 @@ from mats.domain.ranking.blend import (
 from mats.domain.ranking.exact import Exactness, order_of_exact
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.trace import Trace
+from mats.domain.text.fence import spell_out
+from mats.domain.text.words import clip
 from mats.domain.trust.near_duplicates import trust_of
 from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
 
 T = TypeVar("T", bound=Hashable)
 
 _MOST_ALTERNATES = 10
+_NEAREST, _LONGEST_ID = 3, 100
+"""Of an answer with the verdict `none`: results that are shown or named, namespaces to try; characters of an id."""
 _NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})
 _NAMED = 0.7
 """Least `retrieval` of a candidate whose namespace the query names: it is what was asked for, whatever its words."""
@@ -345,10 +350,12 @@ def present(
     doubted = unread and thresholds.verdict(best_relevance(ranked)) is Verdict.NONE
     least = 0.0 if doubted and min_relevance == "weak" else thresholds.cut(min_relevance)
     kept = [result for result in ranked if result.relevance >= least]
+    if min_relevance == "weak" and not kept:
+        kept = list(ranked[:_NEAREST])
     chosen = frozenset(_in_turn(kept, steps)[:limit])
     shown = [result for result in kept if result.id in chosen]
     rest = [result for result in kept if result.id not in chosen]
-    cut = [result for result in ranked if result.relevance < least]
+    cut = [result for result in ranked if not any(result is one for one in kept)]
     parts = tuple(
         Part(
             text=text,
@@ -358,6 +365,19 @@ def present(
         for number, text in enumerate(steps.texts)
     )
     return Presented(verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts)
+
+
+def note_on_none(ranked: Sequence[Result]) -> str:
+    """What an answer with the verdict `none` has instead, and what to try.
+
+    Ids are spelled out and quoted: a note is in the words of mats, and names are in those of their owners.
+    """
+    ids = [json.dumps(clip(spell_out(result.id), _LONGEST_ID), ensure_ascii=False) for result in ranked[:_NEAREST]]
+    spaces = list(dict.fromkeys(result.candidate.profile.namespace for result in ranked))[:_NEAREST]
+    return (
+        f"nearest, probably not it: {', '.join(ids)}; try other words, or one of the namespaces here, such as "
+        f"{', '.join(spaces)}"
+    )
 
 
 def best_relevance(ranked: Sequence[Result]) -> float | None:

@@ -134,8 +134,9 @@ _SEARCH = _McpTool(
     "Search capabilities",
     "Find the tools, agents, skills and models for a task, best first. Use it when none of your own tools does it, "
     "before you say that it cannot be done. Verdicts: `match` (take the first, or one of the first few where "
-    "`without` or `degraded` names `llm`), `weak` (read several), `none` (nothing serves it: put it in "
-    "other words once, then say so). Runs nothing: call get_capability with the id you choose. " + _UNTRUSTED,
+    "`without` or `degraded` names `llm`), `weak` (read several), `none` (the nearest are probably "
+    "not it: put it in other words once, then say so). Runs nothing: call get_capability with the id you choose. "
+    + _UNTRUSTED,
     SearchArguments,
     ("verdict", "results"),
     _search,

@@ -23,7 +23,7 @@ _REASONS = {
     "property_names": "requires an input whose name that API rejects",
 }  # fmt: skip
 _INDENT = 10
-_NEAREST = {"none": "No capability matches; the nearest are:", "weak": "No clear match; the nearest are:"}
+_NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
 
 
 def search(
