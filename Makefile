@@ -169,13 +169,13 @@ synth: setup $(INFRA) ## Make the CloudFormation templates in build/cdk.out, wit
 diff: setup $(INFRA) ## Show what a deployment would change (CONTEXT)
 	@$(CDK) diff $(CHOSEN)
 
-deploy: setup $(INFRA) ## Deploy into the AWS account of your credentials (CONTEXT)
-	@$(CDK) deploy --all $(CHOSEN)
+deploy: setup $(INFRA) ## Deploy into the AWS account of your credentials (CONTEXT, YES=1: ask nothing)
+	@$(CDK) deploy --all $(if $(YES),--require-approval never) $(CHOSEN)
 
-destroy: setup $(INFRA) ## Take the system down; the tables and what is in them stay (CONTEXT)
+destroy: setup $(INFRA) ## Take the system down; the tables and what is in them stay (CONTEXT, YES=1: ask nothing)
 	@echo "The stack $(NAME) goes: API, functions, queues, index. The stack $(NAME)-data and its tables stay; everything else"
 	@echo "can be made again from them. docs/runbook.md, \"Take it down\", says how to delete them, too."
-	@$(CDK) destroy $(NAME) --exclusively $(CHOSEN)
+	@$(CDK) destroy $(NAME) --exclusively $(if $(YES),--force) $(CHOSEN)
 
 clean: ## Remove the virtual environment; your registry stays (.mats)
 	rm -rf .venv

@@ -13,6 +13,7 @@ from infra.inference_profiles import (
     InferenceProfile,
     ProfileUnknown,
     matches,
+    policy_characters,
     profile_in,
     regions,
 )
@@ -21,6 +22,8 @@ from mats.settings import TITAN, Settings, fault_of, parse_value
 
 ENCODER = f"{TITAN}:0"
 """The encoder on Bedrock that mats has a client for."""
+LONGEST_POLICY = 6_144
+"""Characters that IAM allows a managed policy, white space not counted."""
 _HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
@@ -40,6 +43,7 @@ def _like(pattern: str, words: str) -> Form:
     return Form(lambda text: bool(re.fullmatch(pattern, text)), words)
 
 
+_TYPE = _like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search")
 _ADDRESS = _like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
 
 
@@ -87,7 +91,14 @@ class Context:
     instance_type: str = _key(
         "",
         "type of data nodes; default `t3.small.search`, in production `r7g.large.search`",
-        form=_like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search"),
+        form=_TYPE,
+    )
+    master_type: str = _key(
+        "",
+        "type of the dedicated masters of `size=production`; default `m7g.medium.search`, which eu-south-1 does not "
+        "offer: `m6g.large.search` there",
+        form=_TYPE,
+        needs=("size=production",),
     )
     instance_count: int = _key(
         0,
@@ -308,6 +319,7 @@ class Context:
         return SIZES[self.size].but(
             nodes=self.instance_count,
             node=self.instance_type,
+            master=self.master_type,
             gb_each=self.storage_gb,
             enrichment_concurrency=self.enrichment_concurrency,
             throttle_rate=self.throttle_rate,
@@ -513,6 +525,14 @@ def _model_faults(context: Context) -> Iterator[str]:
     except ProfileUnknown as error:
         yield f"inference_profile {error}"
         return
+    apac = InferenceProfile.parse("apac")
+    invoked = dict.fromkeys((context.writer_model, ENCODER, *context.switch_models))
+    length = policy_characters((one, apac if context.is_by_region(one) else profile) for one in invoked)
+    if length > LONGEST_POLICY:
+        yield (
+            f"switch_models: the rights to all models take up to {length:,} characters, and IAM allows a policy "
+            f"{LONGEST_POLICY:,}: name fewer models, or fewer regions in inference_profile"
+        )
     if profile and profile.geography == "global":
         for model in context.language_models:
             if model in NOVA:
@@ -520,7 +540,12 @@ def _model_faults(context: Context) -> Iterator[str]:
 
 
 def region_faults(context: Context, region: str) -> Iterator[str]:
-    """The faults that the choice of models has in a region."""
+    """The faults that the choice of models and masters has in a region."""
+    if region.startswith("us-gov-"):
+        yield f"{region}: GovCloud has no Pipes and no SnapStart for Python: deploy to another region"
+        return
+    if region == "eu-south-1" and context.capacity.master == SIZES["production"].master:
+        yield f"{region} does not offer {context.capacity.master} as dedicated master: set master_type=m6g.large.search"
     nova = [model for model in context.language_models if model in NOVA]
     chosen = context.inference_profile
     if not chosen and nova and region not in regions():

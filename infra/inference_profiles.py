@@ -4,6 +4,7 @@ The tables are AWS's (docs/decisions/0027-models-by-region.md); `make preflight`
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -27,9 +28,9 @@ GEOGRAPHIES = {
     "eu": Geography(_EU, _EU),
     "apac": Geography(_APAC, (*_APAC, "ap-northeast-3")),
 }
-DIRECT = ("us-east-1", "us-gov-west-1", "eu-west-2", "ap-southeast-2")
+DIRECT = ("us-east-1", "eu-west-2", "ap-southeast-2")
 """Regions that take Nova's own ids."""
-_BEGINNINGS = {"us": r"us-(?!gov)", "eu": "eu-", "apac": "ap-"}
+_BEGINNINGS = {"us": "us-", "eu": "eu-", "apac": "ap-"}
 _EXAMPLE = "us:us-east-1,us-west-2"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
@@ -101,6 +102,16 @@ def profile_arn(model: str, geography: str, *, partition: str, region: str, acco
 def model_arn(model: str, *, partition: str, region: str) -> str:
     """The ARN of a model in a region."""
     return f"arn:{partition}:bedrock:{region}::foundation-model/{model}"
+
+
+def policy_characters(models: "Iterable[tuple[str, InferenceProfile | None]]") -> int:
+    """The length of a policy that allows these models, at most: in the region with the longest names."""
+    total = 0
+    for model, profile in models:
+        directly, behind = arns(model, profile, partition="aws", region="ap-northeast-1", account="0" * 12)
+        through = len(directly[0]) + 150 if behind else 0
+        total += 80 + through + sum(len(arn) + 3 for arn in (*directly, *behind))
+    return total
 
 
 def arns(

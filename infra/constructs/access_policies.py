@@ -33,7 +33,7 @@ _WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
 
 class AccessPolicies(Construct):
-    """Three policies; the account attaches them to its principals."""
+    """Policies that the account attaches to its principals; operators have two."""
 
     def __init__(  # noqa: PLR0913 - one argument for each part that people use
         self,
@@ -62,9 +62,9 @@ class AccessPolicies(Construct):
             *maintenance.statements(),
             # the commands of `mats` read its settings
             iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
-            *models.writer_statements(),  # for `mats backfill`
-            *models.encoder_statements(),
         ])  # fmt: skip
+        if invoked := [*models.writer_statements(), *models.encoder_statements()]:
+            self._policy("OperatorsModels", "Invoke writer and encoder, for `mats backfill`", invoked)
         self._accept_operators(domain, maintenance)
         calls = [(method, wildcard(path)) for method, path in CALLS]
         self.agents = self._policy("Agents", "Call the API of mats", [
@@ -124,7 +124,7 @@ class AccessPolicies(Construct):
 
 _LOOK = ("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks")
 _REDRIVE = ("ReceiveMessage", "DeleteMessage", "PurgeQueue", "StartMessageMoveTask", "CancelMessageMoveTask")
-"""Each queue is named once: a managed policy has at most 6,144 characters."""
+"""Each queue is named once, and models are in a policy of their own: one has at most 6,144 characters."""
 
 
 def _namespaces() -> list[str]:

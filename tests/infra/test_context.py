@@ -178,7 +178,6 @@ def test_a_model_is_allowed_by_its_arn_or_its_profile_and_the_regions_behind_it(
         ("ca-central-1", {"rerank_model": "none"}, 1),
         ("us-west-2", {"inference_profile": "none"}, 2),
         ("eu-west-1", {"inference_profile": "us"}, 0),
-        ("us-gov-west-1", {"inference_profile": "us"}, 0),
         ("us-east-1", {"inference_profile": "apac"}, 0),
     ],
     ids=str,
@@ -212,6 +211,25 @@ def test_a_region_refuses_models_it_cannot_invoke(region: str, given: dict[str, 
 )
 def test_a_region_takes_models_it_can_invoke(region: str, given: dict[str, object]):
     check_region(parse(given), region)
+
+
+def test_a_region_refuses_what_it_has_not():
+    """Whatever the models are."""
+    silent = {"rerank_model": "none", "writer_model": "none"}
+    milan = {**silent, "size": "production"}
+    for region, given, said in (("us-gov-west-1", silent, "no Pipes"), ("eu-south-1", milan, "master_type=m6g.large")):
+        with pytest.raises(ContextInvalid, match=said):
+            check_region(parse(given), region)
+    check_region(parse({**milan, "master_type": "m6g.large.search"}), "eu-south-1")
+    check_region(parse(silent), "eu-south-1")
+
+
+def test_more_models_than_a_policy_can_name_are_refused():
+    three = [f"amazon.nova-pro-v{n}:0" for n in range(2, 5)]
+    through = {"inference_profile": f"apac:{','.join(inference_profiles.GEOGRAPHIES['apac'].destinations)}"}
+    assert parse({**through, "switch_models": three}).switch_models == tuple(three)
+    with pytest.raises(ContextInvalid, match="switch_models: the rights to all models take up to"):
+        parse({**through, "switch_models": [f"{model}-of-a-long-name" for model in three * 2] + ["a.b", *three]})
 
 
 NOT_OF_THE_CONTEXT = {"key", "model_refused", "number_of_replicas", "request_id"}

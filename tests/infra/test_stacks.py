@@ -67,8 +67,8 @@ def identity_statements(deployed: Deployment) -> Iterator[iam.Statement]:
 
 
 def people(deployed: Deployment, who: str) -> list[iam.Statement]:
-    found: list[iam.Statement] = deployed.one("AWS::IAM::ManagedPolicy", f"People{who}")["PolicyDocument"]["Statement"]
-    return found
+    policies = [one for one in deployed.all("AWS::IAM::ManagedPolicy") if one.id.startswith(f"People{who}")]
+    return [statement for one in policies for statement in one["PolicyDocument"]["Statement"]]
 
 
 def domain_path(deployed: Deployment, path: str) -> str:

@@ -9,15 +9,14 @@ from tests.aws import iam
 from tests.aws.recorder import Account, Recorder
 from tests.command import Mats
 from tests.infra.synth import deployment
+from tests.infra.test_stacks import people
 from tests.path.world import World, item
 
 pytestmark = pytest.mark.server
 
 
 def operators() -> list[iam.Statement]:
-    deployed = deployment()
-    policy = deployed.one("AWS::IAM::ManagedPolicy", "PeopleOperators")["PolicyDocument"]
-    return list(policy["Statement"])
+    return people(deployment(), "Operators")
 
 
 def test_repair_and_reindex_are_allowed(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
