@@ -16,7 +16,8 @@ def _row(**entries):
 
 def test_a_judged_row_becomes_a_registration():
     schema = {"properties": {"to": {}}}
-    row = _row(description="Converts lengths.", provider="Metric Co", category="Units", parameters=schema)
+    told = {"category": "Units", "tools": [{"name": "to_feet"}]}
+    row = _row(description="Converts lengths.", provider="Metric Co", parameters=schema, **told)
     assert item_of(row) == {
         "namespace": "lab-set.t-1",
         "name": "convert_units",
@@ -24,7 +25,7 @@ def test_a_judged_row_becomes_a_registration():
         "description": "Converts lengths.",
         "provider": "Metric Co",
         "input_schema": schema,
-        "descriptor": {"category": "Units"},
+        "descriptor": told,
     }
     assert Registration.parse(item_of(row)).id == "lab-set.t-1/convert_units"
 

@@ -221,8 +221,8 @@ def test_near_duplicates_hidden_from_a_caller_are_no_alternates_and_take_no_plac
     assert {r.candidate.profile.namespace for r in outside.results} == {"a.n6", "a.n7"}
     assert all(r.alternates == () for r in outside.results)
     inside = discover(Query(query="money back"), ("staff",))
-    assert len(inside.results) == 3
-    assert [len(r.alternates) for r in inside.results] == [5, 0, 0]
+    assert len(inside.results) == 5
+    assert [len(r.alternates) for r in inside.results] == [3, 0, 0, 0, 0]
 
 
 class CountedReads(MemoryIndex):
@@ -238,7 +238,7 @@ def test_reads_are_one_without_near_duplicates_and_at_most_three_of_sixty():
     for index in (honest, flooded):
         discover_over(index, encoder=None)(Query(query="money"))
     assert honest.reads == [15]
-    assert flooded.reads == [15, 12, 33]
+    assert flooded.reads == [15, 10, 35]
 
 
 def test_a_copy_stands_directly_below_its_original_however_relevant():

@@ -123,6 +123,7 @@ def test_every_format_that_a_protocol_imports_is_searched_by_its_table():
     assert formats >= SEARCHED.keys()
     card = {"format": "a2a-agent-card", "skills": [1], "protocolVersion": "0.3.0"}
     assert searchable_part(card) == {"skills": [1]}
+    assert searchable_part({"format": "mcp-server", "tools": [1], "packages": [2]}) == {"tools": [1]}
 
 
 def test_an_unknown_descriptor_is_searched_completely():

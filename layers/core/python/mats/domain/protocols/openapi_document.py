@@ -24,11 +24,12 @@ _TOO_LARGE = "is too large or too deep; parts of it are left out"
 _WEIGHT = 100
 """Characters that take as long as one value, whatever it is."""
 
-_LEAST, _SHARE = 5, 100
-"""A sentence is shared if at least 5 descriptions have it, and one of 100."""
+_LEAST, _SHARE, _QUOTED = 5, 100, 3
+"""A sentence is shared if at least 5 descriptions have it, and one of 100; in a block quote 3 are enough."""
 _LONGEST = 20_000
 """Characters of a description that are read; bounds the work for a document."""
 _CODE = re.compile(r"`[^`]*`")
+_QUOTE = re.compile(r"(?:^[^\S\n]*>.*\n?)+", re.MULTILINE)
 
 _JSON, _FORM, _UPLOAD = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 _ABOUT = ("name", "in", "description", "required", "allowEmptyValue")
@@ -178,12 +179,13 @@ class SharedSentences:
 
     @classmethod
     def of(cls, descriptions: Iterable[str]) -> Self:
-        counts: Counter[str] = Counter()
-        described = list(descriptions)
+        counts, quoted = Counter[str](), Counter[str]()
+        described = [description[:_LONGEST] for description in descriptions]
         for description in described if len(described) >= _LEAST else ():
-            counts.update({_form(sentence) for sentence in sentences(plain(description[:_LONGEST]))})
+            counts.update(_forms(description))
+            quoted.update(_forms("\n\n".join(_QUOTE.findall(description))))
         least = max(_LEAST, len(described) / _SHARE)
-        return cls(frozenset(form for form, count in counts.items() if count >= least))
+        return cls(frozenset(form for form, count in counts.items() if count >= least or quoted[form] >= _QUOTED))
 
     def split(self, description: str) -> tuple[str, list[str]]:
         """The description without its shared sentences, and those; as it is if it is too long to be read."""
@@ -194,8 +196,12 @@ class SharedSentences:
         return " ".join(sentence for sentence in every if _form(sentence) not in self._forms), shared
 
 
+def _forms(text: str) -> set[str]:
+    return set(map(_form, sentences(plain(text))))
+
+
 def _form(sentence: str) -> str:
-    return _CODE.sub("`", sentence).casefold()
+    return " ".join(_CODE.sub("`", sentence).casefold().split())
 
 
 def to_openapi(document: Mapping[str, Any]) -> dict[str, Any]:
