@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.clauses import MOST, cut_at_clauses
+from mats.domain.ranking.clauses import MOST, cut_at_clauses, with_implied_step
 
 SEVERAL = {
     "convert 100 euros to dollars and then send the result to my accountant": (
@@ -47,6 +47,15 @@ SEVERAL = {
     "I run a small shop. Can you list unpaid invoices? Additionally, I would like to remind those customers.": (
         "I run a small shop. Can you list unpaid invoices?",
         "I would like to remind those customers.",
+    ),
+    "open an issue about the failing build. Then assign it to me.": (
+        "open an issue about the failing build.",
+        "assign it to me.",
+    ),
+    "Which services are down? Show their logs and draw a chart of the last hour": (
+        "Which services are down?",
+        "Show their logs",
+        "draw a chart of the last hour",
     ),
 }
 ONE = (
@@ -126,3 +135,14 @@ def test_parts_and_what_connects_them_give_back_the_text(text):
 @pytest.mark.parametrize("text", ["\n" * 2_000, ", and " * 333, "(" * 2_000, "' " * 1_000, "then " * 400, " " * 2_000])
 def test_any_text_is_read_in_one_pass(text):
     assert len(cut_at_clauses(text)) == 1
+
+
+@pytest.mark.parametrize(("request_", "implied"), [
+    ("Write a summary of the meeting to notes/2026-05.md", True), ("save the table as `out.csv`, please", True),
+    ("put the totals into ~/work/totals.json", True), ("which lines differ in a.txt and b.txt?", False),
+    ("save the picture under shots/one.png", False), ("Read /var/log/app.log. Create a ticket.", False),
+    ("write to ada@example.com about README", False), ("make a list", False),
+])  # fmt: skip
+def test_a_text_that_goes_into_a_file_implies_the_step_of_writing_it(request_, implied):
+    assert with_implied_step(request_, (request_,)) == ((request_, "write a file") if implied else (request_,))
+    assert len(with_implied_step(request_, ("a step",) * MOST)) == MOST

@@ -83,13 +83,16 @@ class Discover:
         candidates, steps = found.candidates(finish(measuring, trace), self.scoring.scale)
         counts = self._count(reading, caller, trace)
         ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
+        if not query.asks_for_parts:
+            ranked = steps.in_turn(ranked)
         trace.thresholds = thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
-        if shown.verdict is Verdict.NONE and ranked:
+        verdict = shown.verdict if query.asks_for_parts else shown.parts[0].verdict or shown.verdict
+        if verdict is Verdict.NONE and ranked:
             trace.notes.append(note_on_none(ranked))
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
-            query_id=query_id, query=query, verdict=shown.verdict, intent=reranked.intent, ranked=shown.ranked,
+            query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=shown.ranked,
             shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
         )  # fmt: skip
         return receipt.complete(shortlist) if receipt else shortlist

@@ -241,7 +241,8 @@ class Retrieve:
             return Retrieved(
                 profiles=found.profiles, near=found.near, texts=texts, searches=[found], audiences=admitted.audiences
             )
-        traces = [trace.branch() for _ in texts]
+        different = list(dict.fromkeys(texts))  # the first part may be the whole request
+        traces = [trace.branch() for _ in different]
 
         def search_one(text: str, own: Trace) -> Search | DependencyFailed:
             try:
@@ -249,8 +250,9 @@ class Retrieve:
             except DependencyFailed as error:
                 return error
 
-        with ThreadPoolExecutor(len(texts), thread_name_prefix="part") as pool:  # of its own: each waits for stages
-            results = list(pool.map(search_one, texts, traces))
+        with ThreadPoolExecutor(len(different), thread_name_prefix="part") as pool:  # its own: each waits for stages
+            by_text = dict(zip(different, pool.map(search_one, different, traces), strict=True))
+        results = [by_text[text] for text in texts]
         for own in traces:
             trace.merge(own)
         answered = [found for found in results if isinstance(found, Search)]

@@ -13,10 +13,6 @@ from mats.domain.text.words import content_words
 MOST = 7
 """Parts of a request."""
 
-
-_FEWEST_WORDS = 2
-"""Content words of a part; what has fewer cannot be found on its own."""
-
 _ADDING = (
     r"please|kindly|also|then|next|finally|lastly|first(?:ly)?|second(?:ly)?|third(?:ly)?|additionally|furthermore|"
     r"moreover|besides(?:\s+that)?|in\s+addition|after(?:\s+that|wards?)|and|but"
@@ -33,48 +29,41 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_SAYS_ALSO = re.compile(rf"\b(?:{_ADDING}|as well|too)\b", re.IGNORECASE)
-_SAYS_ALSO_WITHIN = 40
-"""Characters after the end of a sentence in which a word such as `also` tells that the next one asks for more."""
-
-_AMBIGUOUS = frozenset(
-    (
-        "order name record share log rate review list report plan store post message mail email call display schedule "
-        "book play score track rank sort test mark pick sign search update open filter split return change move use "
-        "help start stop present plot draw estimate transfer deposit exchange format export import print register run "
-        "show set cut build design match process contact address copy transcript answer file view visit select average "
-        "count sum factor look trade charge purchase request refund reply forward block quote ship fix repair label "
-        "stream scale push pull alert archive train"
-    ).split()
-)
-"""Verbs of requests that are nouns as well."""
 _VERBS = frozenset(
     (
-        "find get tell give calculate compute check convert fetch provide recommend suggest retrieve create generate "
-        "make send add remove delete modify cancel buy translate verify determine analyze analyse explain identify see "
-        "know inquire query obtain download upload close pause compare predict evaluate solve perform execute write "
-        "read save apply submit pay withdraw reserve organize organise prepare arrange confirm notify remind inform "
-        "publish invite monitor follow summarize summarise extract detect classify recognize discover explore learn "
-        "turn enable disable switch adjust increase decrease reduce multiply divide subtract simplify visualize "
-        "visualise describe define validate include assist guide navigate locate choose edit rename merge join combine "
-        "replace insert mention ensure exclude parse decode encode encrypt decrypt shorten compile install deploy "
-        "configure connect backup restore investigate assess examine ask highlight let allow take bring deliver "
-        "simulate rent subscribe unsubscribe lock unlock mute crop resize rotate compress attach approve reject assign "
-        "warn transcribe annotate scrape crawl render sync restart upgrade"
+        "find get give calculate compute convert fetch provide recommend suggest retrieve create generate make send "
+        "add remove delete buy translate verify determine analyze explain identify tell obtain download upload compare "
+        "write read save submit pay summarize extract detect"
     ).split()
 )
+"""Verbs of requests that are hardly anything else; others show by the word after them: `order a pizza`."""
+_NOUNS_TOO = frozenset("search list show book check update order open play start stop".split())
+"""Verbs only at the beginning of a sentence: `list files`, but `and list prices`."""
+_NO_VERBS = frozenset(
+    (
+        "about above across after against along among around as at before behind below beneath beside between beyond "
+        "by despite down during except for from in inside into like near of off on onto out outside over past per "
+        "since than through to toward towards under until up upon with within without and or but nor so yet if because "
+        "although while when where whether that which who whom whose what why how is are was were be been am do does "
+        "did has have had will would can could shall should may might must not no it he she they we you i me him them "
+        "us my your their our the a an all both each every either neither some any most many much more few several "
+        "only just even then now here there very too such other another today tomorrow yesterday next last including "
+        "using"
+    ).split()
+)
+_INFLECTED = ("s", "ed", "ing", "ly")
 _VAGUE = frozenset(
     "list lists detail details information info data result results answer answers output example examples more".split()
 )
 """Nouns for whatever the request before them is about."""
-_NAMELESS = _VERBS | _VAGUE
+_NAMELESS = _VERBS | _NOUNS_TOO | _VAGUE
 _OBJECTS = frozenset(
     (
-        "the a an my me our us your his her its their it them this that these those all any some each every if whether "
-        "how what which who where when for to him you out up on off"
+        "the a an my me our us your his her its it their them this that these those all any some each every new if "
+        "whether how what which who where when to up out"
     ).split()
 )
-"""Words after which an ambiguous word before them is a verb: `order a pizza`, not `order numbers`."""
+"""Words before which a word of none of these classes is a verb."""
 _WISH = (
     r"(?:can|could|would|will)\s(?:you|i|we)\b|(?:i|we)(?:\s(?:would)|['’]d)?\s(?:(?:also|then|just|really)\s)*"
     r"(?:need|want|like|love|wish)\b|(?:i['’]m|i\sam|we\sare|we['’]re)\s(?:also\s)?(?:looking\sfor|interested\sin|"
@@ -99,7 +88,16 @@ _LITERAL = re.compile(
     re.DOTALL,
 )
 _CLOSED_BY = {")": "(", "]": "[", "}": "{"}
-_LAST_WORD = re.compile(r"([a-z]+)\W*$", re.IGNORECASE)
+_BARE_VERB = re.compile(r"(?:^|(?:\b(?:to|that|and|can|will)|,)\s+)[a-z]+$")
+"""The end of `tools that create`, to which `and delete the user` belongs."""
+_BACK = re.compile(r"\b(?:it|its|them|they)\b", re.IGNORECASE)
+"""Words by which a sentence may say more of what is before it: `I want it to be blue`."""
+_KEPT_AS_FILE = re.compile(
+    r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]*?\s(?:to|at|in|into|under|as)"
+    r"\s+[`'\"]?(?:(?:~|\.{1,2})?/)?(?:[\w.-]+/)*[\w-]+\.(?:md|txt|csv|json|html?|ya?ml|xml|log|tex|rst|py|js|ts|sql)\b",
+    re.IGNORECASE,
+)
+_WRITE = "write a file"
 
 
 class _Span(NamedTuple):
@@ -116,7 +114,7 @@ def cut_at_clauses(text: str) -> tuple[str, ...]:
     boundaries = [m for m in _BOUNDARY.finditer(text) if not any(m.start() < e and s < m.end() for s, e in literal)]
     ends = [boundary.start() for boundary in boundaries] + [len(text)]
     parts: list[str] = []
-    start, asked = 0, _asks(text[: ends[0]])
+    start, asked = 0, _asks(text[: ends[0]], first=True)
     for boundary, end in zip(boundaries, ends[1:], strict=True):
         left, right = text[start : boundary.start()], text[boundary.end() : end]
         cuts = asked and len(parts) < MOST - 1 and _begins_part(left, boundary, right)
@@ -128,10 +126,14 @@ def cut_at_clauses(text: str) -> tuple[str, ...]:
     return (*parts, text[start:].strip())
 
 
+def with_implied_step(text: str, parts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a text, and the step that it implies where it says into which file of text something goes."""
+    return (*parts[: MOST - 1], _WRITE) if _KEPT_AS_FILE.search(text) else tuple(parts)
+
+
 def _names_something(clause: str) -> bool:
     """Whether a clause can be found on its own: `provide a list` says nothing of what."""
-    words = content_words(clause)
-    return len(words) >= _FEWEST_WORDS and not _NAMELESS.issuperset(words)
+    return not _NAMELESS.issuperset(content_words(clause))
 
 
 def _literals(text: str) -> Sequence[_Span]:
@@ -149,20 +151,19 @@ def _literals(text: str) -> Sequence[_Span]:
 def _begins_part(left: str, boundary: re.Match[str], right: str) -> bool:
     """Whether what follows a boundary asks for something else than what is before it."""
     if boundary["noun"]:
-        return True
+        return len(content_words(right)) > 1
     if boundary["sentence"]:
-        more = boundary["sentence"] + right[:_SAYS_ALSO_WITHIN]
-        return _SAYS_ALSO.search(more) is not None and _asks(right)
+        return _asks(right) and (boundary["sentence"].strip()[-1:].isalpha() or not _BACK.search(right))
     if boundary["weak"]:
-        before = _LAST_WORD.search(left)
-        return not (before and _is_verb_form(before[1])) and _asks(right, within_sentence=True)
+        return not _BARE_VERB.search(left) and _asks(right, within_sentence=True)
     return _asks(right)
 
 
-def _asks(clause: str, *, within_sentence: bool = False) -> bool:
+def _asks(clause: str, *, within_sentence: bool = False, first: bool = False) -> bool:
     """Whether a clause begins as a request: with a verb, a wish or a question.
 
-    Within a sentence a verb is in lower case, an ambiguous one has an object, and a relative clause is no question.
+    Within a sentence a verb is in lower case, and a relative clause is no question. The `first` clause of a text needs
+    no known verb, because nothing is cut before the next one has one.
     """
     head = _HEAD.match(clause)
     if head is None or head["wish"]:
@@ -172,12 +173,10 @@ def _asks(clause: str, *, within_sentence: bool = False) -> bool:
     verb, follows = head["verb"], (head["object"] or "").lower().strip(",.;:")
     if within_sentence and not verb.islower():
         return False
-    if verb.lower() in _AMBIGUOUS:
-        return not within_sentence or follows in _OBJECTS or follows[:1] in "0123456789'\"“"
-    return verb.lower() in _VERBS
-
-
-def _is_verb_form(word: str) -> bool:
-    """Whether a word is a verb of requests, as in `create and delete`, `reads and summarizes`."""
-    forms = {word.lower(), word.lower().removesuffix("s"), word.lower().removesuffix("es")}
-    return not forms.isdisjoint(_VERBS)
+    verb = verb.lower()
+    if verb in _VERBS or (verb in _NOUNS_TOO and not within_sentence):
+        return True
+    may_be = verb not in _NO_VERBS and not verb.endswith(_INFLECTED)
+    if first and may_be:
+        return follows in _OBJECTS or follows not in _NO_VERBS
+    return may_be and (follows in _OBJECTS or follows[:1] in tuple("0123456789'\"“"))

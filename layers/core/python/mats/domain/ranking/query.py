@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.faults import RequestModel
-from mats.domain.ranking.clauses import MOST, cut_at_clauses
+from mats.domain.ranking.clauses import MOST, cut_at_clauses, with_implied_step
 from mats.domain.text.words import clip, words
 
 
@@ -118,8 +118,12 @@ class Query(RequestModel):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The whole request, followed by its parts if it has several."""
-        steps = self.queries or (cut_at_clauses(self.text) if self.parts else ())
+        """The whole request, followed by its parts if it has several.
+
+        One that implies a step has two, itself and that step, even if it does not ask for parts.
+        """
+        cut = cut_at_clauses(self.text) if self.parts else (self.text,)
+        steps = self.queries or with_implied_step(self.text, cut)
         return (self.text, *steps) if len(steps) > 1 else (self.text,)
 
 

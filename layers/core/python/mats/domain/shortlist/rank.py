@@ -311,6 +311,12 @@ class Steps:
         """Those that serve a part."""
         return [result for result in results if number in self.served.get(result.id, ())]
 
+    def in_turn(self, results: Sequence[Result]) -> tuple[Result, ...]:
+        """The results of every part in turn, in the order of the parts."""
+        by_id = {result.id: result for result in results}
+        lists = [_ids(self.of(number, results)) for number in range(len(self.texts))]
+        return tuple(by_id[id] for id in take_in_turn([*lists, _ids(results)]))
+
 
 @dataclass(frozen=True, slots=True)
 class Presented:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import local_system
 from mats.domain.errors import Fault, NotPossible
-from mats.domain.ranking.clauses import cut_at_clauses
+from mats.domain.ranking.clauses import cut_at_clauses, with_implied_step
 from mats.domain.ranking.query import Query, Scope
 from mats.domain.shortlist.rank import Shortlist
 from mats.local.cli.output import AsJson, out, plain, print_json, table_of
@@ -132,7 +132,7 @@ def logged_query(record: Mapping[str, Any]) -> Query:
         message = "was logged as a hash and cannot be replayed; set MATS_LOG_QUERIES=text for later queries"
         raise NotPossible([Fault("query", message)])
     text, steps = record["query"], tuple(part["query"] for part in record.get("parts", ()))
-    planned = steps not in ((), (text,), cut_at_clauses(text))
+    planned = steps not in ((), (text,), with_implied_step(text, cut_at_clauses(text)))
     request: dict[str, Any] = {"queries": steps} if planned else {"query": text, "parts": bool(steps)}
     return Query.parse({**request, **record["filter"]})
 
