@@ -1,67 +1,51 @@
-"""Flags text in a registration that addresses a model instead of people: prompt injection and keyword stuffing.
+"""Flags text in a registration that addresses a model instead of people, and text that is hidden, stuffed or too long.
 
-A flag changes no score; it tells readers of the profile or the answer to review the registration. The protection
-against prompt injection is the fence (`domain/text/fence.py`), which does not depend on these flags.
-The patterns are in fifteen languages; where the first of a pattern's outermost alternatives begins at the edge of a
-word, each of them does.
+A flag changes no score; it tells readers of the profile or the answer to review the registration, and what is flagged
+is not handed to a model as a tool. The protection against prompt injection is the fence (`domain/text/fence.py`), which
+does not depend on these flags. Most of it is found by structure (`mats.domain.capability.steering`); the patterns here
+are for forms that are always the same: roles, tags, results, scores.
 """
 
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from mats.domain.capability.registration import Registration
+from mats.domain.capability.steering import (
+    DEED,
+    DIRECTION,
+    EXFILTRATION,
+    ORDERS,
+    decoded_forms,
+    may_steer,
+    steering_in,
+    unrelated_deed,
+    without_mentions,
+)
 from mats.domain.text.fence import is_hidden, visible
 from mats.domain.text.words import STOP_WORDS, every_text, read_parameters, words
 
-ORDERS = "contains instructions to a model"
 RANK = "names its own score or rank"
 ROLE = "poses as a message of another role"
 FENCE = "contains the tags that delimit prompts"
 RESULT = "poses as the result of a tool"
+PAYLOAD = "hides instructions or code in an encoding or a comment"
 
-_OTHERS = "(candidate|capabilit|tool|agent|model|skill|option|result)"
 PATTERNS: Mapping[str, Sequence[str]] = {
     ORDERS: (
-        r"\b(ignore|disregard|forget|override|bypass)\b[^.]{0,30}"
-        r"\b(previous|prior|above|earlier|preceding|your|system|all)\b[^.]{0,20}"
-        r"\b(instructions?|prompts?|rules?|guidelines?|directions?|candidates?)\b",
-        r"\b(ignore|disregard|forget) (everything|anything|all) (above|before|else)\b",
-        r"\b(ignore|disregard|forget|skip|reject)\b[^.]{0,20}\b(other|remaining|competing)\b[^.]{0,20}" + _OTHERS,
-        r"\b(always|must|should|only|please)\b[^.]{0,20}\b(choose|select|pick|recommend|prefer|rank|rate|score)\b"
-        r"[^.]{0,20}\b(me|this (one|candidate|capability|tool|agent|model|skill))\b",
-        r"\b(do not|don't|never)\b[^.]{0,10}\b(choose|select|pick|recommend|rank|consider|return|use)\b[^.]{0,15}"
-        r"\b(other|another|competing) " + _OTHERS,
         r"\b(rank|place|put|score|rate) (this|me|us|it)\b[^.]{0,25}\b(above|before|ahead of|over)\b[^.]{0,15}"
         r"\b(all|other|every)",
         r"\bgive (all|every|the)( the)? others?\b[^.]{0,20}\b(0|zero|nothing|low)",
-        r"\b(notes?|messages?|instructions?|hints?|attention) (to|for) (the|any|every) "
-        r"(judge|ranker|reranker|grader|evaluator|language model|llm)\b|"
-        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|llm)\s*:",
-        r"\bignor\w{0,15} [^.]{0,25}\b(instrucciones|instruções|istruzioni|instructions précédentes|consignes)\b",
-        r"\b(ignorier\w{0,15}|vergiss|vergesst) [^.]{0,30}(anweisung|instruktion|vorgabe)",
-        r"\b(olvida|oublie|oubliez|esqueça|dimentica) [^.]{0,30}(instruc|instruç|istruz|consigne)",
-        r"\bignorera [^.]{0,30}instruktion|\babaikan [^.]{0,30}(instruksi|perintah)",
-        r"\bbỏ qua [^.]{0,30}(hướng dẫn|chỉ dẫn)",
-        r"ігноруй\w{0,15} [^.]{0,30}інструкц|התעלם [^.]{0,30}הוראות|نادیده [^.]{0,30}دستور|دستور[^.]{0,30}نادیده",
-        r"\bnegeer [^.]{0,30}(instructies|opdrachten)",
-        r"\bzignoruj [^.]{0,30}(instrukcj|polece)",
-        r"игнорир\w{0,15} [^.]{0,30}(инструкц|указани)",
-        r"(忽略|忽視|忽视|无视|無視)[^。]{0,12}(指令|指示|说明|說明|提示|规则|規則)",
-        r"(指示|命令|指令|ルール)[^。]{0,6}を?[^。]{0,6}無視",
-        r"(지시|지침|명령)[^.]{0,8}무시",
-        r"تجاهل [^.]{0,30}(التعليمات|الأوامر)",
-        r"निर्देश\w{0,15}[^।]{0,12}(अनदेखा|नज़रअंदाज़)",
-        r"talimat\w{0,15}[^.]{0,12}(yok say|görmezden gel)",
-        r"\b(elige|escoge|selecciona|escolha|selecione|scegli|seleziona|choisi\w{0,15}) (siempre|sempre|toujours)\b",
-        r"\b(siempre|sempre|toujours) (elige|escoge|selecciona|escolha|selecione|scegli|seleziona|choisi\w{0,15})\b",
-        r"\bwählen? (sie )?(immer|stets)\b|\b(immer|stets) (mich|dieses?|diese[nr]) [^.]{0,20}wählen\b",
-        r"всегда (выбирай|выбирать|выбери)",
-        r"(总是|總是|始终|始終|永远|永遠|务必|務必)[^。]{0,6}(选择|選擇|推荐|推薦|选|選)",
-        r"(常に|必ず)[^。]{0,12}(選択|選ん|選び|推薦)",
-        r"항상[^.]{0,12}(선택|추천)",
+        r"\b(notes?|messages?|instructions?|hints?|attention) (to|for) ((the|any|every|all) )?"
+        r"(judges?|rerankers?|graders?|evaluators?|(language )?models?|llms?|assistants?|agents?|ai)\s*[:,.-]|"
+        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|model|llm|assistant|agent)\s*:",
+        r"(\[|<!--|\{\{|<)\s*(to (the )?)?(assistant|ai|model|llm|agent|chatgpt|claude)( instructions?)?\s*:",
+        r"\bdear (assistant|ai|model|llm|agent)\b",
+        r"\bsystem\s*[:-]?\s*override\b|\b(operator|god|dan|jailbreak|unrestricted) mode (is )?(enabled|active|on)\b",
     ),
     RANK: (
         r"\b(give|assign|award|rate|score|rank)\b (this|me|us|it|candidate)\b[^.]{0,30}"
@@ -77,8 +61,9 @@ PATTERNS: Mapping[str, Sequence[str]] = {
         r"(^|[\n.!?\"'>])\s*(?-i:assistant|ASSISTANT)\s*(message)?\s*:\s*\S",
         r"[\"']role[\"']\s*:\s*[\"'](system|assistant|tool)[\"']",
         r"##\s*(system|assistant|instructions?)\s*:",
+        r"[.!?]\s+(?-i:SYSTEM)\s*:\s*\S",
         r"\byou are (now|no longer) (a|an|the|in|free|bound)\b",
-        r"\b(new|updated|real|actual|secret) (system )?(instructions?|prompt)\s*:",
+        r"\b(new|updated|real|actual|secret) (system )?(instructions?|prompt|message|objective)\s*(:|###|is\b)",
         r"\b(end|begin|start) of (the )?(system )?(prompt|instructions|candidates|registration)\b",
     ),
     FENCE: (
@@ -89,6 +74,12 @@ PATTERNS: Mapping[str, Sequence[str]] = {
         r"<\s*/?\s*(tool_?results?|tool_?use|tool_?calls?|function_?(results?|calls?|response))\b",
         r"[\"'](tool_?result|tool_?use|tooluseid|tool_use_id|function_call)[\"']\s*:",
     ),
+    EXFILTRATION: (r"!\[[^\]]{0,60}\][(]https?://[^)\s]{1,200}[?&]\w{1,20}=(\{|<|\$|%7b|(?-i:[A-Z_]{4,})[)])",),
+    PAYLOAD: (
+        r"\beval\s*[(]\s*(atob|base64\w*)\s*[(][^)]{16,}",
+        r"\bbase64\s+(-d|--decode)\b[^|]{0,20}\|\s*(ba|z)?sh\b",
+        r"(<!--|\[//\]:|display:\s*none)[^>]{0,60}\b(assistant|model|ai|llm|agent|claude|chatgpt)\b\s*[:,]",
+    ),
 }
 
 
@@ -96,6 +87,13 @@ STUFFED = "repeats a word too often (keyword stuffing)"
 HIDDEN = "contains hidden characters"
 BIDI = "contains bidirectional control characters"
 LONG = "is far longer than a description"
+
+CLASSES: Mapping[str, str] = {
+    ORDERS: "orders", RANK: "orders", ROLE: "orders", FENCE: "orders", RESULT: "orders", EXFILTRATION: "exfiltration",
+    DIRECTION: "direction", DEED: "deed", PAYLOAD: "hidden", STUFFED: "stuffing", HIDDEN: "hidden", BIDI: "hidden",
+    LONG: "length",
+}  # fmt: skip
+"""The class of each reason, in the order in which reasons are given."""
 
 _LONG = 20_000
 """Characters of all text together: descriptors of hundreds of operations stay below."""
@@ -107,11 +105,9 @@ _SHORT, _REMEMBERED = 500, 16_384
 
 _WORD = r"\b"
 _GROUP = re.compile(r"\((?!\?)")
-_NO_LATIN = re.compile(r"(?:\\.|[^A-Za-z])*")
-"""A pattern without Latin letters is of another script, and in no ASCII text."""
 
 
-def _any_of(patterns: Sequence[str], flags: re.RegexFlag) -> re.Pattern[str]:
+def _any_of(patterns: Sequence[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     """One pattern, without the time for capturing; those that begin with a word are tried at words only."""
     whole = [_GROUP.sub("(?:", pattern) for pattern in patterns]
     at_words = "|".join(pattern.removeprefix(_WORD) for pattern in whole if pattern.startswith(_WORD))
@@ -119,14 +115,17 @@ def _any_of(patterns: Sequence[str], flags: re.RegexFlag) -> re.Pattern[str]:
     return re.compile("|".join([*([f"{_WORD}(?:{at_words})"] if at_words else []), *elsewhere]), flags)
 
 
-def _any_in_ascii() -> re.Pattern[str]:
-    """Every pattern that ASCII text can match, for its lower case: a tenth of the time of ignoring case."""
-    every = [pattern.replace("(?-i:", "(?:") for patterns in PATTERNS.values() for pattern in patterns]
-    return _any_of([each for each in every if each.isascii() or not _NO_LATIN.fullmatch(each)], re.ASCII)
-
-
 _COMPILED = {reason: _any_of(patterns, re.IGNORECASE) for reason, patterns in PATTERNS.items()}
-_IN_ASCII = _any_in_ascii()
+_ANY = _any_of(
+    [
+        re.sub(r"(?<!\\)[A-Z]", lambda c: c[0].lower(), each.replace("(?-i:", "(?:"))
+        for e in PATTERNS.values()
+        for each in e
+    ]
+)
+"""Every pattern, for text in lower case: a tenth of the time of ignoring case."""
+_UNQUOTED = frozenset({ORDERS, RANK, ROLE})
+"""What a text may quote as an example of an attack."""
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
@@ -137,40 +136,95 @@ _BROKEN_UP = 12
 """From this count on, zero-width characters are taken as an attempt to split words."""
 
 
+class Finding(NamedTuple):
+    """A reason to review a registration, with the attribute and the characters of it that gave the reason.
+
+    In an attribute that is no text, they are those of its JSON. It quotes nothing: a model may read it.
+    """
+
+    reason: str
+    where: str = ""
+    start: int = 0
+    end: int = 0
+
+    def __str__(self) -> str:
+        place = f": {self.where} {self.start}-{self.end}" if self.where else ""
+        return f"{self.reason} [{CLASSES[self.reason]}{place}]"
+
+
 def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple[str, ...]:
+    """The findings as texts."""
+    return tuple(map(str, findings(registration, written)))
+
+
+def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[Finding, ...]:
     """The reasons to review a registration, in a fixed order, each once; empty if there are none.
 
     `written` is the writer's text, which an injected registration may have influenced.
     """
-    texts = [*every_text(registration.item()), *written]
-    found = {reason for text in set(texts) for reason in _reasons_in(text)}
-    reasons = [reason for reason in _COMPILED if reason in found]
+    attributes = {**registration.item(), "written": list(written)}
+    texts = {where: list(every_text(value)) for where, value in attributes.items()}
+    first_in = {text: where for where, those in reversed(texts.items()) for text in those}
+    found: dict[str, Finding] = {}
+    for text, where in first_in.items():
+        for reason, piece in _pieces(text):
+            found.setdefault(reason, _place(reason, where, attributes[where], piece))
+    parameters = read_parameters(registration.input_schema).names
+    if deed := unrelated_deed(registration.name, registration.description, parameters):
+        where = "description" if any(deed) else "input_schema"
+        found.setdefault(DEED, Finding(DEED, where, *deed))
     if _is_stuffed(registration):
-        reasons.append(STUFFED)
-    hidden = Counter(c for text in texts if not text.isascii() for c in _FLAG.sub("", text) if is_hidden(c))
+        found[STUFFED] = Finding(STUFFED)
+    every = [text for those in texts.values() for text in those]
+    hidden = Counter(c for text in every if not text.isascii() for c in _FLAG.sub("", text) if is_hidden(c))
     if _has_hidden(hidden):
-        reasons.append(HIDDEN)
+        found[HIDDEN] = Finding(HIDDEN)
     if hidden.keys() & _BIDI:
-        reasons.append(BIDI)
-    if sum(map(len, texts)) > _LONG:
-        reasons.append(LONG)
-    return tuple(reasons)
+        found[BIDI] = Finding(BIDI)
+    if sum(map(len, every)) > _LONG:
+        found[LONG] = Finding(LONG)
+    return tuple(found[reason] for reason in CLASSES if reason in found)
 
 
-def _reasons_in(text: str) -> frozenset[str]:
-    """The reasons whose patterns are in a text."""
-    return _reasons_of_short(text) if len(text) <= _SHORT else _search(text[:_LONG])
+def _place(reason: str, where: str, value: Any, piece: str) -> Finding:
+    whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    start = whole.find(piece)
+    return Finding(reason, where, start, start + len(piece)) if start >= 0 else Finding(reason, where, 0, len(whole))
 
 
-def _search(text: str) -> frozenset[str]:
-    forms = set(_visible_forms(text))
-    if text.isascii() and not any(_IN_ASCII.search(form.lower()) for form in forms):
-        return frozenset()
-    return frozenset(reason for reason, pattern in _COMPILED.items() if any(map(pattern.search, forms)))
+def _pieces(text: str) -> tuple[tuple[str, str], ...]:
+    """The reasons in a text, each with the part of it that is the reason."""
+    return _pieces_of_short(text) if len(text) <= _SHORT else _search(text[:_LONG])
 
 
-_reasons_of_short = lru_cache(_REMEMBERED)(_search)
+def _search(text: str) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for form in dict.fromkeys(_visible_forms(text)):
+        _search_visible(form, found)
+    for decoded, start, end in decoded_forms(text[:_LONG]):
+        within: dict[str, str] = {}
+        _search_visible(visible(decoded), within)
+        if within or _CODE.search(decoded):
+            found.setdefault(PAYLOAD, text[start:end])
+    return tuple(found.items())
+
+
+def _search_visible(text: str, found: dict[str, str]) -> None:
+    lowered = text.lower()
+    patterned, steers = _ANY.search(lowered), may_steer(lowered)
+    if not (patterned or steers):
+        return
+    unquoted = without_mentions(text)
+    for reason, pattern in _COMPILED.items() if patterned else ():
+        if match := pattern.search(unquoted if reason in _UNQUOTED else text):
+            found.setdefault(reason, match[0])
+    for reason, start, end in steering_in(unquoted) if steers else ():
+        found.setdefault(reason, text[start:end])
+
+
+_pieces_of_short = lru_cache(_REMEMBERED)(_search)
 """The registrations of a document repeat each other: names and descriptions of parameters, schemas, scopes."""
+_CODE = re.compile(r"(?:curl|wget|fetch\(|eval\(|powershell|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE)
 
 
 def _has_hidden(hidden: Counter[str]) -> bool:

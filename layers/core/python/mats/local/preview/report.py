@@ -260,7 +260,7 @@ def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
 
 def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
     for reason in profile.suspicious:
-        if reason == TOO_LONG:
+        if reason.startswith(TOO_LONG):
             yield _advice("very long", f"all its text together {reason}")
         else:
             yield _advice("suspicious", f"its text {reason}")
