@@ -209,6 +209,12 @@ class Context:
         "for `auth=jwt`: the audience the tokens must name",
         needs=("auth=jwt",),
     )
+    jwt_client_ids: tuple[str, ...] = _key(
+        (),
+        "for `auth=jwt`: clients whose tokens name no audience but their client, as Cognito's access tokens do",
+        form=_like(r"[!-+\--~]+", "the id of a client"),
+        needs=("auth=jwt",),
+    )
     jwt_claim: str = _key(
         Settings().jwt_claim,
         "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles` "
@@ -497,8 +503,8 @@ def _api_faults(context: Context) -> Iterator[str]:
     if context.auth == "jwt":
         if not (issuer.scheme == "https" and issuer.hostname):
             yield f"auth=jwt needs jwt_issuer, an https address, not {context.jwt_issuer!r}"
-        if not context.jwt_audience:
-            yield "auth=jwt needs jwt_audience"
+        if not (context.jwt_audience or context.jwt_client_ids):
+            yield "auth=jwt needs jwt_audience or jwt_client_ids"
         if not context.jwt_claim:
             yield "jwt_claim must name a claim, such as audiences"
     if context.api == "private" and bool(context.vpc_id) != bool(context.api_endpoint_id):

@@ -25,7 +25,8 @@ from infra.constructs.watched import Watched
 from infra.context import Context, check_region, parse, replacing
 from infra.sizes import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
-from mats.bootstrap.models import load_calibration
+from mats.bootstrap.models import load_calibration, prices
+from mats.edge.observers import UNPRICED
 
 
 class DataStack(Stack):
@@ -79,6 +80,7 @@ class SystemStack(Stack):
         AccessPolicies(
             self,
             "People",
+            context=context,
             models=on.models,
             tables=tables,
             path=self.path,
@@ -154,3 +156,12 @@ def notes(context: Context) -> Iterator[str]:
             f"reranker use that of {calibration.source.name}. Fit one on judged queries: `make calibrate`, "
             "docs/how-to-tune.md."
         )
+    unpriced = [model for model in context.language_models if prices().usage(model, 1, 1).usd is None]
+    if unpriced and context.spend_per_hour:
+        counted = " and ".join(map(str, UNPRICED))
+        yield (
+            f"spend_per_hour: prices.json has no price of {' and '.join(unpriced)}. The alarm counts its tokens at "
+            f"{counted} dollars a million, in and out: choose the limit for that."
+        )
+    if context.production and not (context.alarm_email or context.alarm_topic_arn):
+        yield "alarm_email: nobody hears of an alarm. Set it, or alarm_topic_arn."

@@ -11,11 +11,13 @@ from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
+from infra.constructs.log_group import decrypt_tables
 from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards, logical_id
 from infra.constructs.search_domain import Calls, SearchDomain
 from infra.constructs.tables import MatsTables
+from infra.context import Context
 
 TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
 """Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
@@ -40,6 +42,7 @@ class AccessPolicies(Construct):
         scope: Construct,
         id: str,
         *,
+        context: Context,
         models: ModelAccess,
         tables: MatsTables,
         path: EventPath,
@@ -54,9 +57,11 @@ class AccessPolicies(Construct):
         self.owners = self._policy("Owners", "Write registrations of their namespaces and read what became of them", [
             self._in_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
             self._in_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
+            *decrypt_tables(context),
         ])  # fmt: skip
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
             *self._tables_access(),
+            *decrypt_tables(context),
             *_repairs(path, [path.queue.queue_arn, reports.queue_arn], domain),
             *_replays(path),
             *maintenance.statements(),

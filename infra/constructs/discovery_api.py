@@ -130,7 +130,10 @@ class DiscoveryApi(Construct):
             layers=[core_layer, jwt_layer],
             context=context,
             environment=Settings(
-                jwt_issuer=context.jwt_issuer, jwt_audience=context.jwt_audience, jwt_claim=context.jwt_claim
+                jwt_issuer=context.jwt_issuer,
+                jwt_audience=context.jwt_audience,
+                jwt_client_ids=context.jwt_client_ids,
+                jwt_claim=context.jwt_claim,
             ).to_env(),
             limits=Limits(memory_mb=512, timeout_s=10),
         )

@@ -12,7 +12,7 @@ from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.log_group import log_group
+from infra.constructs.log_group import decrypt_tables, log_group
 from infra.constructs.nag import accept
 from infra.context import Context
 from infra.sizes import PIPE_BATCH
@@ -163,6 +163,7 @@ class EventPath(Construct):
             iam.PolicyStatement(actions=reads, resources=[stream]),
             iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn]),
             iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[dead.queue_arn]),
+            *decrypt_tables(self._context),
         ]
         return iam.Role(
             self,

@@ -69,7 +69,7 @@ class Function(Construct):
             log_group=self.log,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
-            system_log_level_v2=lambda_.SystemLogLevel.WARN,
+            system_log_level_v2=lambda_.SystemLogLevel.INFO,  # with the report: time, memory, restore
             current_version_options=lambda_.VersionOptions(removal_policy=_KEPT),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             vpc=network.vpc if network else None,

@@ -1,6 +1,7 @@
-"""Log groups: kept as long as the context says, and in production also after their stack."""
+"""Log groups, kept as long as the context says and in production also after their stack; and the key of the context."""
 
 from aws_cdk import Aws, Fn, RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -37,3 +38,12 @@ def customer_key(scope: Construct, context: Context) -> kms.IKey | None:
         return None
     known = scope.node.try_find_child("CustomerKey")
     return known if known else kms.Key.from_key_arn(scope, "CustomerKey", context.kms_key_arn)  # type: ignore[return-value]
+
+
+def decrypt_tables(context: Context) -> list[iam.PolicyStatement]:
+    """The right to the key that whoever uses a table or its stream needs, too; none with AWS's own keys."""
+    if not context.kms_key_arn:
+        return []
+    by_tables = {"StringEquals": {"kms:ViaService": f"dynamodb.{Aws.REGION}.amazonaws.com"}}
+    actions = ["kms:Decrypt", "kms:DescribeKey"]
+    return [iam.PolicyStatement(actions=actions, resources=[context.kms_key_arn], conditions=by_tables)]

@@ -380,8 +380,12 @@ def test_only_operators_write_what_operators_say(any_deployment: Deployment, tab
 
 
 def test_owners_reach_only_rows_of_the_namespaces_in_their_tags(any_deployment: Deployment):
+    of_key = {"kms:Decrypt", "kms:DescribeKey"}
     for one in people(any_deployment, "Owners"):
         condition = one["Condition"]
+        if set(texts(one["Action"])) == of_key:
+            assert "kms:ViaService" in condition["StringEquals"]
+            continue
         keys = condition["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"]
         assert all(key.startswith("${aws:PrincipalTag/mats-namespace") for key in keys)
         assert condition["Null"] == {"dynamodb:LeadingKeys": "false", "aws:PrincipalTag/mats-namespace": "false"}
@@ -407,6 +411,22 @@ def test_agents_call_the_api_and_nothing_else(any_deployment: Deployment):
     called = {arn.partition("/live/")[2] for arn in one["Resource"]}
     assert {"POST/discover", "POST/mcp", "GET/mcp"} <= called
     assert len(called) == len(CALLS)
+
+
+def test_whoever_uses_a_table_may_use_its_key():
+    """Functions, Pipes, owners and operators: without it every call of a table or a stream is denied."""
+    context = CONTEXTS["private, a VPC and a key of one's own"]
+    deployed, key = deployment(**context), context["kms_key_arn"]
+    via = {"kms:ViaService": f"dynamodb.{deployed.region}.amazonaws.com"}
+    rights: dict[str, list[iam.Statement]] = {}
+    for policy in (*deployed.all("AWS::IAM::Policy"), *deployed.all("AWS::IAM::ManagedPolicy")):
+        rights[policy.id] = policy["PolicyDocument"]["Statement"]
+    for role in deployed.all("AWS::IAM::Role"):
+        inline = role.get("Policies", [])
+        rights[role.id] = [statement for one in inline for statement in one["PolicyDocument"]["Statement"]]
+    users = {id for id, found in rights.items() if "dynamodb:" in json.dumps(found)}
+    assert len(users) == 10
+    assert {id for id in users if not iam.allowed(rights[id], "kms:Decrypt", key, via)} == set()
 
 
 def test_operators_can_redrive_every_dead_letter_queue(trial: Deployment):

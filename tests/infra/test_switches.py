@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -80,6 +81,18 @@ def test_an_encoder_without_calibration_is_said_at_synthesis():
         "encoder_model: changing it later replaces the index: changes wait until `mats reindex` has made another. "
         'See docs/runbook.md, "Switches on a live system".'
     ]
+
+
+@pytest.mark.parametrize(("context", "said"), [
+    (Context(size="production", encoder_model="none"), "alarm_email: nobody hears"),
+    (Context(rerank_model="vendor.model-v1:0", encoder_model="none"), "no price of vendor.model-v1:0"),
+])  # fmt: skip
+def test_alarms_that_nobody_hears_and_prices_that_nobody_knows_are_said_at_synthesis(context: Context, said: str):
+    from infra.stacks import notes
+
+    assert [note for note in notes(context) if said in note]
+    heard = replace(context, alarm_email="a@example.com", rerank_model="amazon.nova-micro-v1:0")
+    assert not [note for note in notes(heard) if said in note]
 
 
 def test_two_deployments_share_no_physical_name():

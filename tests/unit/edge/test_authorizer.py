@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
@@ -167,6 +168,19 @@ def test_claim_of_audiences_is_configurable(authorizer, claim, claims, names):
 ], ids=str)  # fmt: skip
 def test_token_for_another_issuer_audience_or_time_is_rejected(authorizer, claims):
     assert not authorizer.accepts(authorizer.token(**claims))
+
+
+@pytest.mark.parametrize(("claims", "accepted"), [
+    ({"client_id": "agents"}, True), ({"client_id": "others"}, False), ({}, False), ({"client_id": ["agents"]}, False),
+    ({"client_id": None}, False), ({"client_id": "agents", "aud": "another"}, False),
+    ({"client_id": "agents", "aud": []}, False), ({"client_id": "agents", "aud": AUDIENCE}, True),
+])  # fmt: skip
+def test_a_token_without_an_audience_is_of_a_known_client(authorizer, claims, accepted):
+    """An access token of Cognito, for client credentials."""
+    authorizer.settings = replace(authorizer.settings, jwt_client_ids=("agents",))
+    assert authorizer.accepts(authorizer.token(**{"aud": None, "token_use": "access", **claims})) is accepted
+    authorizer.settings = replace(authorizer.settings, jwt_audience="")
+    assert authorizer.accepts(authorizer.token(**{"aud": None, **claims})) is (accepted and "aud" not in claims)
 
 
 def with_audiences(token: str) -> str:

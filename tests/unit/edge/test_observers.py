@@ -40,7 +40,7 @@ def answered(verdict: Verdict = Verdict.MATCH, **trace) -> Answered:
     (answered(degraded=["llm", "neural"]), {"Degraded": 1, "DegradedLlm": 1, "DegradedNeural": 1, "DegradedBm25": 0}),
     (answered(took_ms={"total": 7.5, "rerank": 6}), {"TotalMs": 7.5, "RerankMs": 6}),
     (answered(usage=Usage(output_tokens=50, usd=0.25)), {"OutputTokens": 50, "Usd": 0.25}),
-    (answered(usage=Usage(input_tokens=900, output_tokens=50, usd=None)), {"InputTokens": 900, "Usd": None}),
+    (answered(usage=Usage(input_tokens=900, output_tokens=50, usd=None)), {"InputTokens": 900, "Usd": 0.01725}),
     (OperationFailed(operation="search", error=DependencyFailed("x")), {"Failed": 1, "Answers": None}),
 ])  # fmt: skip
 def test_an_observation_has_its_metrics(observation, expected):
@@ -68,7 +68,7 @@ def test_a_batch_counts_every_outcome_including_zero():
     (measures, _), = measures_of(BatchProcessed(outcomes=outcomes, usage=Usage(input_tokens=3, usd=None)))  # fmt: skip
     assert measures == {
         "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0,
-        "Postponed": 0, "InputTokens": 3, "OutputTokens": 0,
+        "Postponed": 0, "InputTokens": 3, "OutputTokens": 0, "Usd": 4.5e-05,
     }  # fmt: skip
 
 

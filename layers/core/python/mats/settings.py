@@ -257,6 +257,9 @@ class Settings:
     )
     jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
     jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
+    jwt_client_ids: tuple[str, ...] = _setting(
+        "MATS_JWT_CLIENT_IDS", (), "clients whose tokens name no audience, as Cognito's access tokens, by `client_id`"
+    )
     jwt_claim: str = _setting(
         "MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences; dots lead into an object"
     )

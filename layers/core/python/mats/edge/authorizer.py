@@ -178,17 +178,33 @@ def verify(token: str, settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
         key = keys.get(key_id)
         if key.algorithm_name != algorithm:
             raise TokenInvalid("`alg` is not the algorithm of the key")
-        return jwt.decode(
+        claims = jwt.decode(
             token,
             key.key,
             algorithms=[algorithm],
-            audience=settings.jwt_audience,
             issuer=settings.jwt_issuer,
             leeway=_LEEWAY_S,
-            options={"require": ["exp", "iss", "aud", "sub"]},
+            options={"require": ["exp", "iss", "sub"], "verify_aud": False},
         )
+        _check_audience(claims, settings)
+        return claims
     except (jwt.PyJWTError, KeyNotFound, ValueError, TypeError, RecursionError) as error:
         raise TokenInvalid(f"{type(error).__name__}: {error}") from error
+
+
+def _check_audience(claims: Mapping[str, Any], settings: Settings) -> None:
+    """A token that names no audience, such as an access token of Cognito, must be of a client that we know.
+
+    Raises:
+        TokenInvalid: it is for somebody else.
+    """
+    if "aud" not in claims:
+        if claims.get("client_id") not in settings.jwt_client_ids:
+            raise TokenInvalid("the token has no `aud`, and no `client_id` of jwt_client_ids")
+        return
+    named = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+    if not settings.jwt_audience or settings.jwt_audience not in named:
+        raise TokenInvalid("`aud` does not name our audience")
 
 
 def find_claim(claims: Mapping[str, Any], name: str) -> object:

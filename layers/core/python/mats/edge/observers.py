@@ -34,6 +34,8 @@ from mats.ports import (
 LOGGER = logging.getLogger("mats")
 SLOW_MS = 3_500
 """The budgets of an answer together: encode 400, retrieve 600, rerank 2,500."""
+UNPRICED = (15, 75)
+"""Dollars per million input and output tokens of a model without a price, as high as any: for the alarm on spending."""
 _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
 
 
@@ -300,5 +302,7 @@ def change_metric(result: ChangeResult) -> str:
 
 
 def _usage_metrics(usage: Usage) -> dict[str, Measure]:
-    tokens = _counts(InputTokens=usage.input_tokens, OutputTokens=usage.output_tokens)
-    return tokens if usage.usd is None else {**tokens, "Usd": Measure(usage.usd, "None")}
+    tokens, usd = _counts(InputTokens=usage.input_tokens, OutputTokens=usage.output_tokens), usage.usd
+    if usd is None:
+        usd = (usage.input_tokens * UNPRICED[0] + usage.output_tokens * UNPRICED[1]) / 1e6
+    return {**tokens, "Usd": Measure(usd, "None")}
