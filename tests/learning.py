@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from mats.adapters.clock import Retention
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, weight_at
 
 
@@ -61,7 +61,7 @@ class MemoryOutcomes:
         for query_id, answer in self.answers.items():
             for id in answer.events.keys() & set(ids):
                 event = effective_event(answer.events[id])
-                if event not in (Event.SUCCEEDED, Event.FAILED):
+                if event not in (Event.SUCCEEDED, Event.FAILED) or not answer.receipt.caller:
                     continue
                 weight, caller = weight_at(self.times[query_id, Outcome(id, event)]), answer.receipt.caller
                 tally = found.setdefault(id, {}).setdefault(caller, Tally(caller=caller))
@@ -72,9 +72,13 @@ class MemoryOutcomes:
                 )
         return {id: [by_caller[caller] for caller in sorted(by_caller)] for id, by_caller in found.items()}
 
-    def forget(self, id: Id) -> int:
-        before = len([1 for answer in self.answers.values() if id in answer.events])
-        for query_id, answer in self.answers.items():
+    def forget(self, id: Id, *, lessons: bool = False) -> int:
+        found = {query_id: answer for query_id, answer in self.answers.items() if id in answer.events}
+        found = {query_id: found[query_id] for query_id in found if lessons or not query_id.startswith(TAUGHT)}
+        for query_id, answer in found.items():
             kept = {other: events for other, events in answer.events.items() if other != id}
             self.answers[query_id] = replace(answer, events=kept)
-        return before
+        return len(found)
+
+    def withdraw(self, query_id: str) -> bool:
+        return self.answers.pop(query_id, None) is not None

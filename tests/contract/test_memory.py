@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, pack_vector
+from mats.domain.learning.outcome import Event, pack_vector, taught_id
 from tests.contract.conftest import Learning
 from tests.contract.learning import PAY, SHIP, WRAP, a_feedback, a_receipt
 
@@ -160,6 +160,20 @@ def test_vectors_of_another_dimension_are_silent(made: Learning, learning: Makin
     assert found(other, wide) == []
     tell(other, "q2", vector=wide, encoder="wider")
     assert found(other, wide) == ["q2"]
+
+
+def test_callers_hide_no_lesson_and_lessons_count_for_no_other_request(made: Learning):
+    for number in range(8):
+        tell(made, f"q{number}", caller=f"caller {number}", vector=BETWEEN)
+    lesson = taught_id("a lesson")
+    tell(made, lesson, used=WRAP, caller="", vector=NORTH)
+    assert found(made, depth=2) == ["q0", "q1", lesson]
+    assert found(made, depth=2, without=["caller 0"]) == ["q1", "q2", lesson]
+    assert found(made, NORTH, depth=1) == [lesson]
+    assert set(made.memory.with_outcomes([WRAP], "eve")) == set()
+    made.outcomes.withdraw(lesson)
+    made.learn([lesson])
+    assert found(made, depth=2) == ["q0", "q1"]
 
 
 def test_room_is_made_for_many(made: Learning):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Outcome
+from mats.domain.learning.outcome import Event, Outcome, taught_id
 from mats.domain.learning.reliability import weight_at
 from mats.ports import Outcomes
 from tests.contract.learning import AT, PAY, SHIP, WRAP, a_feedback, a_receipt
@@ -178,3 +178,24 @@ def test_a_capability_is_forgotten_with_its_tallies(outcomes: Outcomes):
     found = outcomes.of("q1")
     assert found is not None
     assert set(found.events) == {SHIP}
+
+
+def test_a_lesson_is_in_no_tally_and_outlives_its_capability_until_it_is_erased(outcomes: Outcomes):
+    lesson, report = a_receipt(taught_id("Pay and ship!"), caller=""), a_receipt()
+    for receipt in (lesson, report):
+        outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED)), AT)
+    assert tally(outcomes) == [(report.caller, 1.0, 0.0)]
+    assert outcomes.forget(PAY) == 1
+    kept = outcomes.of(taught_id("pay and  ship"))
+    assert kept is not None
+    assert kept.events == {PAY: {SUCCEEDED}}
+    assert outcomes.forget(PAY, lessons=True) == 1
+
+
+def test_a_lesson_is_withdrawn(outcomes: Outcomes):
+    lesson = a_receipt(taught_id("pay"), caller="")
+    assert not outcomes.withdraw(lesson.query_id)
+    outcomes.record(lesson, a_feedback(lesson, (PAY, SUCCEEDED)), AT)
+    assert outcomes.withdraw(lesson.query_id)
+    assert outcomes.of(lesson.query_id) is None
+    assert list(outcomes.query_ids()) == []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal
+from mats.domain.ranking.exact import Exactness
 from mats.domain.shortlist.rank import Candidate, Result, Scoring, rank, take_in_turn
 from mats.domain.trust.precedence import copies
 from tests.builders import a_profile
@@ -69,6 +70,14 @@ def precedes(one: Result, other: Result) -> bool:
     if ours.lifecycle is not theirs.lifecycle:
         return ours.lifecycle is Lifecycle.ACTIVE
     return ours.id < theirs.id
+
+
+def test_what_an_operator_taught_is_first_whatever_the_reranker_and_trust_say():
+    lesson = Candidate(profile=a_profile(name="z", trust=0), bm25=0.0, cosine=0.0, exact=Exactness.TAUGHT)
+    others = [Candidate(profile=a_profile(name=name, trust=100), bm25=9.0, cosine=1.0) for name in "ab"]
+    found = ranked([replace(others[0], exact=Exactness.ID), others[1], lesson], {c.id: 1.0 for c in others})
+    assert found[0].id == lesson.id
+    assert found[0].relevance >= 0.7
 
 
 @given(candidates, some_scores)

@@ -15,7 +15,7 @@ from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
 from mats.domain.capability.capability import Id
-from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
+from mats.domain.errors import CapabilityError, DependencyFailed, Fault, ModelRefused, NotPossible
 from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from mats.usecases.drafts import ProfileMaker
     from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
+    from mats.usecases.learn import Teach
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
     from mats.usecases.spread_change import SpreadChange
@@ -249,6 +250,21 @@ class System(Generic[S_co]):
         days = self.settings.receipt_days
         record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days)
         return FeedbackService(record, self.observe("feedback"))
+
+    @property
+    def teach(self) -> "Teach":
+        """What operators teach.
+
+        Raises:
+            NotPossible: requests cannot be compared or kept here.
+        """
+        from mats.usecases.learn import Teach  # noqa: PLC0415 - not for discovery in AWS
+
+        outcomes, encoder = self.stores.outcomes, self.models.encoder
+        if outcomes is None or encoder is None or self.settings.learning != "on":
+            needs = "an encoder, MATS_LEARNING=on and, in AWS, MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE"
+            raise NotPossible([Fault("", f"nothing can be taught here: it needs {needs}")])
+        return Teach(registry=self.stores.registry, outcomes=outcomes, encoder=encoder, clock=self.clock)
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":

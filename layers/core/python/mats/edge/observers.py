@@ -197,6 +197,7 @@ def _candidate(result: Result, position: int) -> dict[str, Any]:
         "bm25": candidate.bm25,
         "cosine": candidate.cosine,
         "memory": round(candidate.shift, 4),
+        "exact": candidate.exact.name.lower() if candidate.exact else None,
         "suspicious": result.suspicious,
     }
 

@@ -71,20 +71,30 @@ class Outcomes(TallyBook, Protocol):
     def query_ids(self, *, after: str = "") -> Iterator[str]:
         """The id of every answer with feedback once, in an order that lasts; with `after`, those that follow it."""
 
-    def forget(self, id: Id) -> int:
-        """Delete the outcomes and tallies of a capability; the number of outcomes deleted."""
+    def forget(self, id: Id, *, lessons: bool = False) -> int:
+        """Delete the outcomes and tallies of a capability; the number of outcomes deleted.
+
+        What operators taught stays, unless it is named: a capability that is registered again has it.
+        """
+
+    def withdraw(self, query_id: str) -> bool:
+        """Delete what is reported on an answer, but for tallies: a lesson is in none. Returns whether there is any."""
 
 
 class Memory(Protocol):
     """Remembered requests, by the similarity of their vectors; those of another encoder are not found."""
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
-        """At most `depth` remembered requests by cosine, best first, ties by query id; none of these callers."""
+        """At most `depth` remembered requests by cosine, best first, ties by query id; none of these callers.
+
+        Beside them the `LESSONS` nearest that an operator taught, so that no number of callers hides these.
+        """
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         """Those of these that were used for any remembered request that counts for a caller.
 
-        That is one of the caller itself, or one that an operator confirmed, or those of two callers not in `without`.
+        That is one of the caller itself, or one that an operator confirmed, or those of two callers not in `without`;
+        lessons are about one request and count for none of these.
         The value is the number of the former two: no other caller can change it.
         """
 

@@ -76,7 +76,7 @@ class Erase:
         if kept and (kept.profile.status is not Status.DELETED or kept.profile.indexed_rev != kept.profile.rev):
             raise DependencyFailed(f"{id} is still being removed from the index, or was registered again; run it again")
         if self.outcomes:
-            self.outcomes.forget(id)
+            self.outcomes.forget(id, lessons=True)
         return self.profiles.erase(id)
 
     def _guard(self, id: Id) -> Stored:

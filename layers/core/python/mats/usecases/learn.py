@@ -1,14 +1,18 @@
-"""What callers report on answers: recorded, read as reliability, remembered, and forgotten with what is removed."""
+"""What callers report on answers: recorded, read as reliability, remembered, and forgotten with what is removed.
+
+And what operators teach.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
-from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, pack_vector, taught_id
 from mats.domain.learning.reliability import Reliability, Tallies, TrustRule, count
 from mats.domain.learning.remembered import remember
-from mats.ports import Clock, MemoryWriter, Outcomes, Receipts, Registry
+from mats.domain.ranking.query import Query
+from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, Receipts, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,54 @@ class ForgetRemoved:
         for id in dict.fromkeys(ids):
             if id not in there:
                 self.outcomes.forget(id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teach:
+    """What operators teach: requests, each with the capability that serves it, whether or not an answer showed it.
+
+    A lesson is a success that nobody reported: under a query id that no answer has, of no caller, confirmed.
+    """
+
+    registry: Registry
+    outcomes: Outcomes
+    encoder: Encoder
+    clock: Clock
+
+    def __call__(self, text: str, id: Id) -> None:
+        """Teach a request, in place of what was taught for it. Safe to repeat.
+
+        Raises:
+            RequestInvalid: it is blank or too long.
+            CapabilityNotFound: nothing is registered under the id.
+            DependencyFailed: a store or the encoder did not answer.
+        """
+        Query.parse({"query": text})
+        if id not in self.registry.get([id]):
+            raise CapabilityNotFound(id)
+        receipt = Receipt(
+            query_id=taught_id(text),
+            text=text,
+            caller="",
+            audiences=frozenset(),
+            at=self.clock.now(),
+            shown=(id,),
+            encoder=self.encoder.name,
+            vector=pack_vector(self.encoder.encode_query(text)),
+        )
+        lesson = Feedback(query_id=receipt.query_id, caller="", outcomes=(Outcome(id, Event.SUCCEEDED),))
+        self.forget(text)
+        self.outcomes.record(receipt, lesson, receipt.at)
+        self.outcomes.confirm(receipt.query_id)
+
+    def forget(self, text: str) -> bool:
+        """Withdraw what was taught for a request; returns whether there was anything."""
+        return self.outcomes.withdraw(taught_id(text))
+
+    def lessons(self) -> Sequence[tuple[str, Id]]:
+        """Every request that was taught, with the capability that serves it, in order of the text."""
+        taught = (self.outcomes.of(query_id) for query_id in self.outcomes.query_ids() if query_id.startswith(TAUGHT))
+        return sorted((answer.receipt.text, id) for answer in taught if answer for id in answer.events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from threading import Lock
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
+from mats.domain.learning.outcome import taught_id
 from mats.domain.learning.remembered import Near
 from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_votes, shifts, vote
 from mats.domain.profile.index_fields import pairs_found
@@ -316,6 +317,8 @@ class Retrieve:
         bm25, cosine = _scores(lexical), _scores(neural)
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
         if self.recall and votes:
+            taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT)
+            exact = {**taught, **exact, **taught}
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
         ids = list(dict.fromkeys((*exact, *best_first(fuse_votes(fused, votes) if votes else fused))))
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding

@@ -20,7 +20,7 @@ from mats.adapters.clock import Retention
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, weight_at
 
 BY_ID = "by-id"
@@ -94,14 +94,14 @@ class DynamoOutcomes:
     def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
         return DynamoTallies(self.tables, self.tallied).tallies(ids)
 
-    def forget(self, id: Id) -> int:
+    def forget(self, id: Id, *, lessons: bool = False) -> int:
         """Reports of the last second may stay: the index follows the table."""
         rows = self.tables.all_rows(
             self.outcomes, "query", IndexName=BY_ID, KeyConditionExpression="id = :id",
             ExpressionAttributeValues={":id": {"S": id}},
         )  # fmt: skip
         keys = [_key(row["query_id"]["S"], row["item"]["S"]) for row in rows]
-        deleted = self.tables.map(lambda key: self.tables.ask(self.outcomes, "delete_item", Key=key), keys)
+        deleted = self._delete([key for key in keys if lessons or not key["query_id"]["S"].startswith(TAUGHT)])
         tallies = self.tables.all_rows(
             self.tallied, "query", ConsistentRead=True, KeyConditionExpression="id = :id",
             ExpressionAttributeValues={":id": {"S": id}},
@@ -109,7 +109,13 @@ class DynamoOutcomes:
         for tally in tallies:
             key = {"id": tally["id"], "caller": tally["caller"]}
             self.tables.ask(self.tallied, "delete_item", Key=key)
-        return len(deleted)
+        return deleted
+
+    def withdraw(self, query_id: str) -> bool:
+        return self._delete([_key(query_id, row["item"]["S"]) for row in self._rows(query_id)]) > 0
+
+    def _delete(self, keys: Sequence[Mapping[str, Any]]) -> int:
+        return len(self.tables.map(lambda key: self.tables.ask(self.outcomes, "delete_item", Key=key), keys))
 
     def _rows(self, query_id: str) -> Iterator[Row]:
         yield from self.tables.all_rows(
@@ -166,7 +172,7 @@ class DynamoOutcomes:
             values = {":events": row["events"]}
             condition = {"ConditionExpression": "events = :events", "ExpressionAttributeValues": values}
         put = {"Put": {"TableName": self.outcomes, "Item": item, **condition}}
-        if after == before:
+        if after == before or not receipt.caller:
             return [put]
         sums = dict.fromkeys(_SUMS.values(), 0.0)
         for counted, sign in ((before, -1), (after, 1)):

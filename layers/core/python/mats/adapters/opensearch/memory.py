@@ -11,8 +11,8 @@ from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.mapping import cosine, key, write_alias
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.outcome import unpack_vector
-from mats.domain.learning.remembered import Near, Remembered
+from mats.domain.learning.outcome import TAUGHT, unpack_vector
+from mats.domain.learning.remembered import LESSONS, Near, Remembered, with_lessons
 from mats.domain.text.words import clip
 from mats.ports import Vector
 
@@ -21,6 +21,7 @@ _TEXT = 300
 """Characters of a request that are kept for `why.used_for`."""
 _FIELDS = ("query_id", "text", "caller", "audiences", "at", "used", "passed_over", "confirmed")
 _BULK = 100
+_IS_LESSON = {"prefix": {"query_id": TAUGHT}}
 
 T = TypeVar("T")
 
@@ -75,14 +76,22 @@ class OpenSearchMemory:
     replicas: str = "0-2"
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
-        """Approximate (HNSW)."""
-        clauses: dict[str, Any] = {"filter": [{"term": {"encoder": self.encoder}}]}
-        if without:
-            clauses["must_not"] = [{"terms": {"caller": sorted(without)}}]
-        knn = {"vector": {"vector": vector.tolist(), "k": depth, "filter": {"bool": clauses}}}
-        body = {"query": {"knn": knn}, "size": depth, "_source": list(_FIELDS)}
+        """Approximate (HNSW), in one search: the better of both scores of a document is its only one."""
+
+        def knn(count: int, **clauses: Any) -> dict[str, Any]:
+            admitted = {"bool": {"filter": [{"term": {"encoder": self.encoder}}], **clauses}}
+            return {"knn": {"vector": {"vector": vector.tolist(), "k": count, "filter": admitted}}}
+
+        all_but = {"must_not": [{"terms": {"caller": sorted(without)}}]} if without else {}
+        queries = [knn(depth, **all_but), knn(LESSONS, must=[_IS_LESSON])]
+        body = {"query": {"dis_max": {"queries": queries}}, "size": depth + LESSONS, "_source": list(_FIELDS)}
         near: Sequence[Near] = self._search(_near, body, nothing=[])
-        return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))[:depth]
+        silent = {*without}
+        return with_lessons(
+            (each for each in near if each.memory.caller not in silent),
+            (each for each in near if each.memory.is_lesson),
+            depth,
+        )
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         wanted = sorted(ids)
@@ -94,7 +103,8 @@ class OpenSearchMemory:
         aggregations = {"callers": callers, "sure": {"filter": sure}}
         by_id = {"terms": {"field": "used", "include": wanted, "size": len(wanted)}, "aggs": aggregations}
         filters = [{"terms": {"used": wanted}}, {"term": {"encoder": self.encoder}}]
-        body = {"query": {"bool": {"filter": filters}}, "size": 0, "aggs": {"by_id": by_id}}
+        searched = {"bool": {"filter": filters, "must_not": [_IS_LESSON]}}
+        body = {"query": searched, "size": 0, "aggs": {"by_id": by_id}}
         return self._search(_ids_that_count, body, nothing={})
 
     def version(self) -> int:

@@ -14,7 +14,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import receipt_of
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, ReportedAnswer
-from mats.domain.learning.remembered import Near, Remembered, remember
+from mats.domain.learning.remembered import Near, Remembered, remember, with_lessons
 from mats.ports import Vector
 
 _CHANGED = (
@@ -47,6 +47,7 @@ class SqliteMemory:
         self._free: list[int] = []
         self._callers: dict[Id, Counter[str]] = {}
         self._confirmed: dict[Id, Counter[str]] = {}
+        self._lessons: set[int] = set()
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         wanted = np.asarray(vector, np.float32)
@@ -66,7 +67,8 @@ class SqliteMemory:
                 for row, cosine in zip(rows.tolist(), cosines[rows].tolist(), strict=True)
                 if (memory := self._rows[row]) is not None and cosine > -np.inf
             ]
-        return sorted(found, key=lambda near: (-near.similarity, near.memory.query_id))[:depth]
+            lessons = [Near(float(cosines[row]), memory) for row in self._lessons if (memory := self._rows[row])]
+        return with_lessons(found, lessons, depth)
 
     def _cosines(self, wanted: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Of every row; those of the vector asked for last are kept, because a crowd makes two searches of one."""
@@ -122,6 +124,9 @@ class SqliteMemory:
         self._vectors[row], self._rows[row] = vector, replace(memory, vector=b"")
         self._code_of[row] = self._codes.setdefault(memory.caller, len(self._codes))
         self._row_of[memory.query_id] = row
+        if memory.is_lesson:
+            self._lessons.add(row)
+            return
         for id in memory.used:
             self._callers.setdefault(id, Counter())[memory.caller] += 1
             if memory.confirmed:
@@ -134,6 +139,9 @@ class SqliteMemory:
             return
         self._rows[row], self._code_of[row] = None, _NOBODY
         self._free.append(row)
+        if memory.is_lesson:
+            self._lessons.remove(row)
+            return
         for id in memory.used:
             callers = self._callers[id]
             callers[memory.caller] -= 1

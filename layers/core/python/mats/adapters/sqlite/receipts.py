@@ -11,7 +11,7 @@ from mats.adapters.clock import Retention
 from mats.adapters.sqlite.database import Database, Readable, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
 from mats.domain.learning.reliability import Tally, time_of_weight, weight_at
 from mats.ports import ChangedOutcomes, OutcomeCounts, ReportedResult, ShownAnswer, ShownAnswers
 
@@ -104,15 +104,16 @@ class SqliteOutcomes:
             for id, tallied in groupby(rows, key=lambda row: row[0])
         }
 
-    def forget(self, id: Id) -> int:
+    def forget(self, id: Id, *, lessons: bool = False) -> int:
+        kept = "" if lessons else f"AND query_id NOT LIKE '{TAUGHT}%'"
         with self.database.writing() as connection:
-            return forget(connection, id)
+            connection.execute("DELETE FROM tallies WHERE id = ?", (id,))
+            return connection.execute(f"DELETE FROM outcomes WHERE id = ? {kept}", (id,)).rowcount
 
-
-def forget(connection: sqlite3.Connection, id: Id) -> int:
-    """Delete the outcomes and tallies of a capability, within a transaction; the number of outcomes deleted."""
-    connection.execute("DELETE FROM tallies WHERE id = ?", (id,))
-    return connection.execute("DELETE FROM outcomes WHERE id = ?", (id,)).rowcount
+    def withdraw(self, query_id: str) -> bool:
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM outcomes WHERE query_id = ?", (query_id,))
+            return connection.execute("DELETE FROM reports WHERE query_id = ?", (query_id,)).rowcount > 0
 
 
 def reported_answer(connection: sqlite3.Connection, query_id: str) -> ReportedAnswer | None:
@@ -141,7 +142,7 @@ def _add(connection: sqlite3.Connection, receipt: Receipt, outcome: Outcome, at:
         return False
     after = before | {outcome.event}
     effective = effective_event(after)
-    if effective != counted:
+    if effective != counted and receipt.caller:
         _count(connection, receipt.caller, outcome.id, counted, -weight)
         counted, weight = effective, weight_at(at)
         _count(connection, receipt.caller, outcome.id, counted, weight)
@@ -166,7 +167,7 @@ _ANSWERS = "SELECT rowid, at, shown, verdict IN ('none', 'weak') FROM receipts W
 _COUNTS = f"""
 SELECT id, sum(counted = 'selected'), sum(counted = 'succeeded'), sum(counted = 'failed'), sum(counted = 'wrong'),
        max(iif(counted = 'succeeded', weight, NULL)), max(iif(counted IN ('failed', 'wrong'), weight, NULL))
-FROM outcomes WHERE id IN {IN} GROUP BY id
+FROM outcomes WHERE id IN {IN} AND counted NOT NULL GROUP BY id
 """
 _FAILURES = """
 SELECT outcomes.id, counted, weight, text, caller, outcomes.query_id

@@ -4,6 +4,8 @@ CREATE TABLE registry (
 );
 -- Of a capability, or of a namespace under the id `com.acme.*/*`, with the provider verified for it.
 CREATE TABLE trust (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');
+-- Words that mean the same in this registry: each row is a JSON list of them, in lower case.
+CREATE TABLE synonyms (words TEXT PRIMARY KEY);
 
 -- The event queue: a row is written in the transaction of the change itself and deleted when the change is handled.
 CREATE TABLE events (
@@ -96,6 +98,6 @@ CREATE TRIGGER memory_confirmed AFTER UPDATE OF confirmed ON reports
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (new.query_id); END;
 CREATE TRIGGER memory_deleted AFTER DELETE ON reports
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;
--- What callers reported on a capability goes with its registration.
+-- What callers reported on a capability goes with its registration; what operators taught stays.
 CREATE TRIGGER outcomes_removed AFTER DELETE ON registry
-BEGIN DELETE FROM outcomes WHERE id = old.id; DELETE FROM tallies WHERE id = old.id; END;
+BEGIN DELETE FROM outcomes WHERE id = old.id AND query_id NOT LIKE 'taught:%'; DELETE FROM tallies WHERE id = old.id; END;

@@ -1,5 +1,6 @@
 """Remembered requests: those that ended in success, with what served them. docs/decisions/0048."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +39,20 @@ class Near(NamedTuple):
 
     similarity: float
     memory: Remembered
+
+
+LESSONS = 5
+"""What operators taught that is read for one request."""
+
+
+def with_lessons(found: Iterable[Near], lessons: Iterable[Near], depth: int) -> list[Near]:
+    """The best `depth` of those found, and beside them the best of the lessons; best first."""
+    best = [*_best_first(found)[:depth], *_best_first(lessons)[:LESSONS]]
+    return _best_first({near.memory.query_id: near for near in best}.values())
+
+
+def _best_first(near: Iterable[Near]) -> list[Near]:
+    return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))
 
 
 def remember(answer: ReportedAnswer) -> Remembered | None:

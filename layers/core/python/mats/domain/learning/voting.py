@@ -121,6 +121,10 @@ class Votes:
         repeated = frozenset(id for id, sure in outcomes.items() if sure > 1)
         return replace(self, reported=frozenset(outcomes), repeated=repeated)
 
+    def lesson(self, query_id: str) -> Set[Id]:
+        """What serves the request of this id, if an operator taught it."""
+        return next((each.memory.used for each in self.near if each.memory.query_id == query_id), frozenset())
+
     def share(self, id: Id) -> float:
         """The share of the votes for a capability, in [0, 1]."""
         return self.used.get(id, 0.0) / self.weight
@@ -143,7 +147,7 @@ class Votes:
 
 def crowding(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> frozenset[str]:
     """The other callers with more remembered requests among these than may vote."""
-    counts = Counter(each.memory.caller for each in near if each.memory.caller != caller)
+    counts = Counter(each.memory.caller for each in near if each.memory.caller not in (caller, _SURE))
     return frozenset(other for other, count in counts.items() if count > rule.most_of_one)
 
 
@@ -192,7 +196,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
 
 
 _SURE = ""
-"""In place of a caller: the one who asks, or an operator."""
+"""In place of a caller: the one who asks, or an operator, whose lessons are of this one."""
 _NEAR_EACH_OTHER = 0.1
 """Least ratio of the weights of two callers who confirm each other."""
 _HARDLY = 0.02

@@ -37,6 +37,8 @@ class Exactness(IntEnum):
     SPELLED = 3
     """The name or the title, endings included."""
     ID = 4
+    TAUGHT = 5
+    """An operator taught the query: it comes first, whatever it is named."""
 
 
 def fold(text: str) -> str:

@@ -191,7 +191,8 @@ def rank(
         before = sorted(measured, key=lambda result: _sort_key(result, without[result.id]))
         places = {id: place for place, id in enumerate(limit_moves(_ids(before), _ids(scored), counts))}
         scored.sort(key=lambda result: places[result.id])
-    return _in_precedence(_place_exact(scored, scoring.trust.unrated_trust), candidates, scoring)
+    ranked = _in_precedence(_place_exact(scored, scoring.trust.unrated_trust), candidates, scoring)
+    return tuple(sorted(ranked, key=lambda result: result.candidate.exact is not Exactness.TAUGHT))
 
 
 def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring) -> Result:
@@ -207,13 +208,13 @@ def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scor
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
     signals = {signal: value for signal, value in measured.items() if value is not None and signal in scoring.weights}
-    weighed = shares(signals, scoring.weights)
+    weighed, relevance = shares(signals, scoring.weights), llm if llm is not None else retrieval or 0.0
     return Result(
         candidate=candidate,
         score=weighted_mean(signals, weighed),
         signals=signals,
         weights=weighed,
-        relevance=llm if llm is not None else retrieval or 0.0,
+        relevance=max(relevance, _NAMED) if candidate.exact is Exactness.TAUGHT else relevance,
         suspicious=profile.suspicious,
     )
 

@@ -21,6 +21,7 @@ from mats.domain.profile.assignment import (
     parse_target,
 )
 from mats.domain.profile.profile import Trust
+from mats.domain.ranking.query import QueryText
 from mats.edge.requests import Parameters
 from mats.local.console.selection import MAX_TEXT
 
@@ -52,6 +53,13 @@ class TrustRequest(RequestModel):
     namespace: _Id
     trust: Trust | None = None
     provider: Annotated[str, Field(max_length=MAX_PROVIDER)] = ""
+
+
+class LessonRequest(RequestModel):
+    """A request with the capability that serves it; without an id, nothing is taught for it any more."""
+
+    request: QueryText
+    id: _Id | None = None
 
 
 class TrustQuery(Parameters):
@@ -110,9 +118,21 @@ class RegistryActions:
         item["tags"] = [*before, *request.tags] if request.action is Action.TAG else before
         registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
 
-    def _require_operator(self, field: str) -> None:
+    def lessons(self) -> dict[str, Any]:
+        """What operators taught."""
+        return {"lessons": [{"request": text, "id": id} for text, id in self.local.teach.lessons()]}
+
+    def teach(self, lesson: LessonRequest) -> dict[str, Any]:
+        """Teach a request, or withdraw what is taught for it."""
+        self._require_operator("request", "mats teach")
+        if lesson.id is None:
+            return {"request": lesson.request, "withdrawn": self.local.teach.forget(lesson.request)}
+        self.local.teach(lesson.request, Id(lesson.id))
+        return lesson.model_dump()
+
+    def _require_operator(self, field: str, command: str = "mats trust") -> None:
         if not self.assigns_trust:
-            message = "is assigned by operators on the machine of this service: run `mats trust` there"
+            message = f"is assigned by operators on the machine of this service: run `{command}` there"
             raise RequestInvalid([Fault(field, message)])
 
     def trust_of(self, query: TrustQuery) -> dict[str, Any]:
