@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shlex
 from typing import Any
 
@@ -77,11 +78,41 @@ def test_a_server_over_stdio():
     assert found.curl == ""
     assert found.facts == {
         "protocol": "MCP over stdio",
+        "runs": "npx @scope/weather",
         "command": "npx -y @scope/weather '--key={key}'",
         "tool": "forecast",
         "variables to set": "TOKEN",
         "to fill in": "{key}",
     }
+
+
+EXPANSIONS = (
+    "${HOME}", "$HOME", "$${A}", "${A:-${B}}", "${env:A}", "${file:/etc/passwd}", "$env:A", "$(id)", "`id`",
+    "%APPDATA%", "%ProgramFiles(x86)%", "$${", "$gh" + "p_" + "a1" * 10, "${A${B}}", "%${A}%", "%%A%%",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+def test_nothing_that_a_client_expands_is_of_the_owners_choice(expansion):
+    local = a_server(
+        command=f"{expansion}/x", args=[expansion, f"--a={expansion}", f"-b {expansion}$", f"k: {expansion}"]
+    )
+    address = a_server(url=f"https://h/{expansion}/mcp?x={expansion}", headers={f"X-{expansion}": "", "X-Ok": ""})
+    for profile in (local, address):
+        found = Snippets.of(profile)
+        for text in (profile.invocation, found.mcp, found.facts.get("command", "")):
+            assert not re.search(r"[$%]\{|\$[\w(]|%[A-Za-z]\w*%|`", text), text
+
+
+@pytest.mark.parametrize(("line", "runs"), [
+    ("npx -y @acme/pkg --flag x", "npx @acme/pkg"), ("npx --package=evil good", "npx evil"),
+    ("npx -p evil good", "npx evil"), ("uvx --from git+https://h/x tool", "uvx git+https://h/x"),
+    ("uv tool run pkg", "uv pkg"), ("docker run -i --rm -e A -v /a:/b -p 80:80 acme/img:1 x", "docker acme/img:1"),
+    ("pnpm dlx pkg", "pnpm pkg"), ("/opt/server --port 1", "/opt/server"), ("sh -c id", "sh"),
+])  # fmt: skip
+def test_the_program_and_its_package_are_named(line, runs):
+    command, *args = line.split()
+    assert Snippets.of(a_server(command=command, args=args)).facts["runs"] == runs
 
 
 def test_a_server_at_an_address():

@@ -11,8 +11,8 @@ from mats.domain.text.compact import Compact
 from mats.domain.text.redaction import is_plain, names_secret
 
 _MAX_NAME, _MAX_SCHEMES = 100, 20
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A token of RFC 9110: what headers are called."""
+_NAME = re.compile(r"[!#&'*+.^_|~0-9A-Za-z-]+")
+"""A token of RFC 9110, what headers are called; without the characters by which clients and shells expand variables."""
 _PLACES = frozenset({"header", "query", "cookie"})
 _WRAPPED = {
     "apiKeySecurityScheme": "apiKey",

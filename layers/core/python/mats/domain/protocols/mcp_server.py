@@ -12,7 +12,14 @@ from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
 from mats.domain.protocols.protocol import Call, Facts, objects
-from mats.domain.text.redaction import MAX_TEXT, is_plain, placeholders, redact_arguments, redact_url
+from mats.domain.text.redaction import (
+    MAX_TEXT,
+    is_plain,
+    placeholders,
+    redact_arguments,
+    redact_url,
+    without_expansions,
+)
 
 Transport = Literal["streamable-http", "sse"]
 
@@ -33,6 +40,17 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.*)", re.DOTALL)
 _CONTAINER_RUNNERS = frozenset({"docker", "podman", "nerdctl"})
 _RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "docker": "docker", "nuget": "dnx"}
+_PACKAGE_RUNNERS = frozenset(
+    {*_RUNNERS.values(), *_CONTAINER_RUNNERS, "npm", "pnpm", "yarn", "bunx", "bun", "uv", "pipx"}
+)
+_SUBCOMMANDS = frozenset("run exec dlx x tool container".split())
+_NAMES_A_PACKAGE = frozenset("--from --package -p --image".split())
+_TAKES_A_VALUE = frozenset(
+    "-e --env --env-file -v --volume --mount --name --network --net --publish -w --workdir -u --user --entrypoint "
+    "--python --with --platform --pull --gpus --add-host -h --hostname -l --label --index-url --registry "
+    "--directory".split()
+)
+"""Options of package runners whose value is the next argument."""
 _WORD = re.compile(r"[A-Za-z0-9@][\w./:@+-]*")
 
 
@@ -52,7 +70,14 @@ class McpStdio(Call):
 
     def facts(self) -> Facts:
         command = shlex.join((self.command, *self.args))
-        return (("protocol", "MCP over stdio"), ("command", command), ("tool", self.tool))
+        return (("protocol", "MCP over stdio"), ("runs", self.runs), ("command", command), ("tool", self.tool))
+
+    @property
+    def runs(self) -> str:
+        """The program that starts, with the package or image that a package runner fetches: `npx some-package`."""
+        program = _program(self.command)
+        package = _package_of(self.args) if program in _PACKAGE_RUNNERS else ""
+        return shlex.join(filter(None, (self.command, package)))
 
 
 class McpRemote(Call):
@@ -116,7 +141,7 @@ def stdio_server(command: str, arguments: object, env: Sequence[object] = (), to
         return None
     if _program(line[0]) in _CONTAINER_RUNNERS:
         line = list(_pass_on_variables(line, names))
-    command, *args = redact_arguments(line)
+    command, *args = map(without_expansions, redact_arguments(line))
     return McpStdio(
         command=command,
         args=tuple(args),
@@ -132,6 +157,22 @@ def _is_argument(value: object) -> bool:
 
 def _program(command: str) -> str:
     return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe")
+
+
+def _package_of(args: Sequence[str]) -> str:
+    """The package or image that a runner is told to fetch: of an option that names one, else the first argument."""
+    before, first = "", ""
+    for argument in args:
+        option, sign, value = argument.partition("=")
+        if sign and option in _NAMES_A_PACKAGE:
+            return value
+        if before in _NAMES_A_PACKAGE and not argument[:1].isdigit():  # `-p 80:80` publishes a port
+            return argument
+        is_value = before in _TAKES_A_VALUE or before in _NAMES_A_PACKAGE
+        if not first and not is_value and not argument.startswith("-") and argument not in _SUBCOMMANDS:
+            first = argument
+        before = argument
+    return first
 
 
 def _pass_on_variables(line: Sequence[str], names: list[str]) -> Iterator[str]:
@@ -154,9 +195,10 @@ def remote_server(
     url: object, transport: object = None, headers: object = None, auth: tuple[AuthScheme, ...] = (), *, tool: str = ""
 ) -> McpRemote | None:
     """A server at an http or https address. An unknown transport is what the end of the address says, else HTTP."""
-    shown = redact_url(url) if isinstance(url, str) else None
-    if shown is None:
+    given = redact_url(url) if isinstance(url, str) else None
+    if given is None:
         return None
+    shown = without_expansions(given)
     named = _TRANSPORTS.get(transport) if isinstance(transport, str) else None
     of_headers, others = auth_of_headers(headers)
     return McpRemote(

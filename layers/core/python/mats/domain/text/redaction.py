@@ -44,6 +44,20 @@ def placeholders(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found[0][1:-1] for text in texts for found in _PLACEHOLDER.finditer(text)))
 
 
+_EXPANSION = re.compile(
+    r"[$%]+\{[^{}]*\}*|\$+\([^()]*\)*|\$+(?:env:)?\w+|[$%]+(?=[{(])|%(?![0-9A-Fa-f]{2}%)[A-Za-z_][\w()]*%|`+", re.ASCII
+)
+"""`${NAME}`, `${env:NAME}`, `$(command)`, `$NAME`, `$env:NAME`, `%NAME%`, backquotes; `%C3%` is a percent-encoding."""
+_FILLED_IN = "{value}"
+
+
+def without_expansions(text: str) -> str:
+    """The text with a placeholder of ours for whatever a client or a shell would replace by a variable or a command."""
+    while (after := _EXPANSION.sub(_FILLED_IN, text)) != text:
+        text = after
+    return text
+
+
 def is_plain(text: str) -> bool:
     """Whether a text has no hidden and no control characters, except tabs and line breaks."""
     return bool(remove_hidden(text) == text)
