@@ -18,7 +18,7 @@ from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
-from mats.domain.ranking.named import TRUST, index_keys
+from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.words import stem, words
 from mats.ports import (
@@ -275,9 +275,22 @@ class MemoryIndex:
         admitted = self._visible_to(None)
         return {id: admitted[id].profile for id in ids if id in admitted}
 
-    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
-        spaces = {entry.profile.namespace for entry in self._visible_to(admitted).values()}
-        return {space for space in spaces if all(word in space for word in words)}
+    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
+        visible = self._visible_to(admitted)
+        keys = {id: set(index_keys(entry.profile)) for id, entry in visible.items()}
+        found = {}
+        for name in asked:
+            owned = {id for id, own in keys.items() if name_key(name) in own}
+            words = name.split()
+            others = {id for id, entry in visible.items() if self._score(words, entry) == 1.0} - owned
+            trusted = {id for id in owned if not keys[id].isdisjoint(TRUSTED_KEYS)}
+            spaces, known = ({visible[id].profile.namespace for id in ids} for ids in (owned, trusted))
+            if owned:
+                found[name] = NameUse(len(owned), len(others), spaces, known)
+        return found
+
+    def namespaces(self, admitted: Filter) -> Collection[str]:
+        return {entry.profile.namespace for entry in self._visible_to(admitted).values()}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         return [id for id in sorted(self._visible_to(admitted)) if after is None or id > after][:limit]
@@ -310,6 +323,7 @@ def _passes(profile: Profile, wanted: Filter) -> bool:
         and wanted.admits_kind(profile.kind)
         and wanted.admits_namespace(profile.namespace)
         and wanted.admits_tags(profile.tags)
+        and (not wanted.scope.keys or not wanted.scope.keys.isdisjoint(index_keys(profile)))
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Status
 from mats.domain.ranking.exact import asked_keys
+from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter, Scope
 from mats.domain.text.words import query_terms
 from mats.ports import SearchIndex, Stored
@@ -81,23 +82,30 @@ def test_words_are_found_within_text_without_spaces(index: SearchIndex, query: s
     assert lexical(index, *query_terms(query)) == found
 
 
-def test_namespaces_are_found_by_words_within_what_the_caller_sees(index: SearchIndex):
+def test_names_and_namespaces_are_those_that_the_caller_sees(index: SearchIndex):
     index.put(
         [
-            entry("a", namespace="com.stripe.mcp"),
-            entry("b", namespace="com.stripe.mcp"),
-            entry("c", namespace="com.acme.google-maps"),
+            entry("a", namespace="com.stripe.mcp", trust=80),
+            entry("b", namespace="com.stripe.mcp.eu", description="maps of google"),
+            entry("c", namespace="org.google-maps", provider="Acme, Inc.", descriptor={"summary": "pays by Stripe"}),
             entry("d", namespace="com.stripe.secret", visible_to=("ops",)),
+            entry("e", namespace="com.other", description="google alone"),
             tombstone("gone", rev=1),
         ]
     )
-    assert set(index.namespaces(["stripe"], EVERYTHING)) == {"com.stripe.mcp"}
-    assert set(index.namespaces(["stripe"], Filter(audiences=frozenset({"ops"})))) == {
-        "com.stripe.mcp",
-        "com.stripe.secret",
+    ops = Filter(audiences=frozenset({"ops"}))
+    asked = ["stripe", "googl map", "acm inc", "com", "googl", "alon"]
+    assert index.names(asked, EVERYTHING) == {
+        "stripe": NameUse(2, 1, {"com.stripe.mcp", "com.stripe.mcp.eu"}, {"com.stripe.mcp"}),
+        "googl map": NameUse(1, 1, {"org.google-maps"}, set()),
+        "acm inc": NameUse(1, 0, {"org.google-maps"}, set()),
     }
-    assert set(index.namespaces(["maps", "google"], EVERYTHING)) == {"com.acme.google-maps"}
-    assert set(index.namespaces(["maps", "stripe"], EVERYTHING)) == set()
+    assert index.names(["stripe"], ops)["stripe"].spaces == {"com.stripe.mcp", "com.stripe.mcp.eu", "com.stripe.secret"}
+    assert index.names([], EVERYTHING) == {}
+    assert set(index.namespaces(EVERYTHING)) == {"com.stripe.mcp", "com.stripe.mcp.eu", "org.google-maps", "com.other"}
+    assert set(index.namespaces(ops)) - set(index.namespaces(EVERYTHING)) == {"com.stripe.secret"}
+    owned = Filter(scope=Scope(keys=frozenset({name_key("stripe")})))
+    assert sorted(names(index.neural(ENCODER.encode_query("x"), owned, depth=9))) == ["a", "b"]
 
 
 def test_negative_examples_are_no_evidence(index: SearchIndex):

@@ -417,7 +417,7 @@ def test_an_unread_query_without_candidates_is_told_none():
 STRIPE = [a_profile(namespace="com.stripe.mcp", name=name, description="pay") for name in ("charge", "payout")]
 
 
-@pytest.mark.parametrize("text", ["list all tools of stripe", "What can the Stripe server do?", "stripe"])
+@pytest.mark.parametrize("text", ["list all tools of stripe", "What can the Stripe server do?"])
 def test_a_request_that_names_a_namespace_is_answered_from_it(text: str):
     shortlist = discover_over(indexed(*THREE, *STRIPE))(Query(query=text))
     assert sorted(ids(shortlist)) == ["charge", "payout"]
@@ -425,11 +425,43 @@ def test_a_request_that_names_a_namespace_is_answered_from_it(text: str):
     assert shortlist.notes == ("answered from com.stripe.mcp, which the query names",)
 
 
-@pytest.mark.parametrize("text", ["list all tools of paypal", "refund with stripe", "list all tools"])
-def test_other_requests_are_answered_from_every_namespace(text: str):
-    shortlist = discover_over(indexed(*THREE, *STRIPE))(Query(query=text))
-    assert len(ids(shortlist)) == 5
+TRUSTED = a_profile(namespace="com.acme", name="other", description="anything else", trust=80)
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [("list all tools of paypal", False), ("list all tools", False), ("refund with stripe", True), ("stripe", True),
+     ("list all tools of stripe", True)],
+)  # fmt: skip
+def test_other_requests_are_answered_from_every_namespace_as_is_a_list_of_what_nobody_trusts(text: str, noted: bool):
+    shortlist = discover_over(indexed(*THREE, *STRIPE, TRUSTED))(Query(query=text))
+    assert len(ids(shortlist)) == 6
+    assert ("ranks what belongs to stripe higher, which the query names" in shortlist.notes) is noted
     assert "answered from" not in " ".join(shortlist.notes)
+
+
+def test_what_belongs_to_a_named_product_is_a_candidate_and_comes_first():
+    others = [
+        a_profile(namespace=f"com.n{n}", name="refund", description=f"refund a card payment {n}") for n in range(30)
+    ]
+    paypal = a_profile(namespace="com.paypal", name="create", description="give a card payment back")
+    discover = discover_over(indexed(*others, paypal))
+    assert ids(discover(Query(query="refund a card payment")))[0] == "refund"
+    assert ids(discover(Query(query="refund a card payment on PayPal")))[0] == "create"
+    assert ids(discover(Query(query="refund a card payment on PayPal", namespaces=["com.n1"]))) == ["refund"]
+
+
+def test_names_that_cannot_be_read_degrade_themselves_only():
+    assert over_broken(names=DOWN)(Query(query="address coordinates")).degraded == ("names",)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nearest"), [("com.stripe.*", "com.stripe"), ("com.strpe.mcp", "com.stripe.mcp"), ("xyz", "none")]
+)
+def test_a_namespace_that_nothing_is_in_gets_a_note_with_the_nearest_that_the_caller_sees(wanted, nearest):
+    hidden = a_profile(namespace="xyz.secret", name="charge", visible_to=["finance"])
+    shortlist = discover_over(indexed(*THREE, *STRIPE, hidden))(Query(query="pay", namespaces=[wanted]))
+    assert shortlist.notes[0].startswith(f"no capability is in the namespace {wanted}; nearest: {nearest}")
 
 
 def test_a_namespace_of_others_is_not_named():

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import Filter
 from mats.ports.models import Vector
 from mats.ports.stores import Stored
@@ -55,11 +56,14 @@ class SearchIndex(Protocol):
     def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
         """The indexed profiles of the findable ones of these."""
 
-    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
-        """Namespaces of capabilities that the filter admits, with each of these words as a part of their labels.
+    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
+        """How the capabilities that the filter admits use those of these names that any of them has.
 
-        Words are of letters and digits. Where very many capabilities are in such namespaces, some may be missing.
+        Names are as those of `domain/ranking/named`.
         """
+
+    def namespaces(self, admitted: Filter) -> Collection[str]:
+        """Namespaces of capabilities that the filter admits. Of very many, some may be missing."""
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id, starting after `after`."""

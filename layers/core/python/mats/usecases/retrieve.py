@@ -16,7 +16,17 @@ from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
 from mats.domain.ranking.exact import MOST_READ, Exactness, asked_keys, exact_first
-from mats.domain.ranking.query import Filter, is_named, named_words
+from mats.domain.ranking.named import (
+    NO_PRODUCTS,
+    TRUSTED_KEYS,
+    NameUse,
+    Products,
+    asked_names,
+    listed_spaces,
+    nearest_spaces,
+    products_named,
+)
+from mats.domain.ranking.query import Filter, is_listing
 from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.words import pairs, query_terms
@@ -89,6 +99,9 @@ class Recall:
 
 
 _MOST_NAMESPACES = 20
+MOST_OF_PRODUCTS = 3
+"""Capabilities of products that a request names that are candidates, whatever else is found."""
+_MISNAMED = "no capability is in the namespace {}; nearest: {}"
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
 
 
@@ -122,6 +135,7 @@ class Search:
     named: bool
     votes: Votes | None
     exact: Mapping[Id, Exactness] = field(default_factory=dict)
+    products: Products = NO_PRODUCTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +205,7 @@ class Retrieved:
                 near=self.near.get(id, frozenset()),
                 named=id in named,
                 exact=exact.get(id),
+                shift=search.products.shift(profile),
             )
             for id, profile in ((profile.id, profile) for profile in self.profiles)
         ]
@@ -199,7 +214,11 @@ class Retrieved:
         mixtures = {each.id: scale.mix(each.bm25, each.cosine, each.pairs) for each in found}
         moved = shifts({id: mixture for id, mixture in mixtures.items() if mixture is not None}, search.votes)
         return [
-            replace(each, shift=moved.get(each.id, 0.0), used_for=search.votes.used_for(each.id, self.audiences))
+            replace(
+                each,
+                shift=each.shift + moved.get(each.id, 0.0),
+                used_for=search.votes.used_for(each.id, self.audiences),
+            )
             for each in found
         ]
 
@@ -292,14 +311,19 @@ class Retrieve:
     ) -> Search:
         """Search both sides; if stages have threads, lexical search runs beside the encoder. A failed side is left out.
 
-        A request for what a namespace has is answered from the namespaces with all of the words it names, if there are
-        any.
+        A request for what a namespace has is answered from the namespaces with all of the words it names, if operators
+        trust any. The best of a product that a request names are candidates.
 
         Raises:
             DependencyFailed: neither side answered.
         """
-        index, narrowed = self.index, self._narrow(text, admitted, stages, trace)
-        named, admitted = narrowed is not None, narrowed or admitted
+        index, lists, free = self.index, is_listing(text), not admitted.is_within_namespaces
+        names_stage = stages.start("names", lambda: self._names(text, admitted)) if free else None
+        uses, rated = finish(names_stage, trace) or ({}, False) if names_stage and lists else ({}, False)
+        spaces = listed_spaces(text, uses, rated=rated)[:_MOST_NAMESPACES]
+        if spaces:
+            trace.notes.append(f"answered from {', '.join(spaces)}, which the query names")
+            admitted = replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(spaces)))
         encoding = self._encode(text, stages, trace)
         lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
         exact_stage = stages.start("exact", lambda: self._exact(text, admitted))
@@ -314,13 +338,25 @@ class Retrieve:
             raise trace.unusable or DependencyFailed(message)
         if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
+        if not lexical and not neural and not spaces:
+            trace.notes += self._absent_namespaces(admitted, stages, trace)
         bm25, cosine = _scores(lexical), _scores(neural)
+        if names_stage and not lists:
+            uses, _ = finish(names_stage, trace) or ({}, False)
+        products = NO_PRODUCTS if spaces else products_named(text, uses)
+        trace.notes += filter(None, [products.note])
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
         if self.recall and votes:
             taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT)
             exact = {**taught, **exact, **taught}
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
-        ids = list(dict.fromkeys((*exact, *best_first(fuse_votes(fused, votes) if votes else fused))))
+        more_bm25, more_cosine = dict[Id, float](), dict[Id, float]()
+        if products.strong:
+            searching = stages.start("products", lambda: self._of_products(products, terms, vector, admitted))
+            more_bm25, more_cosine = finish(searching, trace) or (more_bm25, more_cosine)
+        their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
+        fused = fuse_votes(fused, votes) if votes else fused
+        ids = list(dict.fromkeys((*exact, *their_best, *best_first(fused))))
         left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact), budget_ms=left_ms)
         (profiles, near), took_ms = fetching.result()
@@ -331,11 +367,12 @@ class Retrieve:
             near=near,
             terms=terms if lexical is not None else None,
             vector=vector,
-            bm25=bm25,
-            cosine=cosine,
-            named=named,
+            bm25={**bm25, **more_bm25},
+            cosine={**cosine, **more_cosine},
+            named=bool(spaces),
             votes=votes,
             exact=exact,
+            products=products,
         )
 
     def _exact(self, text: str, admitted: Filter) -> Mapping[Id, Exactness]:
@@ -343,17 +380,32 @@ class Retrieve:
         ids = self.index.exact(asked_keys(text), admitted, most=MOST_READ)
         return exact_first(text, self._load(ids, admitted), unrated=self.unrated) if ids else {}
 
-    def _narrow(self, text: str, admitted: Filter, stages: Stages, trace: Trace) -> Filter | None:
-        """The filter for a request that names namespaces, if there are any with all of its words; else none."""
-        asked = named_words(text)
-        if not asked or admitted.namespaces or admitted.scope.exact_namespaces:
-            return None
-        found = finish(stages.start("namespaces", lambda: self.index.namespaces(asked, admitted)), trace)
-        named = sorted(space for space in found or () if is_named(space, asked, text))[:_MOST_NAMESPACES]
-        if not named:
-            return None
-        trace.notes.append(f"answered from {', '.join(named)}, which the query names")
-        return replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(named)))
+    def _names(self, text: str, admitted: Filter) -> tuple[Mapping[str, NameUse], bool]:
+        """The use of names in a request, and if it asks what a namespace has, whether operators trust anything."""
+        uses = self.index.names(asked_names(text), admitted)
+        return uses, bool(uses and is_listing(text) and self.index.exact(TRUSTED_KEYS, admitted, most=1))
+
+    def _of_products(
+        self, products: Products, terms: Sequence[str], vector: Vector | None, admitted: Filter
+    ) -> tuple[dict[Id, float], dict[Id, float]]:
+        """BM25 scores and cosines of the best of the products."""
+        own = replace(admitted, scope=products.within(admitted.scope))
+        lexical = self.index.lexical(terms, own, depth=self.k)
+        neural = self.index.neural(vector, own, depth=self.k) if vector else ()
+        return _scores(lexical), _scores(neural)
+
+    def _absent_namespaces(self, admitted: Filter, stages: Stages, trace: Trace) -> list[str]:
+        """What to say of namespaces of the filter that the caller sees nothing of."""
+        if not admitted.namespaces:
+            return []
+        visible = Filter(audiences=admitted.audiences)
+        known = finish(stages.start("namespaces", lambda: self.index.namespaces(visible)), trace) or ()
+        absent = [
+            space
+            for space in sorted(admitted.namespaces)
+            if not any(map(Filter(namespaces=frozenset([space])).admits_namespace, known))
+        ]
+        return [_MISNAMED.format(space, ", ".join(nearest_spaces(space, known)) or "none") for space in absent]
 
     def _fetch(
         self, text: str, ids: Sequence[Id], admitted: Filter, exact: Mapping[Id, Exactness]

@@ -9,8 +9,9 @@ from typing import Any
 
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
-from mats.domain.capability.capability import Id, parts
+from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter
 from mats.ports import Hit, Stored, Target, Vector
 
@@ -22,7 +23,6 @@ _BULK = 200
 _BULK_BYTES = 5_000_000
 """Limit of a bulk request in bytes: small nodes accept 10 MB; a single entry is far smaller."""
 _PAGE = 5_000
-_MOST_NAMED = 1_000
 _BY_ID = {"sort": [{"id": "asc"}], "track_total_hits": False}
 _PATIENT_S = 30
 _GUARDED_S = 0.5
@@ -118,10 +118,37 @@ class OpenSearchIndex:
         ]
         return {profile.id: profile for profile in profiles}
 
-    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
-        """Of the first thousand ids."""
-        clauses = [*mapping.filter_clauses(admitted), *mapping.with_labels(words)]
-        return {parts(id)[0] for id in self._ids(mapping.every(clauses), _MOST_NAMED)}
+    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
+        """With a second search if there are any."""
+        clauses = mapping.filter_clauses(admitted)
+        having = [*clauses, mapping.any_key(list(map(name_key, asked)))]
+        numbers = {str(number): name for number, name in enumerate(asked)}
+        found = self._aggregate(having, {number: mapping.owners_of(name) for number, name in numbers.items()})
+        known = {number: use for number, use in found.items() if use["doc_count"]}
+        others = self._aggregate(clauses, {number: mapping.elsewhere(numbers[number]) for number in known})
+        return {
+            numbers[number]: NameUse(
+                int(use["doc_count"]),
+                int(others[number]["doc_count"]),
+                mapping.namespaces_in(use["spaces"]),
+                mapping.namespaces_in(use["trusted"]["spaces"]),
+            )
+            for number, use in known.items()
+        }
+
+    def namespaces(self, admitted: Filter) -> Collection[str]:
+        found = self._aggregate(mapping.filter_clauses(admitted), {"spaces": mapping.all_namespaces()})
+        return mapping.namespaces_in(found["spaces"]) if found else ()
+
+    def _aggregate(self, clauses: list[dict[str, Any]], wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What each of these aggregations finds among what matches; empty if there is no index."""
+        if not wanted:
+            return {}
+        body = {"size": 0, "query": mapping.every(clauses), "aggs": wanted}
+        try:
+            return self.domain.search_for(lambda response: dict(response["aggregations"]), self.read, body)
+        except Missing:
+            return {}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         start = {"search_after": [after]} if after is not None else {}

@@ -10,7 +10,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
-from mats.domain.ranking.named import TRUST, index_keys
+from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
 
@@ -148,13 +148,10 @@ def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
     if wanted.scope.exact_namespaces:
         exact = [{"prefix": {"id": f"{namespace}/"}} for namespace in sorted(wanted.scope.exact_namespaces)]
         clauses.append({"bool": {"should": exact, "minimum_should_match": 1}})
+    if wanted.scope.keys:
+        clauses.append(any_key(wanted.scope.keys))
     clauses += [{"terms": {"tags": choice}} for choice in sorted(map(sorted, wanted.scope.tag_choices))]
     return clauses + [{"term": {"tags": tag}} for tag in sorted(wanted.tags)]
-
-
-def with_labels(words: Collection[str]) -> list[dict[str, Any]]:
-    """The clauses for namespaces with each of these words, which have only letters and digits, in their labels."""
-    return [{"wildcard": {"namespaces": {"value": f"*{word}*"}}} for word in sorted(words)]
 
 
 def any_word(terms: Sequence[str]) -> dict[str, Any]:
@@ -186,6 +183,36 @@ def by_trust() -> list[dict[str, Any]]:
 def _key_tag(key: str) -> str:
     """A key among the tags; a line break is in no tag of an owner."""
     return f"{key[0]}\n{key[1:]}"
+
+
+_SPACES: Mapping[str, Any] = {"terms": {"field": "namespaces", "size": 1_000}}
+
+
+def owners_of(name: str) -> dict[str, Any]:
+    """The aggregation of the capabilities with a name."""
+    trusted = {"filter": any_key(TRUSTED_KEYS), "aggs": {"spaces": _SPACES}}
+    return {"filter": any_key([name_key(name)]), "aggs": {"spaces": _SPACES, "trusted": trusted}}
+
+
+def elsewhere(name: str) -> dict[str, Any]:
+    """The aggregation of the other capabilities whose text has the words of a name."""
+    text = {"match": {"text": {"query": name, "analyzer": "whitespace", "operator": "and"}}}
+    return {"filter": {"bool": {"filter": text, "must_not": any_key([name_key(name)])}}}
+
+
+def all_namespaces() -> dict[str, Any]:
+    """The aggregation that `namespaces_in` reads."""
+    return {"terms": {**_SPACES["terms"], "size": 10_000}}
+
+
+def namespaces_in(found: Mapping[str, Any]) -> frozenset[str]:
+    """The namespaces with entries of their own, among those that are counted with all below them."""
+    counts = {each["key"]: each["doc_count"] for each in found["buckets"]}
+    below: dict[str, int] = {}
+    for space, count in counts.items():
+        parent = space.rpartition(".")[0]
+        below[parent] = below.get(parent, 0) + count
+    return frozenset(space for space, count in counts.items() if count > below.get(space, 0))
 
 
 def every(clauses: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, best_places, release_freed
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
 from mats.adapters.sqlite.entries import renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
@@ -23,7 +23,7 @@ from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.named import TRUST
+from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, name_key
 from mats.domain.ranking.query import Filter
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
@@ -107,10 +107,10 @@ class SqliteIndex:
         """Of equal trust, those that were first in the registry."""
         with self._lock:
             mask = self._mask(admitted)
-            rows = np.flatnonzero(self._postings.rows_with(*keys)[: len(mask)] & mask)
+            rows = self._rows_with(mask, *keys)
             if len(rows) > most:
-                trust = np.sum([worth * self._postings.rows_with(key)[rows] for key, worth in TRUST.items()], axis=0)
-                rows = rows[np.argsort(-trust, kind="stable")]
+                held = [worth * np.isin(rows, self._postings.rows_with(key)) for key, worth in TRUST.items()]
+                rows = rows[np.argsort(-np.sum(held, axis=0), kind="stable")]
             return self._matrix.ids(rows[:most].tolist())
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
@@ -140,10 +140,29 @@ class SqliteIndex:
         rows = self._source.rows(query, (as_json(ids),))
         return {id: Profile.model_validate_json(profile) for id, profile in rows}
 
-    def namespaces(self, words: Collection[str], admitted: Filter) -> Collection[str]:
+    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
         with self._lock:
             mask = self._mask(admitted)
-            return self._matrix.namespaces(words, mask)
+            known = self._postings.terms_of(list(map(name_key, asked)))
+            uses = {key[1:]: self._name_use(key, mask) for key in known}
+            return {name: use for name, use in uses.items() if use.owned}
+
+    def _name_use(self, key: str, mask: Mask) -> NameUse:
+        owned = self._rows_with(mask, key)
+        holding = [self._rows_with(mask, word) for word in key[1:].split()]
+        elsewhere = np.setdiff1d(functools.reduce(np.intersect1d, holding), owned)
+        trusted = np.intersect1d(owned, self._rows_with(mask, *TRUSTED_KEYS))
+        spaces, of_trusted = self._matrix.namespaces(owned), self._matrix.namespaces(trusted)
+        return NameUse(len(owned), len(elsewhere), spaces, of_trusted)
+
+    def _rows_with(self, mask: Mask, *terms: str) -> Rows:
+        rows = self._postings.rows_with(*terms)
+        rows = rows[: np.searchsorted(rows, len(mask))]
+        return rows[mask[rows]]
+
+    def namespaces(self, admitted: Filter) -> Collection[str]:
+        with self._lock:
+            return self._matrix.namespaces(np.flatnonzero(self._mask(admitted)))
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         mask = self._mask(admitted)
@@ -167,7 +186,12 @@ class SqliteIndex:
         """The rows that pass the filter."""
         with self._lock:
             self._catch_up()
-            return self._matrix.mask(wanted)
+            mask = self._matrix.mask(wanted)
+            keys = wanted.scope.keys
+            if keys:
+                rows, mask = self._rows_with(mask, *keys), np.zeros_like(mask)
+                mask[rows] = True
+            return mask
 
     def _catch_up(self) -> None:
         """Apply writes since the last call, by any process, to the arrays; cheap if there are none."""

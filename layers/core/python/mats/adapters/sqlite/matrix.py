@@ -60,43 +60,15 @@ class Column(Generic[V]):
         """What `restore` takes."""
         return self._rows, list(self._codes)
 
+    def values_of(self, rows: Rows) -> frozenset[V]:
+        """The distinct values of rows."""
+        codes, values = np.unique(self._rows[rows]).tolist(), list(self._codes)
+        return frozenset(values[code] for code in codes)
+
     def where(self, admits: Callable[[V], bool], size: int) -> Mask:
         """Mask of the first `size` rows whose value is admitted."""
         table = np.fromiter((admits(value) for value in self._codes), np.bool_, len(self._codes))
         return np.ones(size, np.bool_) if table.all() else table[self._rows[:size]]
-
-
-class Names(Column[str]):
-    """A column of names without line breaks, which are searched for words."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._names: list[str] = []
-        self._joined, self._starts = "", np.zeros(0, np.intp)
-        """Every distinct name in one text, and where each begins: far faster to search than name by name."""
-
-    def containing(self, words: Collection[str], mask: Mask) -> Collection[str]:
-        """The distinct names of the mask's rows that contain each of these words."""
-        if len(self._names) != len(self._codes):
-            self._names = list(self._codes)
-            self._joined = "\n".join(self._names)
-            self._starts = np.cumsum([0, *(len(name) + 1 for name in self._names)])[:-1]
-        codes = self._codes_with(max(words, key=len, default=""))
-        codes = [code for code in codes if all(word in self._names[code] for word in words)]
-        if not codes:
-            return ()
-        wanted = np.zeros(len(self._names), np.bool_)
-        wanted[codes] = True
-        rows = self._rows[: len(mask)]
-        held = rows[np.flatnonzero(wanted[rows] & mask)]
-        return [self._names[code] for code in np.unique(held).tolist()]
-
-    def _codes_with(self, word: str) -> Sequence[int]:
-        """The codes of names with a word, found between the parts that it cuts the text into."""
-        if not word:
-            return range(len(self._names))
-        ends = np.cumsum([len(part) + len(word) for part in self._joined.split(word)[:-1]], dtype=np.intp)
-        return [int(code) for code in np.unique(np.searchsorted(self._starts, ends - len(word), "right") - 1)]
 
 
 class Entries(NamedTuple):
@@ -122,7 +94,7 @@ class Matrix:
         self._vectors: Vectors | None = None
         self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)
         self._kinds: Column[Kind | None] = Column()
-        self._namespaces = Names()
+        self._namespaces: Column[str] = Column()
         self._tags: Column[frozenset[str]] = Column()
         self._audiences: Column[frozenset[str] | None] = Column()
 
@@ -180,7 +152,7 @@ class Matrix:
         other._ids, other._findable = from_array(arrays["ids"]), arrays["findable"]
         values = {name: from_array(arrays[f"{name}-values"]) for name in _COLUMNS}
         other._kinds = Column.restore(arrays["kinds"], map(Kind, values["kinds"]))
-        other._namespaces = Names.restore(arrays["namespaces"], values["namespaces"])
+        other._namespaces = Column.restore(arrays["namespaces"], values["namespaces"])
         other._tags = Column.restore(arrays["tags"], map(frozenset, values["tags"]))
         audiences = (None if each is None else frozenset(each) for each in values["audiences"])
         other._audiences = Column.restore(arrays["audiences"], audiences)
@@ -206,9 +178,9 @@ class Matrix:
             mask &= self._tags.where(wanted.admits_tags, self.size)
         return mask
 
-    def namespaces(self, words: Collection[str], mask: Mask) -> Collection[str]:
-        """The namespaces of the mask's rows that contain each of these words."""
-        return self._namespaces.containing(words, mask)
+    def namespaces(self, rows: Rows) -> frozenset[str]:
+        """Those of rows."""
+        return self._namespaces.values_of(rows)
 
     def prepare(self) -> None:
         """Compute what the next search would have to compute first."""

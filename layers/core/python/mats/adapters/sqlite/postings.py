@@ -191,13 +191,19 @@ class Postings:
                     _add(found, saturations, worth, places, counts)
         return found
 
-    def rows_with(self, *terms: str) -> Mask:
-        """The mask of the rows with any of these terms, which are taken as they are."""
-        found = np.zeros(len(self._segment_of), np.bool_)
-        for term in terms:
-            for rows, _ in self._present(_number(term)):
-                found[rows] = True
-        return found
+    def rows_with(self, *terms: str) -> Rows:
+        """The rows with any of these terms, which are taken as they are, ascending."""
+        found = [rows for term in terms for rows, _ in self._present(_number(term)) if len(rows)]
+        return np.unique(np.concatenate(found)).astype(np.intp) if found else np.zeros(0, np.intp)
+
+    def terms_of(self, terms: Sequence[str]) -> list[str]:
+        """Those of these terms, which are taken as they are, that a document may have."""
+        numbers = np.array(list(map(_number, terms)), np.int64)
+        found = np.zeros(len(terms), np.bool_)
+        for segment in self._segments:
+            places = np.minimum(np.searchsorted(segment.terms, numbers), max(0, len(segment.terms) - 1))
+            found |= segment.terms[places] == numbers if len(segment.terms) else False
+        return [terms[place] for place in np.flatnonzero(found).tolist()]
 
     def _present(self, term: int) -> Iterator[tuple[Integers, Frequencies]]:
         """Rows with the term, and its frequency in each."""

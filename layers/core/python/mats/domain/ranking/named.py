@@ -1,17 +1,25 @@
-"""Products that a request names: words of it that are labels of a namespace or a provider in the registry.
+"""Products that a request names: words of it that are a label of a namespace or a provider in the registry.
 
-Also the keys by which an index finds a capability otherwise than by words. Each begins with a sign that no word has.
+A product's capabilities gain, and no others are excluded: names are free (docs/decisions/0082). Also the keys by which
+an index finds a capability otherwise than by words. Each begins with a sign that no word has.
 """
 
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
+from mats.domain.profile.index_fields import searched_text
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.exact import exact_keys
-from mats.domain.ranking.query import GENERIC_LABELS, namespace_words
-from mats.domain.text.words import index_terms, words
+from mats.domain.ranking.query import GENERIC_LABELS, Scope, is_listing, named_words, namespace_words, telling_labels
+from mats.domain.text.words import STOP_WORDS, index_terms, may_have_stem, words
 
-_MOST_WORDS = 4
-"""Words of a provider that are labels; a longer one is a sentence."""
+_LONGEST_PROVIDER = 60
+"""Characters; a longer one is no name."""
 TRUST = {f"^{tens}": float(tens) for tens in range(5, 11)}
 """Keys of capabilities with at least half of full trust, and what they are worth beside each other and all others."""
 _VERIFIED = "^v"
@@ -20,20 +28,194 @@ TRUSTED_KEYS = (*TRUST, _VERIFIED)
 
 
 def index_keys(profile: Profile) -> list[str]:
-    """All keys of a capability: its id, name and title, its labels, and how far operators trust it."""
-    keys = [*exact_keys(profile), *map(label_key, labels(profile.namespace, profile.provider))]
+    """All keys of a capability: its id, name and title, its names, and how far operators trust it."""
+    keys = [*exact_keys(profile), *map(name_key, names(profile.namespace, profile.provider))]
     if profile.trust is not None:
         keys.append(f"^{profile.trust // 10}")
     return [*keys, _VERIFIED] if profile.provider_verified else keys
 
 
-def label_key(word: str) -> str:
-    """The key of capabilities with this label, in the form of `labels`."""
-    return f"@{word}"
+def name_key(name: str) -> str:
+    """The key of capabilities with this name."""
+    return f"@{name}"
 
 
 @lru_cache(maxsize=20_000)
-def labels(namespace: str, provider: str) -> frozenset[str]:
-    """The telling words of a namespace and a provider, as stems."""
-    named = frozenset(words(provider)[:_MOST_WORDS]) - GENERIC_LABELS
-    return frozenset(index_terms(" ".join(named | namespace_words(namespace))))
+def names(namespace: str, provider: str) -> frozenset[str]:
+    """The names of a namespace's products and of a provider: stems of telling words, with spaces between.
+
+    `io.github.someone.google-maps-mcp` by `Acme, Inc.` has `googl map` and `acm inc`.
+    """
+    by = words(provider) if len(provider) <= _LONGEST_PROVIDER else []
+    spelled = [*(words(label) for label in telling_labels(namespace)), by]
+    stems = (" ".join(index_terms(" ".join(w for w in each if w not in GENERIC_LABELS))) for each in spelled)
+    return frozenset(name for name in stems if len(name) > 1)
+
+
+class NameUse(NamedTuple):
+    """How a registry uses a name, as far as its caller sees it.
+
+    `owned` capabilities have it, and `elsewhere` others have its words in their text. `spaces` are the namespaces of
+    those that have it; some in the `trusted` ones are trusted.
+    """
+
+    owned: int
+    elsewhere: int
+    spaces: Set[str]
+    trusted: Set[str]
+
+
+_MARKS = frozenset("on with in via from using".split())
+"""What stands before the name of a product."""
+_BETWEEN = frozenset("the my our your a an".split())
+_TOKEN = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
+_MOST_TOKENS, _MOST_IN_NAME = 60, 3
+_NAME, _ORDINARY = 0.5, 0.2
+"""Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
+_UNMARKED = {True: 0.6, False: 0.25}
+"""Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
+_GAIN, _LOSS = 0.1, 0.2
+"""What the capabilities of a product gain, and those lose that do not mention it, of the mixture of measurements."""
+STRONG = 0.5
+"""Strength of a name from which on its product is searched for itself, and told."""
+_MOST_SPACES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The names in a request, each with its strength in (0, 1], the namespaces that it counts for, and its spelling."""
+
+    strengths: Mapping[str, float]
+    spaces: Mapping[str, Set[str]]
+    spelled: Mapping[str, str]
+
+    @property
+    def strong(self) -> list[str]:
+        return [name for name, strength in self.strengths.items() if strength >= STRONG]
+
+    @property
+    def note(self) -> str:
+        """What the reader of an answer should know; empty without a strong name."""
+        said = ", ".join(self.spelled[name] for name in self.strong)
+        return f"ranks what belongs to {said} higher, which the query names" if said else ""
+
+    def within(self, scope: Scope) -> Scope:
+        """The scope of what has one of the strong names."""
+        spaces = frozenset[str]().union(*(self.spaces[name] for name in self.strong))
+        few = spaces if len(spaces) <= _MOST_SPACES else frozenset[str]()
+        return replace(scope, keys=frozenset(map(name_key, self.strong)), exact_namespaces=few)
+
+    def shift(self, profile: Profile) -> float:
+        """What is added to the mixture of a capability's measurements."""
+        if not self.strengths:
+            return 0.0
+        has = names(profile.namespace, profile.provider)
+        own = [s for name, s in self.strengths.items() if name in has and profile.namespace in self.spaces[name]]
+        lowered = searched_text(profile).lowered
+        if own or any(all(may_have_stem(lowered, word) for word in name.split()) for name in self.strengths):
+            return _GAIN * max(own, default=0.0)
+        return -_LOSS * max(self.strengths.values())
+
+
+NO_PRODUCTS = Products({}, {}, {})
+
+
+class _Token(NamedTuple):
+    lowered: str
+    stem: str
+    capital: bool
+    first: bool
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
+@lru_cache(maxsize=256)
+def _tokens(text: str) -> Sequence[_Token]:
+    found: list[_Token] = []
+    for match in islice(_TOKEN.finditer(_ADDRESS.sub(_blank, text)), _MOST_TOKENS):
+        before = text[: match.start()].rstrip(" \"'(*")
+        first = not before or before[-1] in ".!?:\n"
+        found += [_Token(match[0].lower(), term, match[0][0].isupper(), first) for term in index_terms(match[0])[:1]]
+    shouted = sum(token.capital for token in found) > len(found) / 2 > 1
+    return [token._replace(capital=False) for token in found] if shouted else found
+
+
+def _spans(tokens: Sequence[_Token]) -> Iterator[tuple[str, range]]:
+    """The runs of a few words that may be names, and where they are."""
+    for start in range(len(tokens)):
+        for stop in range(start + 1, min(start + _MOST_IN_NAME, len(tokens)) + 1):
+            if stop > start + 1 or tokens[start].lowered not in STOP_WORDS:
+                yield " ".join(token.stem for token in tokens[start:stop]), range(start, stop)
+
+
+def asked_names(text: str) -> list[str]:
+    """The runs of words of a request that may be names."""
+    return list(dict.fromkeys(name for name, _ in _spans(_tokens(text))))
+
+
+def products_named(text: str, uses: Mapping[str, NameUse]) -> Products:
+    """The products that a request names, by the use of its `asked_names`."""
+    if not uses:
+        return NO_PRODUCTS
+    tokens, asked = _tokens(text), named_words(text)
+    places = [(name, span) for name, span in _spans(tokens) if name in uses]
+    covered = {place for _, span in places for place in span}
+    strengths: dict[str, float] = {}
+    spaces: dict[str, Set[str]] = {}
+    spelled: dict[str, str] = {}
+    for name, span in places:
+        use, run, first = uses[name], _capitals(tokens, span), tokens[span.start]
+        owned = use.owned / (use.owned + use.elsewhere)
+        strength = min(1.0, max(0.0, (owned - _ORDINARY) / (_NAME - _ORDINARY)))
+        told = first.lowered in asked or (first.capital and not first.first) or _is_marked(tokens, run)
+        strength *= 1.0 if told else _UNMARKED[bool(use.trusted)]
+        strength *= (len(covered.intersection(run)) / len(run)) ** 2  # `Google Drive` is more than `Google`
+        if strength > strengths.get(name, 0.0):
+            strengths[name], spaces[name] = strength, use.trusted or use.spaces
+            spelled[name] = " ".join(token.lowered for token in tokens[span.start : span.stop])
+    return Products(strengths, spaces, spelled)
+
+
+def _capitals(tokens: Sequence[_Token], span: range) -> range:
+    """The span with the capitalised words around it, if it begins with one itself."""
+    start, stop = span.start, span.stop
+    if tokens[start].capital:
+        while start > 0 and tokens[start - 1].capital and not tokens[start].first and not tokens[start - 1].first:
+            start -= 1
+        while stop < len(tokens) and tokens[stop].capital and not tokens[stop].first:
+            stop += 1
+    return range(start, stop)
+
+
+def _is_marked(tokens: Sequence[_Token], run: range) -> bool:
+    before = [token.lowered for token in tokens[max(0, run.start - 2) : run.start]]
+    return bool(before) and (before[-1] in _MARKS or (before[-1] in _BETWEEN and before[0] in _MARKS))
+
+
+def listed_spaces(text: str, uses: Mapping[str, NameUse], *, rated: bool) -> list[str]:
+    """The namespaces that a request lists, if it does: those that operators trust, or any if they rated nobody."""
+    asked = frozenset(index_terms(" ".join(named_words(text)))) if is_listing(text) else frozenset[str]()
+    for name in uses:
+        if asked and asked == frozenset(name.split()):
+            return sorted(uses[name].trusted if rated else uses[name].spaces)
+    return []
+
+
+def nearest_spaces(wanted: str, known: Collection[str], most: int = 3) -> list[str]:
+    """The known namespaces, or what is above them, that a filter which matches none may mean."""
+    every = {
+        ".".join(parts[:end]) for parts in (space.split(".") for space in known) for end in range(1, len(parts) + 1)
+    }
+    plain = wanted.lower().rstrip("*").rstrip(".")
+    if plain in every:
+        return [plain]
+    asked = namespace_words(plain)
+    sharing = sorted(space for space in known if any(w in own for w in asked for own in namespace_words(space)))
+    near = get_close_matches(plain, sorted(every)[:_MOST_COMPARED], n=most, cutoff=_ALIKE)
+    return list(dict.fromkeys((*near, *sharing)))[:most]
+
+
+_MOST_COMPARED, _ALIKE = 2_000, 0.75

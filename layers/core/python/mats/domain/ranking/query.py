@@ -135,6 +135,8 @@ class Scope:
     """Admits these namespaces without those below them; empty admits all."""
     tag_choices: frozenset[frozenset[str]] = frozenset()
     """Of each of these sets, at least one tag must be present."""
+    keys: frozenset[str] = frozenset()
+    """Admits what has any of these keys of an index (`domain/ranking/named`); empty admits all."""
 
 
 ANYWHERE = Scope()
@@ -155,6 +157,10 @@ class Filter:
         """The filter of a query by a caller in these audiences."""
         wanted = frozenset(query.kinds), frozenset(query.namespaces), frozenset(query.tags)
         return cls(*wanted, frozenset(audiences), scope)
+
+    @property
+    def is_within_namespaces(self) -> bool:
+        return bool(self.namespaces or self.scope.exact_namespaces)
 
     def admits_kind(self, kind: Kind | None) -> bool:
         """Empty admits all."""
@@ -201,7 +207,7 @@ _ASKING = frozenset(
         "integrations s"
     ).split()
 )
-_MOST_NAMED, _MOST_IN_NAME = 3, 2
+_MOST_NAMED = 3
 _LONGEST = 200
 """Characters of a request that are read; a longer one names no namespace."""
 
@@ -212,16 +218,19 @@ def namespace_words(namespace: str) -> frozenset[str]:
 
     `com.acme.pay-links` has `acme`, `pay` and `links`; `io.github.someone.weather-mcp` has `weather`.
     """
+    return frozenset(words(" ".join(telling_labels(namespace)))) - GENERIC_LABELS
+
+
+def telling_labels(namespace: str) -> list[str]:
+    """The labels of a namespace without top-level domains and the names of GitHub's users."""
     labels = namespace.split(".")
     if labels[:2] == _USERS and len(labels) > 2:
-        labels = labels[3:] or labels[2:]
-    elif len(labels) > 1 and labels[0] in _TOP:
-        labels = labels[1:]
-    return frozenset(words(" ".join(labels).replace("-", " "))) - GENERIC_LABELS
+        return labels[3:] or labels[2:]
+    return labels[1:] if len(labels) > 1 and labels[0] in _TOP else labels
 
 
 def named_words(text: str) -> frozenset[str]:
-    """The words that may name a namespace: of a request for what one has, or of one that is nothing but a name.
+    """The words that name a namespace, if any does: of a request for what one has, or that is one word.
 
     Empty for any other request.
     """
@@ -229,15 +238,9 @@ def named_words(text: str) -> frozenset[str]:
     rest = frozenset(every) - _ASKING - _TOP
     if is_listing(text):
         return rest if len(rest) <= _MOST_NAMED else frozenset()
-    return rest if len(every) == len(rest) <= _MOST_IN_NAME else frozenset()
+    return rest if len(every) == len(rest) == 1 else frozenset()
 
 
 def is_listing(text: str) -> bool:
     """Whether a request asks what something has: `which tools does jira have`."""
     return _LISTING.search(text[:_LONGEST]) is not None
-
-
-def is_named(namespace: str, asked: frozenset[str], text: str) -> bool:
-    """Whether a request names a namespace: by some of its words if it asks what that has, else by all of them."""
-    has = namespace_words(namespace)
-    return asked <= has if is_listing(text) else asked == has
