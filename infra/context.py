@@ -547,8 +547,8 @@ def _model_faults(context: Context) -> Iterator[str]:
 
 def region_faults(context: Context, region: str) -> Iterator[str]:
     """The faults that the choice of models and masters has in a region."""
-    if region.startswith("us-gov-"):
-        yield f"{region}: GovCloud has no Pipes and no SnapStart for Python: deploy to another region"
+    if region.startswith(("us-gov-", "cn-")) or region in ("ap-east-2", "ap-southeast-6"):
+        yield f"{region} has no SnapStart for Python, and GovCloud and China lack more: deploy to another region"
         return
     if region == "eu-south-1" and context.capacity.master == SIZES["production"].master:
         yield f"{region} does not offer {context.capacity.master} as dedicated master: set master_type=m6g.large.search"

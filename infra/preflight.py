@@ -20,6 +20,7 @@ from infra.inference_profiles import InferenceProfile, invoked_as
 from infra.vendor import ROOT
 from mats.adapters import aws
 from mats.domain.errors import DependencyFailed
+from mats.domain.text.words import clip
 
 _MARKS = {"ok": "ok      ", "problem": "PROBLEM ", "unknown": "unknown "}
 
@@ -175,6 +176,64 @@ def check_bootstrap(account: Account, plan: Plan) -> Iterator[CheckResult]:
         yield ok("bootstrap", f"the CDK's bootstrap stack has version {found}")
 
 
+_UNRESERVED = 100
+"""Concurrent executions that Lambda keeps from being reserved."""
+
+
+def check_concurrency(account: Account, context: Context) -> Iterator[CheckResult]:
+    """Whether Lambda may run as many functions at once as the context lets calls in; a new account may run ten."""
+    limit = account.ask("Lambda", "lambda", "get_account_settings")["AccountLimit"]["ConcurrentExecutions"]
+    reserved, rate = context.discovery_concurrency, context.capacity.throttle_rate
+    more = "ask for more of L-B99A9384 in Service Quotas"
+    if reserved and limit < reserved + _UNRESERVED:
+        message = f"discovery_concurrency={reserved} leaves less than {_UNRESERVED} of the account's {limit}"
+        yield problem("concurrency", message, f"{more}, or lower it")
+    elif limit < rate:
+        message = f"Lambda runs {limit} functions at once, and calls take up to a second: {rate} a second do not fit"
+        yield problem("concurrency", message, f"{more}, or throttle_rate={limit}")
+    else:
+        yield ok("concurrency", f"Lambda runs {limit} functions at once")
+
+
+_LOG_POLICIES = 10
+"""Resource policies of CloudWatch Logs in a region."""
+
+
+def check_log_policies(account: Account, plan: Plan) -> Iterator[CheckResult]:
+    """Whether there is room for the policy with which OpenSearch writes its logs."""
+    pages = account.ask("CloudWatch Logs", "logs", "describe_resource_policies")
+    own = frozenset[str]().union(*(_resources(account, stack) for stack in plan.stacks))
+    others = [
+        each["policyName"] for page in pages for each in page["resourcePolicies"] if each["policyName"] not in own
+    ]
+    if len(others) >= _LOG_POLICIES:
+        message = f"CloudWatch Logs has {len(others)} resource policies, and takes {_LOG_POLICIES} in a region"
+        yield problem("log-policies", message, f"merge or delete some of {', '.join(sorted(others))}")
+    else:
+        yield ok("log-policies", f"{len(others)} of {_LOG_POLICIES} resource policies of CloudWatch Logs are others'")
+
+
+def check_instance_types(account: Account, context: Context) -> Iterator[CheckResult]:
+    """Whether OpenSearch offers the types of the nodes in the region."""
+    chosen = {"instance_type": context.capacity.node, "master_type": context.capacity.master}
+    missing = {key: type for key, type in chosen.items() if type and not _is_offered(account, context, type)}
+    for key, type in missing.items():
+        yield problem(
+            "instance-types", f"OpenSearch does not offer {type} in {account.region}", f"choose another {key}"
+        )
+    if not missing:
+        yield ok("instance-types", f"OpenSearch offers {' and '.join(filter(None, chosen.values()))}")
+
+
+def _is_offered(account: Account, context: Context, type: str) -> bool:
+    engine = f"OpenSearch_{context.engine_version}"
+    said = account.ask(
+        "OpenSearch", "opensearch", "list_instance_type_details", missing=("ValidationException",),
+        EngineVersion=engine, InstanceType=type,
+    )  # fmt: skip
+    return any(each["InstanceType"] == type for each in said["InstanceTypeDetails"]) if said else False
+
+
 _OPENSEARCH_ROLE = "AWSServiceRoleForAmazonOpenSearchService"
 
 
@@ -305,7 +364,7 @@ def check_model(account: Account, check: str, model: str, profile: InferenceProf
                 f"{id} also routes calls to {', '.join(unknown)}, where the policies do not allow them",
                 f"inference_profile={profile.geography}:{','.join(sorted(routed))}",
             )
-    yield from _quota_problems(account, model, through_profile=profile is not None)
+    yield from _account_problems(account, model, key, through_profile=profile is not None)
     try:
         aws.call(id, _small_call(account, check, id), answers=_REFUSED)
     except ClientError as error:
@@ -326,8 +385,8 @@ def _small_call(account: Account, check: str, id: str) -> Callable[[], object]:
     return partial(runtime.converse, modelId=id, messages=messages, inferenceConfig={"maxTokens": 1})
 
 
-def _quota_problems(account: Account, model: str, *, through_profile: bool) -> Iterator[CheckResult]:
-    """Quotas of 0 that this way of calling the model is under; new accounts have some."""
+def _account_problems(account: Account, model: str, key: str, *, through_profile: bool) -> Iterator[CheckResult]:
+    """The end of a model's life, and quotas of 0 that this way of calling it is under; new accounts have some."""
     try:
         details = account.ask(f"model {model}", "bedrock", "get_foundation_model", modelIdentifier=model)[
             "modelDetails"
@@ -336,6 +395,9 @@ def _quota_problems(account: Account, model: str, *, through_profile: bool) -> I
     except DependencyFailed as error:
         yield CheckResult("quotas", "unknown", f"not checked: {error}")
         return
+    if (lifecycle := details.get("modelLifecycle", {})).get("status") == "LEGACY":
+        end = f", and ends on {lifecycle['endOfLifeTime']:%Y-%m-%d}" if "endOfLifeTime" in lifecycle else ""
+        yield problem("lifecycle", f"{model} is LEGACY, which new accounts cannot use{end}", f"choose another {key}")
     named = re.escape(f"{details['providerName']} {details['modelName']}")
     kind = "Cross-region model inference" if through_profile else "On-demand model inference"
     for quota in (quota for page in pages for quota in page["Quotas"]):
@@ -398,6 +460,9 @@ def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> It
         "stacks": partial(check_stacks, account, planned),
         "names": partial(check_names, account, planned),
         "api-log-role": partial(check_api_log_role, account, planned, context.api_log_role),
+        "concurrency": partial(check_concurrency, account, context),
+        "log-policies": partial(check_log_policies, account, planned),
+        "instance-types": partial(check_instance_types, account, context),
     }
     if context.network == "vpc":
         checks["opensearch-role"] = partial(check_opensearch_role, account)
@@ -405,7 +470,7 @@ def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> It
         try:
             yield from run()
         except DependencyFailed as error:
-            yield CheckResult(name, "unknown", f"not checked: {error}")
+            yield CheckResult(name, "unknown", clip(" ".join(f"not checked: {error}".split()), 300))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -414,6 +479,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--context", action="append", default=[], metavar="KEY=VALUE", help="as for the deployment")
     options.add_argument("--region", default="", help="default: AWS's own setting")
     options.add_argument("--profile", default="", help="of AWS's configuration; default: AWS's own setting")
+    options.add_argument("--strict", action="store_true", help="unknown findings are problems, too, as in a pipeline")
     options.add_argument("--json", action="store_true", help="print the findings as JSON")
     given = options.parse_args(arguments)
     values = json.loads((ROOT / "cdk.json").read_text("utf-8"))["context"]
@@ -437,7 +503,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.write(f"{json.dumps(said, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{_MARKS[each.status]}{each.check}: {each.message}\n" for each in found)
-    sys.exit(any(each.status == "problem" for each in found))
+    red = {"problem", "unknown"} if given.strict else {"problem"}
+    sys.exit(any(each.status in red for each in found))
 
 
 if __name__ == "__main__":

@@ -217,7 +217,10 @@ def test_a_region_refuses_what_it_has_not():
     """Whatever the models are."""
     silent = {"rerank_model": "none", "writer_model": "none"}
     milan = {**silent, "size": "production"}
-    for region, given, said in (("us-gov-west-1", silent, "no Pipes"), ("eu-south-1", milan, "master_type=m6g.large")):
+    for region, given, said in (
+        ("us-gov-west-1", silent, "no SnapStart"),
+        ("eu-south-1", milan, "master_type=m6g.large"),
+    ):
         with pytest.raises(ContextInvalid, match=said):
             check_region(parse(given), region)
     check_region(parse({**milan, "master_type": "m6g.large.search"}), "eu-south-1")

@@ -108,6 +108,29 @@ def resources(*ids: str) -> Play:
     return lambda params: {"StackResourceSummaries": summaries}
 
 
+def concurrency(limit: int) -> Answer:
+    return {"AccountLimit": {"ConcurrentExecutions": limit}}
+
+
+def log_policies(count: int) -> Answer:
+    return {"resourcePolicies": [{"policyName": f"policy-{number}"} for number in range(count)]}
+
+
+def offered_but(*missing: str) -> Play:
+    def play(params: Params) -> Answer:
+        assert params["EngineVersion"].startswith("OpenSearch_")
+        type = params["InstanceType"]
+        return {"InstanceTypeDetails": [] if type in missing else [{"InstanceType": type}]}
+
+    return play
+
+
+def legacy(params: Params) -> Answer:
+    details = model_details(params)
+    lifecycle = {"status": "LEGACY", "endOfLifeTime": datetime(2027, 3, 1, tzinfo=UTC)}
+    return {"modelDetails": {**details["modelDetails"], "modelLifecycle": lifecycle}}
+
+
 def ready() -> Answers:
     """An account that is prepared, in which nothing is deployed."""
     return {
@@ -129,6 +152,9 @@ def ready() -> Answers:
         "cloudcontrol.GetResource": Refuse("ResourceNotFoundException"),
         "apigateway.GetAccount": {},
         "iam.GetRole": Refuse("NoSuchEntity", status=404),
+        "lambda.GetAccountSettings": concurrency(1000),
+        "logs.DescribeResourcePolicies": log_policies(9),
+        "opensearch.ListInstanceTypeDetails": offered_but(),
     }
 
 
@@ -191,6 +217,7 @@ def test_a_prepared_account_has_no_problem(look: Look, region: str):
     assert {each.status for each in found} == {"ok"}, found
     assert [each.check for each in found] == [
         "credentials", "region", "reranker", "writer", "encoder", "bootstrap", "stacks", "names", "api-log-role",
+        "concurrency", "log-policies", "instance-types",
     ]  # fmt: skip
 
 
@@ -247,6 +274,7 @@ DENIED, INVALID = "AccessDeniedException", "ValidationException"
 ROLE: Answers = {"apigateway.GetAccount": {"cloudwatchRoleArn": f"arn:aws:iam::{ACCOUNT}:role/theirs"}}
 TAKEN: Answers = {"cloudcontrol.GetResource": {"TypeName": "AWS::SQS::Queue"}}
 OLD: Answers = {"ssm.GetParameter": {"Parameter": {"Name": "version", "Value": "5"}}}
+ONE_MODEL = {"writer_model": "none", "encoder_model": "none"}
 FARTHER = {"inference_profile": "us:us-east-1,us-west-2", "writer_model": "none"}
 
 
@@ -254,6 +282,25 @@ FARTHER = {"inference_profile": "us:us-east-1,us-west-2", "writer_model": "none"
     ("check", "changed", "options", "count", "parts"),
     [
         ("region", {}, {"region": "ca-central-1"}, 1, ["ca-central-1 cannot invoke", "inference_profile"]),
+        ("concurrency", {"lambda.GetAccountSettings": concurrency(10)}, {}, 1, ["10 functions", "throttle_rate=10"]),
+        (
+            "concurrency",
+            {"lambda.GetAccountSettings": concurrency(1000)},
+            {"context": {"discovery_concurrency": "950"}},
+            1,
+            ["discovery_concurrency=950", "1000", "Service Quotas"],
+        ),
+        ("log-policies", {"logs.DescribeResourcePolicies": log_policies(10)}, {}, 1, ["10 in a region", "policy-3"]),
+        (
+            "instance-types",
+            {"opensearch.ListInstanceTypeDetails": offered_but("m7g.medium.search")},
+            {"context": {"size": "production"}},
+            1,
+            ["m7g.medium.search in us-west-2", "master_type"],
+        ),
+        ("lifecycle", {"bedrock.GetFoundationModel": legacy}, {"context": ONE_MODEL}, 1, [
+            "LEGACY", "ends on 2027-03-01", "rerank_model",
+        ]),
         ("bootstrap", {"ssm.GetParameter": Refuse("ParameterNotFound")}, {}, 1, ["not prepared", ": make bootstrap"]),
         ("bootstrap", OLD, {}, 1, ["has version 5, and 6 is needed: make bootstrap"]),
         *(
@@ -406,6 +453,17 @@ def test_the_command_prints_findings_for_people_and_for_machines(command):
     said = json.loads(for_machines)
     assert said["region"] == "us-west-2"
     assert [each["check"] for each in said["findings"] if each["status"] == "problem"] == ["bootstrap"]
+
+
+def test_what_was_not_checked_is_red_in_a_pipeline_and_one_line(command):
+    page = Refuse("503", f"<html>\n\n{'<p>busy</p>' * 99}\n</html>")
+    code, said = command("--region", "us-west-2", answers={"ssm.GetParameter": page})
+    assert code == 0
+    (line,) = (line for line in said.splitlines() if "bootstrap" in line)
+    assert line.startswith("unknown bootstrap: not checked")
+    assert len(said.splitlines()) == 12
+    assert command("--region", "us-west-2", "--strict", answers={"ssm.GetParameter": page})[0] == 1
+    assert command("--region", "us-west-2", "--strict")[0] == 0
 
 
 @pytest.mark.parametrize(
