@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.operators import DynamoModelSwitch
+from mats.adapters.dynamodb.operators import DynamoModelSwitch, DynamoSynonyms
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
@@ -28,7 +28,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
-from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.ports import Generations, Memory, Outcomes, ProfileStore, Receipts, SearchIndex, Stored, Target
 from mats.usecases.learn import Learn
@@ -106,6 +106,9 @@ class InSqlite:
     def trust(self) -> SqliteTrust:
         return SqliteTrust(self.database, Announcer(FakeClock(), CountingIds()))
 
+    def synonyms(self) -> SqliteSynonyms:
+        return SqliteSynonyms(self.database)
+
     def sources(self) -> SqliteSources:
         return SqliteSources(self.database)
 
@@ -135,7 +138,7 @@ class InTwoPasses(InSqlite):
     """The index of SQLite with a first pass over any number of vectors."""
 
     exact = {"exact_up_to": 0}  # noqa: RUF012 - as above
-    registry = trust = sources = profiles = receipts = outcomes = renewable = learning = None
+    registry = trust = synonyms = sources = profiles = receipts = outcomes = renewable = learning = None
 
 
 class InDynamo:
@@ -158,6 +161,9 @@ class InDynamo:
 
     def outcomes(self) -> DynamoOutcomes:
         return DynamoOutcomes(self.tables, an_outcomes_table(self.tables), a_table(self.tables, keys=("id", "caller")))
+
+    def synonyms(self) -> DynamoSynonyms:
+        return DynamoSynonyms(self.tables, a_table(self.tables, keys=("name",)))
 
     def model_switch(self) -> DynamoModelSwitch:
         return DynamoModelSwitch(self.tables, a_table(self.tables, keys=("name",)))
@@ -253,7 +259,7 @@ def over(port: str) -> Any:
 
 registry, trust, source_book, profiles = over("registry"), over("trust"), over("sources"), over("profiles")
 outcomes, index, model_switch = over("outcomes"), over("index"), over("model_switch")
-renewable, learning = over("renewable"), over("learning")
+renewable, learning, synonyms = over("renewable"), over("learning"), over("synonyms")
 
 
 @dataclass(frozen=True)

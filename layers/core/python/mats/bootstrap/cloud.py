@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import Retention, SystemClock
-from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch
+from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch, DynamoSynonyms
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, DynamoTallies
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
@@ -126,6 +126,11 @@ class CloudStores:
     def model_switch(self) -> DynamoModelSwitch | None:
         table = self._settings.switches_table
         return DynamoModelSwitch(self._online, table) if table else None
+
+    @cached_property
+    def synonyms(self) -> DynamoSynonyms | None:
+        table = self._settings.switches_table
+        return DynamoSynonyms(self._online, table) if table else None
 
     @cached_property
     def early_receipts(self) -> DynamoReceipts | None:

@@ -20,6 +20,7 @@ from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
 from mats.domain.shortlist.rank import Scoring
+from mats.domain.text.synonyms import synonyms_of
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import (
@@ -36,6 +37,7 @@ from mats.ports import (
     Registry,
     Reranker,
     SearchIndex,
+    SynonymBook,
     TallyBook,
     TrustBook,
     Writer,
@@ -47,7 +49,7 @@ from mats.usecases.look_up import LookUp
 from mats.usecases.models import CurrentChoice, SwitchedModel
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, reads_all
+from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites, reads_all
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
@@ -100,6 +102,10 @@ class Stores(Protocol):
         """The operators' choice of models; None where there is none."""
 
     @property
+    def synonyms(self) -> SynonymBook | None:
+        """The words that mean the same, as operators wrote them; None where there is no place for them."""
+
+    @property
     def receipts(self) -> Receipts | None:
         """Takes receipts and stores them in the background; None where answers leave none."""
 
@@ -141,6 +147,7 @@ _OPEN_S = 2.0
 """Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore."""
 _THREADS = 256
 """Threads start on demand, and an idle one is cheap."""
+_FRESH_MS = 60_000
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -177,6 +184,7 @@ class System(Generic[S_co]):
                 reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
                 recall=Recall(memory=memory) if memory else None,
                 vectors=QueryVectors(),
+                rewrites=self._synonyms,
             ),
             rerank=Rerank(
                 reranker=self.models.reranker,
@@ -209,10 +217,19 @@ class System(Generic[S_co]):
         return book.tallies if book and self.settings.learning == "on" else None
 
     @cached_property
-    def _choice(self) -> CurrentChoice | None:
+    def _choice(self) -> CurrentChoice[ModelChoice] | None:
         """The operators' choice of models, cached for both roles."""
         switch = self.stores.model_switch
         return CurrentChoice(switch.load, self.clock, on_failure=_log_switch_failure) if switch else None
+
+    @cached_property
+    def _synonyms(self) -> Callable[[str], Sequence[str]]:
+        """Rewrites a request by synonyms as they were within the last minute, locally the last second."""
+        if (book := self.stores.synonyms) is None:
+            return no_rewrites
+        fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
+        groups = CurrentChoice(book.load, self.clock, fresh_ms, _log_synonyms_failure, ())
+        return lambda text: synonyms_of(groups()).rewrites(text)
 
     def _switch_of(
         self, make: Callable[[str], M | None], chosen: Callable[[ModelChoice], str | None]
@@ -395,6 +412,10 @@ def _trust_rule(settings: Settings) -> TrustRule:
 
 def _log_switch_failure(error: DependencyFailed) -> None:
     LOGGER.warning("the choice of models cannot be read, so the last one stays: %s", error)
+
+
+def _log_synonyms_failure(error: DependencyFailed) -> None:
+    LOGGER.warning("synonyms cannot be read, so the last ones stay: %s", error)
 
 
 def service_observer(settings: Settings, service: str, further: Sequence[Observer] = ()) -> Observer:

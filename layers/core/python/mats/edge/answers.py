@@ -172,7 +172,7 @@ class Answer(_ResponseModel):
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(
         default=[],
-        description="What limits or narrows this answer: a language that the encoder does not read, a namespace. With "
+        description="What limits, narrows or widens this answer: an unread language, a namespace, synonyms. With "
         "the verdict `none`: the nearest, which are probably not it, and what to try.",
     )
     thresholds: Thresholds | None = Field(

@@ -149,6 +149,7 @@ class LogObserver:
             "degraded": trace.degraded,
             "without": trace.without,
             "faults": trace.faults,
+            **({"notes": trace.notes} if self.spell_out and trace.notes else {}),
             "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
             "shown": shortlist.shown,
             "took_ms": {stage: round(ms, 2) for stage, ms in trace.took_ms.items()},

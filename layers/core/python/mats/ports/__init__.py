@@ -69,6 +69,7 @@ from mats.ports.stores import (
     SourceState,
     Stored,
     SyncTarget,
+    SynonymBook,
     TaggedItem,
     TrustBook,
 )

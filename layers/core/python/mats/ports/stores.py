@@ -10,6 +10,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Profile
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
+from mats.domain.text.synonyms import Groups
 from mats.ports.models import Vector
 
 Item: TypeAlias = Mapping[str, Any]
@@ -65,6 +66,19 @@ class TrustBook(Protocol):
 
     def put(self, key: Id, assigned: Assigned) -> None:
         """Replace the row of a capability or namespace, registered or not; NOTHING_ASSIGNED withdraws it."""
+
+
+class SynonymBook(Protocol):
+    """The words that mean the same in this registry, as operators wrote them.
+
+    Either operation may raise DependencyFailed: the store did not answer; safe to repeat.
+    """
+
+    def load(self) -> Groups:
+        """All groups; what people mistyped in the store is left out."""
+
+    def save(self, groups: Groups) -> None:
+        """Replace all groups."""
 
 
 GUARD_DAYS = 8

@@ -156,22 +156,22 @@ M = TypeVar("M", Reranker, Writer)
 
 
 @dataclass(slots=True)
-class CurrentChoice:
-    """The choice as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
+class CurrentChoice(Generic[T]):
+    """The choice of operators as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
 
     A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
     """
 
-    load: Callable[[], ModelChoice]
+    load: Callable[[], T]
     """Raises DependencyFailed: the store did not answer."""
     clock: Clock
     fresh_ms: float = 60_000
     on_failure: Callable[[DependencyFailed], None] = lambda error: None
-    _choice: ModelChoice = ModelChoice()
+    _choice: Any = ModelChoice()
     _read_ms: float | None = None
     _lock: Any = field(default_factory=threading.Lock)
 
-    def __call__(self) -> ModelChoice:
+    def __call__(self) -> T:
         """The choice; blocks no longer than one read."""
         now = self.clock.elapsed_ms()
         due = self._read_ms is None or now - self._read_ms >= self.fresh_ms
@@ -183,7 +183,8 @@ class CurrentChoice:
                 self.on_failure(error)
             finally:
                 self._lock.release()
-        return self._choice
+        chosen: T = self._choice
+        return chosen
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from mats.domain.ranking.named import (
 from mats.domain.ranking.query import Filter, is_listing
 from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
-from mats.domain.text.words import pairs, query_terms
+from mats.domain.text.words import clip, pairs, query_terms
 from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
 from mats.ports import Encoder, Hit, Memory, SearchIndex, Vector
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
@@ -105,6 +105,8 @@ _MISNAMED = "no capability is in the namespace {}; nearest: {}"
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
 
 
+_REWRITTEN = 0.9
+"""Weight of BM25 for a synonym, against that for the word of the request itself."""
 _ABOUT_AS_RELEVANT = 0.9
 """Share of a candidate's best relevance from which on it serves another part as well."""
 
@@ -117,13 +119,18 @@ def reads_all(text: str) -> bool:
     return True
 
 
+def no_rewrites(text: str) -> Sequence[str]:
+    """The default: no word has synonyms."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """What was found for one text, in the order of fusion; `terms`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: the
     profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has. `votes` are
-    those of remembered requests.
+    those of remembered requests. `rewrites` say the same in synonyms.
     """
 
     profiles: Sequence[Profile]
@@ -134,6 +141,7 @@ class Search:
     cosine: Scores
     named: bool
     votes: Votes | None
+    rewrites: Sequence[str] = ()
     exact: Mapping[Id, Exactness] = field(default_factory=dict)
     products: Products = NO_PRODUCTS
 
@@ -191,10 +199,11 @@ class Retrieved:
 
     def _candidates(self, text: int, measured: tuple[Scores, Scores] | None, scale: Scale) -> list[Candidate]:
         """The profiles as measured by a text, with what votes add; none if it could not be searched."""
-        search, asked, named = self.searches[text], pairs(self.texts[text]), self.of_named_namespaces
+        search, named = self.searches[text], self.of_named_namespaces
         exact = _most_exact(self.searches)
         if search is None:
             return []
+        asked = frozenset().union(*map(pairs, (self.texts[text], *search.rewrites)))
         bm25, cosine = measured or ({}, search.cosine)
         found = [
             Candidate(
@@ -244,6 +253,7 @@ class Retrieve:
     reads: Callable[[str], bool] = reads_all
     recall: Recall | None = None
     vectors: QueryVectors | None = None
+    rewrites: Callable[[str], Sequence[str]] = no_rewrites
 
     def __call__(
         self, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
@@ -302,6 +312,8 @@ class Retrieve:
         bm25, cosine = dict(found.bm25), dict(found.cosine)
         if found.terms is not None and (missing := [id for id in ids if id not in bm25]):
             bm25 |= self.index.bm25_of(found.terms, missing)
+            for rewrite in found.rewrites:
+                bm25 = _with_rewritten(bm25, self.index.bm25_of(query_terms(rewrite), missing))
         if found.vector is not None and (missing := [id for id in ids if id not in cosine]):
             cosine |= self.index.cosine_of(found.vector, missing)
         return bm25, cosine
@@ -325,8 +337,10 @@ class Retrieve:
             trace.notes.append(f"answered from {', '.join(spaces)}, which the query names")
             admitted = replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(spaces)))
         encoding = self._encode(text, stages, trace)
-        lexical_stage = stages.start("lexical", lambda: index.lexical(terms, admitted, depth=self.depth))
-        exact_stage = stages.start("exact", lambda: self._exact(text, admitted))
+        rewrites = self.rewrites(text)
+        trace.notes += [f"also searched as {clip(each, 200)!r}, by synonyms of this registry" for each in rewrites]
+        lexical_stage = stages.start("lexical", lambda: self._lexical(terms, rewrites, admitted))
+        exact_stage = stages.start("exact", lambda: self._exact((text, *rewrites), admitted))
         vector = encoding()
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
@@ -340,7 +354,7 @@ class Retrieve:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
         if not lexical and not neural and not spaces:
             trace.notes += self._absent_namespaces(admitted, stages, trace)
-        bm25, cosine = _scores(lexical), _scores(neural)
+        bm25, cosine = lexical or {}, _scores(neural)
         if names_stage and not lists:
             uses, _ = finish(names_stage, trace) or ({}, False)
         products = NO_PRODUCTS if spaces else products_named(text, uses)
@@ -371,14 +385,27 @@ class Retrieve:
             cosine={**cosine, **more_cosine},
             named=bool(spaces),
             votes=votes,
+            rewrites=rewrites,
             exact=exact,
             products=products,
         )
 
-    def _exact(self, text: str, admitted: Filter) -> Mapping[Id, Exactness]:
+    def _lexical(self, terms: Sequence[str], rewrites: Sequence[str], admitted: Filter) -> Scores:
+        """BM25 scores of the best for a text, or for one that says the same, which counts a little less."""
+        found = _scores(self.index.lexical(terms, admitted, depth=self.depth))
+        for rewrite in rewrites:
+            hits = self.index.lexical(query_terms(rewrite), admitted, depth=self.depth)
+            found = _with_rewritten(found, _scores(hits))
+        return {id: found[id] for id in best_first(found)[: self.depth]} if rewrites else found
+
+    def _exact(self, texts: Sequence[str], admitted: Filter) -> Mapping[Id, Exactness]:
         """The exact matches that come before others, in order."""
-        ids = self.index.exact(asked_keys(text), admitted, most=MOST_READ)
-        return exact_first(text, self._load(ids, admitted), unrated=self.unrated) if ids else {}
+        found: dict[Id, Exactness] = {}
+        for text in texts:
+            ids = self.index.exact(asked_keys(text), admitted, most=MOST_READ)
+            more = exact_first(text, self._load(ids, admitted), unrated=self.unrated) if ids else {}
+            found |= {id: exact for id, exact in more.items() if id not in found}
+        return found
 
     def _names(self, text: str, admitted: Filter) -> tuple[Mapping[str, NameUse], bool]:
         """The use of names in a request, and if it asks what a namespace has, whether operators trust anything."""
@@ -476,6 +503,12 @@ def _most_exact(searches: Iterable[Search | None]) -> Mapping[Id, Exactness]:
         for id, exact in search.exact.items():
             found[id] = max(exact, found.get(id, exact))
     return found
+
+
+def _with_rewritten(scores: Scores, rewritten: Scores) -> dict[Id, float]:
+    """The better of both scores of each."""
+    weighed = {id: _REWRITTEN * score for id, score in rewritten.items()}
+    return {**weighed, **{id: max(score, weighed.get(id, 0.0)) for id, score in scores.items()}}
 
 
 def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:

@@ -1,4 +1,4 @@
-"""What operators write by hand: the audiences of IAM callers, and the choice of models.
+"""What operators write by hand: the audiences of IAM callers, the choice of models, and synonyms.
 
 Audiences are in a table with the key `caller`: the ARN of a role or user.
 
@@ -7,6 +7,7 @@ item under the role's ARN without a path is looked up by its key; if there is no
 the same role count. Their keys cannot be known, so they come from a scan, at most once in a minute.
 """
 
+import contextlib
 import logging
 import threading
 from collections import defaultdict
@@ -14,9 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.adapters.dynamodb.tables import Row, Tables, from_row
+from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.principal import principal
-from mats.domain.errors import NotPermitted
+from mats.domain.errors import NotPermitted, RequestInvalid
+from mats.domain.text.synonyms import Groups, with_group
+from mats.domain.text.words import clean
 from mats.ports import ModelChoice, SwitchedRole
 
 LOGGER = logging.getLogger("mats")
@@ -124,6 +127,30 @@ class DynamoModelSwitch:
             update = {"UpdateExpression": "SET #model = :model", "ExpressionAttributeValues": values}
         names = {"#model": f"{role}_model"}
         self.tables.ask(self.table, "update_item", Key=_KEY, ExpressionAttributeNames=names, **update)
+
+
+_SYNONYMS = {"name": {"S": "synonyms"}}
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoSynonyms:
+    """The port `SynonymBook`: one item of the table of switches, with the list `groups` of lists of words."""
+
+    tables: Tables
+    table: str
+
+    def load(self) -> Groups:
+        answer = self.tables.ask(self.table, "get_item", Key=_SYNONYMS, ConsistentRead=True)
+        listed = from_row(answer.get("Item", {})).get("groups")
+        groups: Groups = ()
+        for group in listed if isinstance(listed, list) else ():
+            with contextlib.suppress(RequestInvalid, TypeError):
+                groups = with_group(groups, [clean(word) for word in group])
+        return groups
+
+    def save(self, groups: Groups) -> None:
+        item = {"name": "synonyms", "groups": [list(group) for group in groups]}
+        self.tables.ask(self.table, "put_item", Item=to_row(item))
 
 
 def _text(value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Registry and trust in SQLite. A write puts its change into the event queue in the same transaction."""
+"""Registry, trust and synonyms in SQLite. A write puts its change into the event queue in the same transaction."""
 
 import json
 import sqlite3
@@ -12,6 +12,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
+from mats.domain.text.synonyms import Groups
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"
@@ -168,6 +169,23 @@ class SqliteTrust:
             changed = [key] if namespace is None else [id for (id,) in connection.execute(_IDS, _bounds(namespace))]
             for id in changed:
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteSynonyms:
+    """The port `SynonymBook` over SQLite."""
+
+    database: Database
+
+    def load(self) -> Groups:
+        rows = self.database.rows("SELECT words FROM synonyms ORDER BY words")
+        return tuple(sorted(tuple(json.loads(words)) for (words,) in rows))
+
+    def save(self, groups: Groups) -> None:
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM synonyms")
+            rows = [(json.dumps(group, ensure_ascii=False),) for group in groups]
+            connection.executemany("INSERT INTO synonyms (words) VALUES (?)", rows)
 
 
 def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:

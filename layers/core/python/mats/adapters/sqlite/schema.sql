@@ -4,7 +4,7 @@ CREATE TABLE registry (
 );
 -- Of a capability, or of a namespace under the id `com.acme.*/*`, with the provider verified for it.
 CREATE TABLE trust (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');
--- Words that mean the same in this registry: each row is a JSON list of them, in lower case.
+-- Words that mean the same in this registry: each row is a JSON list of them.
 CREATE TABLE synonyms (words TEXT PRIMARY KEY);
 
 -- The event queue: a row is written in the transaction of the change itself and deleted when the change is handled.

@@ -26,7 +26,7 @@ from mats.local.cli.search import search
 from mats.local.cli.serve import serve
 from mats.local.cli.sync import commands as source_commands
 from mats.local.cli.sync import sync
-from mats.local.cli.teach import teach
+from mats.local.cli.teach import synonym, teach
 from mats.local.cli.trust import trust
 from mats.settings import Settings
 
@@ -59,8 +59,8 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, feedback, confirm, teach, list_, mcp, add, remove, trust, import_, sync, preview, export, backup,
-    restore, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay,
+    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, remove, trust, import_, sync, preview, export,
+    backup, restore, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay,
     evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import reduce
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -22,6 +23,8 @@ from mats.domain.profile.assignment import (
 )
 from mats.domain.profile.profile import Trust
 from mats.domain.ranking.query import QueryText
+from mats.domain.text.synonyms import Groups, with_group, without_word
+from mats.domain.text.words import clean
 from mats.edge.requests import Parameters
 from mats.local.console.selection import MAX_TEXT
 
@@ -60,6 +63,13 @@ class LessonRequest(RequestModel):
 
     request: QueryText
     id: _Id | None = None
+
+
+class SynonymRequest(RequestModel):
+    """Words that mean the same; with `remove`, each is taken out of its group."""
+
+    words: Annotated[tuple[_Id, ...], Field(min_length=1, max_length=20)]
+    remove: bool = False
 
 
 class TrustQuery(Parameters):
@@ -130,6 +140,17 @@ class RegistryActions:
         self.local.teach(lesson.request, Id(lesson.id))
         return lesson.model_dump()
 
+    def synonyms(self) -> dict[str, Any]:
+        """The groups of words that mean the same."""
+        return {"synonyms": self.local.stores.synonyms.load()}
+
+    def change_synonyms(self, request: SynonymRequest) -> dict[str, Any]:
+        """Add or remove words; all groups as they are now."""
+        self._require_operator("words", "mats synonym")
+        book = self.local.stores.synonyms
+        book.save(changed_groups(book.load(), request.words, remove=request.remove))
+        return self.synonyms()
+
     def _require_operator(self, field: str, command: str = "mats trust") -> None:
         if not self.assigns_trust:
             message = f"is assigned by operators on the machine of this service: run `{command}` there"
@@ -152,6 +173,13 @@ class RegistryActions:
         ids = list(self.local.stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
         self.settle(ids[:MOST_AT_ONCE])
         return {**_row_json(key, assigned), "capabilities": len(ids)}
+
+
+def changed_groups(groups: Groups, words: Sequence[str], *, remove: bool) -> Groups:
+    """The groups with these words as one, or without any of them. Raises RequestInvalid: a word cannot be kept."""
+    if remove:
+        return reduce(without_word, words, groups)
+    return with_group(groups, [clean(word) for word in words]) if words else groups
 
 
 def _pattern(namespace: str) -> Id:

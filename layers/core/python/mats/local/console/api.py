@@ -25,7 +25,7 @@ from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
 from mats.edge.requests import Parameters
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem
-from mats.local.console.actions import ActionRequest, LessonRequest, TrustQuery, TrustRequest
+from mats.local.console.actions import ActionRequest, LessonRequest, SynonymRequest, TrustQuery, TrustRequest
 from mats.local.console.imports import MAX_BODY_BYTES as MAX_IMPORT_BYTES
 from mats.local.console.imports import ImportRequest
 from mats.local.console.registry_service import RegistryService
@@ -148,6 +148,10 @@ PATHS: Mapping[str, Mapping[str, Handler]] = {
     "/registry/lessons": {
         "GET": _without_parameters(lambda service: service.actions.lessons()),
         "POST": _with_body(lambda service, body: service.actions.teach(body), LessonRequest),
+    },
+    "/registry/synonyms": {
+        "GET": _without_parameters(lambda service: service.actions.synonyms()),
+        "POST": _with_body(lambda service, body: service.actions.change_synonyms(body), SynonymRequest),
     },
     "/registry/import": {"POST": _with_body(RegistryService.import_documents, ImportRequest, MAX_IMPORT_BYTES)},
     "/registry/check": {"POST": lambda service, request: service.check(request.item())},
