@@ -241,6 +241,10 @@ def test_commands_enrich_rerank_name_the_model_and_print_its_tokens(mats: Mats, 
     stats = mats("stats", "--json", **environment).json
     assert (stats["reranker"], stats["writer"]) == (MODEL, MODEL)
     assert mats("stats", "--json").json["reranker"] == "none"
+    gone = mats("search", "money back", MATS_LLM_URL="http://127.0.0.1:9/v1", MATS_LLM_MODEL="m")
+    assert "rerank: http://127.0.0.1:9/v1 did not answer" in " ".join(gone.out.split())
+    misspelt = mats("stats", MATS_LLM_URI="http://127.0.0.1:9/v1")
+    assert "did you mean MATS_LLM_URL?" in misspelt.err
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_command_reports_on_an_answer_of_the_command(mats):
     answer = mats("search", "--json", "money back for a payment").json
     first = answer["results"][0]["id"]
     told = mats("feedback", answer["query_id"], "--selected", first, "--succeeded", first, "--json")
-    assert (told.code, told.json) == (0, {"query_id": answer["query_id"], "recorded": 2})
+    assert (told.code, told.json) == (0, {"query_id": answer["query_id"], "recorded": 2, "missing": False})
     assert mats("feedback", answer["query_id"], "--succeeded", first).out == "0 new outcomes recorded\n"
     assert tallies(mats)[first] == (1, 0)
 
@@ -91,7 +91,10 @@ def test_the_service_takes_feedback_on_its_answers(mats, service):
     assert answer["degraded"] == []
     first = answer["results"][0]["id"]
     body = {"query_id": answer["query_id"], "outcomes": [{"id": first, "event": "failed"}]}
-    assert service.request("/feedback", body) == (202, {"query_id": answer["query_id"], "recorded": 1})
+    assert service.request("/feedback", body) == (
+        202,
+        {"query_id": answer["query_id"], "recorded": 1, "missing": False},
+    )
     assert service.request("/feedback", body)[1]["recorded"] == 0
     assert tallies(mats)[first][1] == 1
     status, problem = service.request("/feedback", {**body, "query_id": "unknown"})

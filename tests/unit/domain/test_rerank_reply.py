@@ -15,8 +15,13 @@ SCORES = [90, 5, 0, 100, 42]
 REPLY = json.dumps({"t": "tool", "s": SCORES})
 
 
-def is_no_ranking(scores):
-    return sorted(scores) != list(range(1, len(scores) + 1))
+def tell_apart(scores):
+    """Scores that are neither a ranking nor all equal and high."""
+    return sorted(scores) != list(range(1, len(scores) + 1)) and (min(scores) < 50 or len({*map(clip, scores)}) > 1)
+
+
+def clip(score):
+    return min(100, max(0, score))
 
 
 def holds(found, count):
@@ -46,10 +51,10 @@ def test_any_json_gives_scores_for_a_prefix_or_none(value, count, ended_early):
         holds(parse_reply(reply, count, ended_early=ended_early), count)
 
 
-@given(st.lists(st.integers(-500, 500), min_size=1, max_size=25).filter(is_no_ranking))
+@given(st.lists(st.integers(-500, 500), min_size=1, max_size=25).filter(tell_apart))
 def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
     found = parse_reply(json.dumps({"t": "agent", "s": scores}), len(scores))
-    assert found.scores == tuple(min(100, max(0, score)) / 100 for score in scores)
+    assert found.scores == tuple(clip(score) / 100 for score in scores)
     assert found.clipped == sum(not 0 <= score <= 100 for score in scores)
     assert (found.type, found.cut_off) == ("agent", False)
 
@@ -78,7 +83,7 @@ def test_a_truncated_reply_keeps_a_prefix_of_complete_numbers(scores, comma, dat
     found = parse_reply(reply[:at], len(scores))
     whole = reply[:at].partition("[")[2]
     arrived = whole.count(",") + ("]" in whole)
-    assert found.scores == tuple(min(100, max(0, score)) / 100 for score in scores[:arrived])
+    assert found.scores == tuple(clip(score) / 100 for score in scores[:arrived])
     assert found.cut_off or arrived in (0, len(scores))
 
 
@@ -153,6 +158,13 @@ def test_a_ranking_is_no_list_of_scores(ranks):
     assert parse_reply(json.dumps({"s": [0, *ranks]}), len(ranks) + 1).scores
 
 
+@pytest.mark.parametrize(
+    ("scores", "void"), [([999] * 15, True), ([80] * 5, True), ([10] * 15, False), ([0] * 5, False), ([90] * 4, False)]
+)
+def test_equal_scores_say_that_nothing_fits_or_nothing_at_all(scores, void):
+    assert bool(parse_reply(json.dumps({"s": scores}), len(scores)).void) is void
+
+
 def test_a_short_list_is_a_prefix_after_the_token_limit():
     found = parse_reply(REPLY, 6, ended_early=True)
     assert (len(found.scores), found.cut_off) == (5, True)
@@ -208,9 +220,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(
-    st.lists(st.integers(-20, 120), min_size=1, max_size=25).filter(is_no_ranking), st.randoms(use_true_random=False)
-)
+@given(st.lists(st.integers(-20, 120), min_size=1, max_size=25).filter(tell_apart), st.randoms(use_true_random=False))
 def test_every_form_in_any_order_has_the_scores_of_the_canonical_one(form, scores, random):
     order = random.sample(range(len(scores)), len(scores))
     found = parse_reply(json.dumps(FORMS[form](scores, order)), len(scores))

@@ -45,8 +45,14 @@ def outcome(answer: dict, event: str = "succeeded", place: int = 0) -> dict:
 def test_feedback_is_recorded_once(world, alone):
     answer = world.search()
     body = {"query_id": answer["query_id"], "outcomes": [outcome(answer)], "missing": "a map"}
-    assert world.ask("/feedback", body, alone=alone) == (202, {"query_id": answer["query_id"], "recorded": 1})
-    assert world.ask("/feedback", body, alone=alone) == (202, {"query_id": answer["query_id"], "recorded": 0})
+    assert world.ask("/feedback", body, alone=alone) == (
+        202,
+        {"query_id": answer["query_id"], "recorded": 1, "missing": True},
+    )
+    assert world.ask("/feedback", body, alone=alone) == (
+        202,
+        {"query_id": answer["query_id"], "recorded": 0, "missing": True},
+    )
     found = world.outcomes.of(answer["query_id"])
     assert found.missing == "a map"
     assert found.receipt.caller == "arn:aws:sts::111122223333:role/ann".replace("sts", "iam")

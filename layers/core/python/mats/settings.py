@@ -4,8 +4,9 @@ A setting with `stack` is also a key of the CDK's context, with the same name, d
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
 """Reranker and writer."""
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")
 """The ways in which a model by address returns JSON."""
+_PREFIX = "MATS_"
 TITAN = "amazon.titan-embed-text-v2"
 """Prefix of the id of the one encoder on Bedrock."""
 
@@ -358,6 +360,13 @@ class Settings:
         if faults:
             raise SettingsInvalid("; ".join(faults))
         return settings
+
+    @classmethod
+    def misspelt(cls, environment: Collection[str]) -> dict[str, str]:
+        """Variables of an environment that are no settings but nearly spelled as one, with that one."""
+        known = {setting.metadata["variable"] for setting in fields(cls)}
+        nearly = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in sorted({*environment} - known)}
+        return {name: found[0] for name, found in nearly.items() if found and name.startswith(_PREFIX)}
 
     def to_env(self) -> dict[str, str]:
         """The environment of these settings, without defaults."""

@@ -60,6 +60,7 @@ class FeedbackAnswer(BaseModel):
     model_config = ConfigDict(extra="forbid")
     query_id: str
     recorded: int = Field(description="Outcomes that were new; the others had been reported before.")
+    missing: bool = Field(description="What was missing is stored.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class FeedbackService:
             self.observe(OperationFailed(operation="feedback", error=error, request_id=caller.request_id))
             raise
         self.observe(FeedbackRecorded(feedback=feedback, new=new, request_id=caller.request_id))
-        return FeedbackAnswer(query_id=wish.query_id, recorded=len(new))
+        return FeedbackAnswer(query_id=wish.query_id, recorded=len(new), missing=bool(feedback.missing))
 
 
 def require(service: FeedbackService | None) -> FeedbackService:

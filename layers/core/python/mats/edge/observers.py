@@ -95,9 +95,9 @@ class LogText:
         return json.dumps(self.fields).replace("\x7f", "\\u007f")
 
 
-def log_record(fields: Mapping[str, Any]) -> None:
+def log_record(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Log a wide record."""
-    LOGGER.info("%s", LogText(fields))
+    LOGGER.log(level, "%s", LogText(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,9 @@ class LogObserver:
     def __call__(self, observation: Observation) -> None:
         match observation:
             case Answered():
-                log_record(self._answer(observation))
-                _log_refusals(observation.shortlist.trace.refused)
+                trace = observation.shortlist.trace
+                log_record(self._answer(observation), logging.WARNING if trace.faults else logging.INFO)
+                _log_refusals(trace.refused)
             case OperationFailed(operation=operation, error=error, request_id=id):
                 LOGGER.error("%s failed%s: %s", operation, f" request_id={id}" if id else "", error)
             case FeedbackRecorded():

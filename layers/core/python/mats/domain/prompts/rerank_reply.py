@@ -132,6 +132,8 @@ _NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
 _FEWEST_RANKED = 5
 """Fewer scores may be 1, 2, … by chance."""
 _CLOSED = re.compile(r"\s*\]")
+_HIGH = 0.5
+"""Share of the scale from which on equal scores of many candidates say nothing; low ones say that nothing fits."""
 
 
 def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankReply:
@@ -189,6 +191,8 @@ def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> R
     top = 1 if _is_unit_scale(numbers) else 100
     inside = [min(top, max(0, number)) for number in numbers]
     clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
+    if len(numbers) >= _FEWEST_RANKED and min(inside) == max(inside) >= _HIGH * top:
+        return RerankReply(void="the scores are all equal, which says nothing", cut_off=cut_off)
     return RerankReply(scores=tuple(n / top for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
 
 

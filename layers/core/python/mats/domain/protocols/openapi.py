@@ -112,7 +112,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         stated = version or value.get("swagger") or value.get("openapi")
         yield rejection("openapi", f"is of version {str(stated)[:20]!r}: convert it to 3.0 or 3.1")
         return
-    paths = value.get("paths")
+    paths = value.get("paths", {} if "webhooks" in value or "components" in value else None)
     if not isinstance(paths, Mapping):
         yield rejection("paths", "must be an object of paths")
         return

@@ -1,5 +1,5 @@
 """`python -m mats.local.cli`: the same as `mats`."""
 
-from mats.local.cli.main import main
+from mats.local.cli import main
 
 main()

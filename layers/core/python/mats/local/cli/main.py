@@ -17,7 +17,7 @@ from mats.local.cli.import_ import import_
 from mats.local.cli.mcp import mcp
 from mats.local.cli.move import backup, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex, switch
-from mats.local.cli.output import ExitCodes
+from mats.local.cli.output import ExitCodes, note
 from mats.local.cli.preview import preview
 from mats.local.cli.registry import add, list_, show, stats
 from mats.local.cli.remove import erase, remove
@@ -54,6 +54,8 @@ def _common(
     if version:
         typer.echo(f"mats {__version__}")
         raise typer.Exit
+    for name, meant in Settings.misspelt(os.environ).items():
+        note(f"{name} is no setting and counts for nothing: did you mean {meant}?")
     settings = Settings.from_env(os.environ)
     context.obj = replace(settings, home=home) if home else settings
 

@@ -35,7 +35,7 @@ def mcp(
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(log.LineFormatter())
         logging.basicConfig(handlers=[handler])
-        logging.getLogger("mats").setLevel(logging.INFO)
+        logging.getLogger("mats").setLevel(logging.WARNING)  # clients keep what a server writes here
         try:
             serve(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller, offered))
         finally:

@@ -165,6 +165,10 @@ def bar(title: str, total: int | None) -> Iterator[Bar]:
         yield one
 
 
+_EVALUATION = frozenset(("ir_measures", "matplotlib", "rank_bm25", "scipy", "Stemmer"))
+"""What the extra of this name installs."""
+
+
 class ExitCodes(TyperGroup):
     """Commands whose every expected error becomes one line and an exit code."""
 
@@ -176,6 +180,11 @@ class ExitCodes(TyperGroup):
             refused = isinstance(error, Invalid | CapabilityNotFound | ReceiptNotFound | RegistryNotFound)
             code = Exit.REFUSED if refused else Exit.UNAVAILABLE
             raise typer.Exit(Exit.USAGE if isinstance(error, SettingsInvalid | RequestInvalid) else code) from error
+        except ModuleNotFoundError as error:
+            if error.name not in _EVALUATION:
+                raise
+            complain(f"{error.name} is not installed: pip install 'mats[evaluation]'")
+            raise typer.Exit(Exit.USAGE) from error
         except BrokenPipeError:
             sys.stderr.close()
             raise typer.Exit(Exit.DONE) from None

@@ -1,7 +1,9 @@
 """`mats search`."""
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +15,10 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.endpoints import search_answer
 from mats.edge.http import local_caller, to_json
+from mats.edge.observers import Observers
 from mats.edge.requests import DiscoverRequest, Format
 from mats.local.cli.output import AsJson, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
+from mats.ports import Answered, Observation
 from mats.settings import Settings, SettingsInvalid, variable_of
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
@@ -67,14 +71,15 @@ def search(
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
     local = None if url else local_system(context.obj, create=False)
-    answer = _search_locally(local, parsed) if local else ask_service(url or "", parsed, context.obj)
+    answer, faults = _search_locally(local, parsed) if local else (ask_service(url or "", parsed, context.obj), ())
     if as_json:
         print_json(answer)
     elif format:
         _print_tools(answer)
     else:
-        _show(answer, explain=explain, why_degraded=local.models.without_encoder if local else "")
-        if local and local.stores.receipts:
+        reasons = [*filter(None, [local.models.without_encoder if local else ""]), *faults]
+        _show(answer, explain=explain, why_degraded="; ".join(reasons))
+        if local and local.stores.receipts and answer["results"]:
             hint = f"Report what happened: mats feedback {answer['query_id']} --succeeded ID"
             out.print(Text(hint, style="dim"), soft_wrap=True)
     if exit_code and answer["verdict"] == Verdict.NONE:
@@ -88,11 +93,19 @@ def _text(query: list[str]) -> dict[str, Any]:
     return {"query": " ".join(query)}
 
 
-def _search_locally(local: LocalSystem, request: DiscoverRequest) -> dict[str, Any]:
+def _search_locally(local: LocalSystem, request: DiscoverRequest) -> tuple[dict[str, Any], Sequence[str]]:
+    """The answer, and why parts of it are degraded, which only operators see."""
+    faults = list[str]()
+
+    def observe(observation: Observation) -> None:
+        faults.extend(observation.shortlist.trace.faults if isinstance(observation, Answered) else ())
+
     with closing(local):
-        answer = search_answer(local.application, local_caller(local.settings), request)
+        application = local.application
+        observed = replace(application, observe=Observers((application.observe, observe)))
+        answer = search_answer(observed, local_caller(local.settings), request)
     content: dict[str, Any] = json.loads(to_json(answer))
-    return content
+    return content, faults
 
 
 def _relevance(text: str | None) -> str | float | None:
@@ -121,7 +134,7 @@ def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
         out.print(_part(part, results), soft_wrap=True)
     for position, result in enumerate(results, start=1):
         out.print(_headline(position, result), soft_wrap=True)  # so that ids can be copied whole
-        out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT)))
+        out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT), expand=False))
     out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
 
 
@@ -169,10 +182,10 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
         text.append(f" ({stages}); weights of the first: {weights}")
     if answer["without"]:
         text.append(f"; without: {', '.join(answer['without'])}")
-    if why_degraded:
-        text.append(f" ({why_degraded})")
     if answer["degraded"]:
         text.append(f"; degraded: {', '.join(answer['degraded'])}")
+    if why_degraded:
+        text.append_text(plain(f" ({why_degraded})"))
     for note in answer["notes"]:
         text.append(f"\nNote: {note}")
     return text
