@@ -45,7 +45,7 @@ _WORDS = {
     "M": "assistant assistants model models agent agents ai llm llms claude gpt chatgpt gemini copilot "
     "chatbot bot assistent asistente assistente ассистент 助手 アシスタント 어시스턴트 المساعد सहायक "
     "asisten",
-    "T": "say tell telling mention mentioning mentions inform informing reveal revealing disclose "
+    "T": "showing tell say telling mention mentioning mentions inform informing reveal revealing disclose "
     "disclosing notify notifying alert announce admit sage sagen sag erwähne erwähnen informieren "
     "mitteilen verrate digas diga decir menciones mencionar informar avisar dire dis mentionner "
     "mentionne prévenir informer menzionare avvisare informare dica mencione dizer vertel vermeld "
@@ -61,42 +61,42 @@ _WORDS = {
     "ignorer ignorare ignorera olvida oublie oubliez esqueça dimentica abaikan negeer zignoruj "
     "ignoruj игнорируй игнорируйте игнорировать забудь забыть ігноруй забудьте 忽略 忽視 忽视 无视 "
     "無視 무시 무시하세요 تجاهل अनदेखा नज़रअंदाज़ התעלם נادیده نادیده دستورها",
-    "R": "instructions instruction prompt prompts rules guidelines guidance directives directions "
-    "constraints policy policies restrictions safeguards guardrails orders command commands objective "
-    "objectives anweisungen anweisung vorgaben vorgabe instruktionen instruktioner instrucciones "
-    "instrucción instruções istruzioni consignes instructies opdrachten instrukcje instrukcji "
-    "polecenia инструкции инструкций указания указаний інструкції instruksi perintah talimatları "
-    "talimat 指令 指示 说明 說明 提示 规则 規則 命令 ルール 지시를 지시 지침을 지침 명령을 명령 "
-    "التعليمات الأوامر निर्देशों निर्देश הוראות ההוראות دستور",
-    "P": "previous prior above earlier preceding former initial original existing given your system "
-    "developer developer's developers safety security core anterior anteriores anteriormente "
-    "précédentes précédents antérieures precedenti precedente bisherigen bisherige vorherigen "
-    "vorherige früheren eerdere vorige tidigare poprzednie wszystkie предыдущие предыдущих прежние "
-    "все попередні sebelumnya önceki 之前 以前 上述 先前 이전 이전의 السابقة पिछले",
+    "R": "directive instructions instruction prompt prompts rules guidelines guidance directives "
+    "directions constraints policy policies restrictions safeguards guardrails orders command "
+    "commands objective objectives anweisungen anweisung vorgaben vorgabe instruktionen instruktioner "
+    "instrucciones instrucción instruções istruzioni consignes instructies opdrachten instrukcje "
+    "instrukcji polecenia инструкции инструкций указания указаний інструкції instruksi perintah "
+    "talimatları talimat 指令 指示 说明 說明 提示 规则 規則 命令 ルール 지시를 지시 지침을 지침 "
+    "명령을 명령 التعليمات الأوامر निर्देशों निर्देश הוראות ההוראות دستور",
+    "P": "système sistema системы systems previous prior above earlier preceding former initial original "
+    "existing given your system developer developer's developers safety security core anterior "
+    "anteriores anteriormente précédentes précédents antérieures precedenti precedente bisherigen "
+    "bisherige vorherigen vorherige früheren eerdere vorige tidigare poprzednie wszystkie предыдущие "
+    "предыдущих прежние все попередні sebelumnya önceki 之前 以前 上述 先前 이전 이전의 السابقة पिछले",
     # taking, sending, running
-    "G": "read open load fetch retrieve cat collect gather extract dump harvest obtain locate grab get "
-    "access look-up find list return print repeat output steal lies lese liest öffne lea lee lis "
-    "lisez leggi leia lees przeczytaj прочитай прочти прочитать oku baca đọc 读取 讀取 打开 読み取 "
-    "読み込 読ん 읽고 읽어 اقرأ पढ़ें पढ़ो",
+    "G": "receive paste read open load fetch retrieve cat collect gather extract dump harvest obtain "
+    "locate grab get access look-up find list return print repeat output steal lies lese liest öffne "
+    "lea lee lis lisez leggi leia lees przeczytaj прочитай прочти прочитать oku baca đọc 读取 讀取 "
+    "打开 読み取 読み込 読ん 읽고 읽어 اقرأ पढ़ें पढ़ो",
     "g": "reads opens loads fetches collects gathers extracts harvests steals copies exfiltrates sniffs "
     "scrapes captures obtains gelesen",
-    "S": "send forward post upload transmit exfiltrate leak pass append attach embed insert include put "
+    "S": "encode send forward post upload transmit exfiltrate pass append attach embed insert include put "
     "provide supply hand submit push mail email bcc cc share relay deliver transfer place add copy "
     "report publish store fill render sende senden schicke schicken geschickt übergib envía envíe "
     "enviar incluirlo envoie envoyer envoyez invia inserisci inseriscilo inviare envie inclua "
     "verstuur stuur wyślij отправь отправить отправляй передай gönder kirim gửi 发送 發送 传递 "
     "作为参数 上传 送信 渡し 전송 보내 أرسل भेजें भेजो",
-    "s": "uploaded sent forwarded posted transmitted submitted adds sends forwards posts uploads transmits "
-    "exfiltrates leaks copies mails emails publishes relays transferred passes includes embeds "
-    "appends",
+    "s": "relayed harvests harvest leak leaks uploaded sent forwarded posted transmitted submitted adds "
+    "sends forwards posts uploads transmits exfiltrates copies mails emails publishes relays "
+    "transferred passes includes embeds appends",
     "E": "execute run eval install delete remove buy purchase approve overwrite chmod download wire überweise",
-    "e": "executes runs executing running evaluates installs deletes buys approves downloads uploading "
-    "reading exfiltrating sending writes",
-    "y": "routed rerouted redirected intercepted replaced swapped piped",
-    "V": "replace change modify alter swap reroute redirect intercept set rewrite substitute route spoof "
-    "tamper hijack multiply",
-    "u": "replaces supersedes substitutes outranks",
-    "v": "changes modifies alters swaps reroutes redirects intercepts rewrites affects overrides hijacks behaves",
+    "e": "forwarding posting downloads starts executes runs executing running evaluates installs deletes "
+    "buys approves uploading reading exfiltrating sending writes",
+    "y": "go-through routed rerouted redirected intercepted replaced swapped piped",
+    "V": "redefine replace change modify alter swap reroute redirect intercept set rewrite substitute "
+    "route spoof tamper hijack multiply",
+    "u": "replaces supersedes substitutes",
+    "v": "changes modifies alters swaps reroutes redirects intercepts rewrites affects hijacks behaves",
     # what is taken, and where it goes
     "K": "credential credentials password passwords passphrase secret secrets cookies cookie keychain "
     "clipboard mnemonic wallet wallets apikey passwort passwörter contraseña contraseñas "
@@ -114,7 +114,7 @@ _WORDS = {
     "Z": "tool tools server servers function functions capability capabilities candidate candidates option "
     "options outil outils herramienta herramientas ferramenta strumento werkzeug werkzeuge 工具 "
     "ツール 도구 도구를 инструмент инструмента",
-    "D": "this me mine itself ours dieses diese dieser esta este cet ce questo questa этот 这个 這個 この 이",
+    "D": "it this me mine itself ours dieses diese dieser esta este cet ce questo questa этот 这个 這個 この 이",
     # when, must, agreement
     "B": "before whenever when prior first always once after upon while during until vor bevor nach jedes "
     "jeder antes después siempre sempre toujours immer stets avant après chaque prima dopo перед "
@@ -127,9 +127,11 @@ _WORDS = {
     "F": "",  # private files, by shape
     "X": "",  # identifiers, by shape
     "Y": "you you'll you're",
-    "J": "malicious data-exfiltration exfiltration arbitrary backdoor payload unrestricted",
-    "j": "compromised unreliable incomplete unsafe insecure dangerous broken wrong inaccurate outdated",
-    "c": "obey comply follow treat regard consider carry heed befolge obedece obéis obbedisci подчиняйся "
+    "J": "innocent benign backdoors harmless malicious data-exfiltration exfiltration arbitrary backdoor "
+    "payload unrestricted",
+    "j": "scams scam fraudulent malware harmful untrusted compromised unreliable incomplete unsafe "
+    "insecure dangerous broken wrong inaccurate outdated",
+    "c": "comply follow treat regard consider carry heed befolge obedece obéis obbedisci подчиняйся "
     "выполняй выполнять 遵循 遵守 従って",
     "a": "once-approved after-approval post-approval",
     "z": "use call invoke using calling called invoked used invoking nutze 使用 invocado",
@@ -137,6 +139,10 @@ _WORDS = {
     "seleziona choisissez choisis choisir wähle wählen wählt выбирай выбери выбирать 选择 選擇 推荐 "
     "推薦 選択 選ん 선택 선택하세요 추천 चुनें اختر",
     "_": "the a an of its their his her that which do does be been is are der die das el la los les le i 的 を",
+    "m": "shadows overrides outranks overrules",
+    "l": "obey obeyed",
+    "i": "instruct instructs instructing force forces forcing trick tricks convince convinces tells cause causes",
+    "d": "approved pre-approved agreed consented granted authorised authorized permitted",
     "&": "and or then but und oder y o et ou e и",
     ",": "also additionally instead first-of-all furthermore moreover now just simply only even",
     "t": "to zu",
@@ -147,29 +153,37 @@ _WORDS = {
     "=": "as",
     "x": "contacts message messages photos documents inbox emails history",
     "p": "system-prompt hidden-instructions tool-definitions",
-    "n": "no-longer henceforth from-now-on",
+    "n": "released freed exempt liberated no-longer henceforth from-now-on",
     "o": "over above ahead-of instead-of",
     "b": "bcc bcc'd blind-copy",
 }
 
 _PHRASES = {
-    "p": r"system(?:'s)? prompts?|(?:hidden|initial|secret)(?: system)? (?:instructions|prompt)|system instructions|"
+    "p": r"system(?:'s)? prompts?|(?:system|developer|hidden) messages?|hidden developer message|(?:hidden|"
+    r"initial|secret)(?: system)? (?:instructions|prompt)|system instructions|"
     r"tool definitions",
     "C": r"(?:chat|message|conversation|session)(?: and \w+)? history|(?:complete|full|entire) prompt|chat log",
     "K": r"(?:api|private|ssh|secret|access|signing|encryption)[ _]keys?|seed phrase|recovery phrase|env vars?|"
-    r"environment variables?|connection strings?|(?:browser|browsing|shell) history|(?:access|session) tokens?|"
+    r"environment variables?|connection strings?|(?:browser|browsing|shell) history|(?:access|session|api|auth|"
+    r"oauth) tokens?|"
     r"clave privada|clé privée",
-    "L": r"(?:remote|external|foreign|outside) (?:server|endpoint|site|address|service|party|host)|third part(?:y|ies)",
+    "L": r"(?:remote|external|foreign|outside) (?:server|endpoint|site|address|service|party|host)|"
+    r"third part(?:y|ies)",
     "I": r"set aside|pay no attention to|außer acht(?: lassen)?|yok say|görmezden gel|bỏ qua|stop following",
-    "x": r"home director(?:y|ies)|phone numbers?",
-    "T": r"bring (?:\w+ )?up|let (?:\w+ ){1,2}know|make (?:\w+ ){1,2}aware",
+    "x": r"(?:home|working) (?:director(?:y|ies)|folder)|phone numbers?|home address|calendar",
+    "T": r"bring (?:\w+ )?up|point (?:\w+ )?out",
     "Q": r"to yourself|behind the scenes|in secret|without (?:their|his|her|the user's) knowledge|sans prévenir|"
     r"senza dire nulla|sin avisar|sem avisar",
     "n": r"from (?:now|here|this point|this moment) on(?:wards?)?|no longer|ab sofort|desde ahora",
     "o": r"instead of|rather than|in place of|ahead of|in favou?r of",
     "B": r"prior to|(?:each|every) time|as soon as|(?:after|on) (?:each|every)|antes de|avant chaque|prima di",
-    "a": r"(?:once|after|when|until|following)(?: \w{1,20}){0,6}? (?:approved|approval|reviewed)|(?:post|during)[- ]"
+    "a": r"(?:once|after|when|until|following)(?: \w{1,20}){0,6}? (?:approved|approval|reviewed|accepted|"
+    r"trusted|allow-?listed|whitelisted|"
+    r"permissions?|review|calls|uses|days)|(?:later|next|future|production|real) (?:version|release|text)|"
+    r"(?:real|actual|true) (?:behaviou?r|purpose|function)|once in use|in the audit|for (?:the )?review(?:ers)?|"
+    r"(?:post|during)[- ]"
     r"(?:approval|review)",
+    "y": r"(?:go|pass|run|come) through|be routed|be piped",
     "G": r"look(?:s|ing)? (?:it |them )?up",
     "r": r"regardless of|no matter|whatever|irrespective of",
 }
@@ -180,8 +194,10 @@ _UNSPACED = "|".join(sorted((word for word in _CLASS if _SPACED.search(word)), k
 _PRIVATE = (
     r"~/(?:\.\w|documents\b|desktop\b|library\b|wallet)(?:[\w./*-]*\w)?|"
     r"(?:/root/|/home/\w+/|%\w+%\\|\$home/)?(?:\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|git-credentials)\b|"
-    r"\.\w+_history\b|\bid_(?:rsa|ed25519|dsa|ecdsa)\b|\bauthorized_keys\b|/etc/(?:passwd|shadow|sudoers)\b|/proc/self/environ|"
-    r"\bwallet\.dat\b|\bmcp(?:_config)?\.json\b|\b\w{0,20}desktop_config\.json\b)(?:[\w./*-]*\w)?|(?<![\w/])\.env\b(?!\.(?:example|sample))"
+    r"\.\w+_history\b|\bid_(?:rsa|ed25519|dsa|ecdsa)\b|\bauthorized_keys\b|/etc/(?:passwd|shadow|sudoers)\b|"
+    r"/proc/self/environ|"
+    r"\bwallet\.dat\b|\bmcp(?:_config)?\.json\b|\b\w{0,20}desktop_config\.json\b)(?:[\w./*-]*\w)?|"
+    r"(?<![\w/])\.env\b(?!\.(?:example|sample))"
 )
 _ADDRESS = (
     r"(?:https?|wss?|ftp)://\S+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|\+\d[\d ]{7,}\d|"
@@ -202,6 +218,25 @@ _TOKEN = re.compile(
 
 _RULES: dict[str, tuple[str, ...]] = {
     ORDERS: (
+        "NWtT",
+        "#I~2r~2R",
+        "R~8o~1U",
+        "PR~1N",
+        "N~1[RH]~1H",
+        "a~14N~1H",
+        "#i~1M~1t",
+        "l~6[RPUM]",
+        "[W,&]l",
+        "m~2U",
+        "m~3P~3R",
+        "#f~4P",
+        "=~2J~1M",
+        "#I~2[wO]~3Y",
+        "(?<=[|,&WYB])T~2p",
+        "[SVEG]~12N~1T~2[|UD]",
+        "(?<=\\|)[^B|]{0,4}U~2d",
+        "=M~1Y",
+        "T[^|]{0,10}O~1j",
         "#I~3[Pp]~3R",
         "q~1DZ?~3o~1O",
         "[BW]~2q~1D(?!~2o)",
@@ -217,12 +252,12 @@ _RULES: dict[str, tuple[str, ...]] = {
         "#I~2PP",
         "#I~3O~2Z",
         "R~8I~2U",
-        "n~5[HRP]",
+        "n~5[HR]",
         "nY",
         "u~3P~3R",
         "N~6T~6U",
         "U~4N~3T",
-        "N~2T~2[DR]",
+        "NT~2[DR]",
         "N~3T~6p",
         "T~3U~3N",
         "U~3T~6N",
@@ -242,6 +277,13 @@ _RULES: dict[str, tuple[str, ...]] = {
         "[WM]~5E~3F",
     ),
     EXFILTRATION: (
+        "B~6#S~8L",
+        "U~3K~8#S~1D",
+        "W~4s~2L",
+        "[eSs]~3[KCx]~5L",
+        "e~1&~1e~5L",
+        "#S~2[wO]~3x",
+        "#G~1[OU]~2K~6[AL]",
         "#G~6F~12[SA]",
         "S~6F~6[AL]",
         "[BWMYz]~8G~6F",
@@ -272,10 +314,18 @@ _RULES: dict[str, tuple[str, ...]] = {
         "[KC]~20S~5L",
     ),
     DIRECTION: (
+        "B~1OZ~8#z~1D",
+        "O~2Z~1j",
+        "[SV]~2J",
+        "B~4(?:XZ|ZX)~9#[SV]~6DZ",
+        "XZ~2N~2z",
+        "Wy~3D",
+        "Nz~4[ZX],~5j",
+        "m~4X",
         "z~4B~3OZ(?!~3D)",
         "B~2OZ(?!~3D)~6z",
         "W~4B[Zz]~4O~1C",
-        "B~3(?:XZ|ZX|X~2z)~9#V",
+        "B~3(?:XZ|ZX|X~2[ze])~9#V",
         "v~4(?:XZ|ZX)",
         "X~4j~6V",
         "[OX]~2Z~2j~4[EIzN]",
@@ -286,14 +336,21 @@ _RULES: dict[str, tuple[str, ...]] = {
         "A~3OZ~8[BON]",
         "(?:XZ|ZX)W~2[SEVG]",
         "(?:XZ|ZX)~2v",
-        "Y~3Z~6z~1D",
+        "BY~3Z~8#z~1D",
         "X~4OZ~3Nz",
         "V~2Z~1X~8A",
         "B~4(?:XZ|ZX)~12W[SV]",
-        "#V~8XZ~4(?:D|k)",
+        "#V~3(?:XZ|ZX)",
         "[XZ]~8w~2L",
     ),
-    DEED: ("(?<=\\|)[^No|]*(?:a[^|No]{0,14}(?:[JQ]|[es]~3[KFx])|J~6a)", "V~3a~6[gGes]~2[KF]"),
+    DEED: (
+        "J~6a",
+        "a[^N]{0,20}[gGsSeE]~4[KFxLC]",
+        "(?<=\\|)[^No|]*a[^No]{0,20}[gGsSeE]~4[KFxLC]",
+        "a~20i~1M",
+        "(?<=\\|)[^No|]*(?:a[^|No]{0,14}(?:[JQ]|[es]~3[KFx])|J~6a)",
+        "V~3a~6[gGes]~2[KF]",
+    ),
 }
 """Expressions over classes: `~n` is a gap of at most n words of a sentence, `#` the place of an imperative."""
 
@@ -308,7 +365,9 @@ _STEERS = [(reason, re.compile("|".join(map(_expression, rules)))) for reason, r
 
 _SALIENT = frozenset(word for word, letter in _CLASS.items() if letter in "IRTQKCpnhufaJvqjbHy") | frozenset(
     "key keys phrase token history log aside attention acht gelen qua following bring know aware scenes "
-    "knowledge longer now here point moment ab desde regardless matter irrespective approval review approved "
+    "knowledge variables environment tokens assistant behavior behaviour purpose use audit reviewers longer "
+    "now here point moment ab desde regardless matter irrespective "
+    "approval review approved "
     "reviewed vars system "
     "yourself prévenir dire avisar prompt".split()
 )
@@ -367,7 +426,8 @@ def steering_in(text: str) -> Iterator[Found]:
 
 
 _MENTIONS = re.compile(
-    r"\b(?:(?:detect|scan|audit|check|find|block|prevent|flag|explain|document|classifie|refuse|catche|recogni[sz]e|look|"
+    r"\b(?:(?:detect|scan|audit|check|find|block|prevent|flag|explain|document|classifie|refuse|catche|"
+    r"recogni[sz]e|look|"
     r"test|generate|remove|analy[sz]e|write)(?:s|ing|or|er|ion)|phrases?|strings?|shows how|"
     r"(?:attack|inject|jailbreak|malware|phish|poison|adversar)\w*)\b(?P<between>[^.!?\n]{0,100}?)"
     r"(?P<quoted>\"[^\"\n]{3,200}\"|“[^”\n]{3,200}”|(?<!\w)'[^'\n]{3,200}'(?!\w))",

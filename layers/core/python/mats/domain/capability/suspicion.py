@@ -42,10 +42,17 @@ PATTERNS: Mapping[str, Sequence[str]] = {
         r"\bgive (all|every|the)( the)? others?\b[^.]{0,20}\b(0|zero|nothing|low)",
         r"\b(notes?|messages?|instructions?|hints?|attention) (to|for) ((the|any|every|all) )?"
         r"(judges?|rerankers?|graders?|evaluators?|(language )?models?|llms?|assistants?|agents?|ai)\s*[:,.-]|"
-        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|model|llm|assistant|agent)\s*:",
+        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|model|llm|assistant|"
+        r"agent)\s*:",
         r"(\[|<!--|\{\{|<)\s*(to (the )?)?(assistant|ai|model|llm|agent|chatgpt|claude)( instructions?)?\s*:",
+        r"\b(not|never|don't|without)\b.{0,12}\b(let(ting)?|mak(e|ing)) (the |any )?"
+        r"(users?|humans?|person|them|anyone) (know|aware|notice|see)\b",
+        r"\bas (if|though) (it|they) (came|were (given|sent|said|written)) (from|by) the (user|developer|system|"
+        r"operator)\b",
+        r"\b(from (now|here|this (point|moment)) on|henceforth)\b|\bnew rules?\s*:",
         r"\bdear (assistant|ai|model|llm|agent)\b",
-        r"\bsystem\s*[:-]?\s*override\b|\b(operator|god|dan|jailbreak|unrestricted) mode (is )?(enabled|active|on)\b",
+        r"\bsystem\s*[:-]?\s*override\b|\b(operator|god|dan|jailbreak|unrestricted) mode (is )?(enabled|active|"
+        r"on)\b",
     ),
     RANK: (
         r"\b(give|assign|award|rate|score|rank)\b (this|me|us|it|candidate)\b[^.]{0,30}"
@@ -56,6 +63,7 @@ PATTERNS: Mapping[str, Sequence[str]] = {
     ),
     ROLE: (
         r"<\|?\s*(im_start|im_end|endoftext|begin_of_text|start_header_id|eot_id|system|assistant)\s*\|?>",
+        r"</?system[-_ ]?(reminder|message|prompt|override|note)s?>",
         r"\[/?(inst|sys)\]|<</?sys>>",
         r"(^|[\n\"'>])\s*(?-i:system|SYSTEM)\s*(prompt|message)?\s*:\s*\S",
         r"(^|[\n.!?\"'>])\s*(?-i:assistant|ASSISTANT)\s*(message)?\s*:\s*\S",
@@ -224,7 +232,9 @@ def _search_visible(text: str, found: dict[str, str]) -> None:
 
 _pieces_of_short = lru_cache(_REMEMBERED)(_search)
 """The registrations of a document repeat each other: names and descriptions of parameters, schemas, scopes."""
-_CODE = re.compile(r"(?:curl|wget|fetch\(|eval\(|powershell|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:\b(?:curl|wget|powershell)\s|fetch\(|eval\(|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE
+)
 
 
 def _has_hidden(hidden: Counter[str]) -> bool:
