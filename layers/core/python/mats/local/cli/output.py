@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,9 @@ from mats.domain.errors import (
 from mats.domain.text.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
-out = Console()
+_PIPED = (1_000, 24)
+"""Columns and lines where neither a terminal nor COLUMNS says how many: ids stay whole for what reads the output."""
+out = Console(width=None if sys.stdout.isatty() else get_terminal_size(_PIPED).columns)
 err = Console(stderr=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of tables.")]
