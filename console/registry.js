@@ -6,6 +6,7 @@ import { count, debounce, h, fill, plural } from "./dom.js";
 import { exposure } from "./exposure.js";
 import { moveKeys } from "./keys.js";
 import { selectedIds, showListing } from "./listing.js";
+import { known } from "./known.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 import { sources } from "./sources.js";
@@ -21,7 +22,7 @@ const SHOWS = {
   pending: ["Vector pending", "found by words until it is encoded"],
 };
 const PASSING = "pending"; // shown only while there is one
-const VIEWS = { exposure, sources };
+const VIEWS = { exposure, known, sources };
 
 let params, box, list, side, filter, running, seen, actions, trusted;
 
@@ -93,7 +94,8 @@ function head(there) {
         tile(`show-${name}`, label, there.shows[name], meaning, linkTo("registry", view ? "" : params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), show === name)),
       tile("show-providers", "Providers", there.providers, "exposure by provider", linkTo("registry", "", { view: "exposure" }), view === "exposure"),
       tile("show-sources", "Sources", there.sources, "what mats sync reads again", linkTo("registry", "", { view: "sources" }), view === "sources")),
-    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}.`,
+    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}. `,
+      h("a", { href: linkTo("registry", "", { view: "known" }) }, "Lessons and synonyms"),
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),
     show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },

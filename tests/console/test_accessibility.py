@@ -95,6 +95,7 @@ STATES = {
     at("search", q=REFUND, open=STRIPE): a_panel,
     "#/registry?view=exposure": lambda page: None,
     "#/registry?view=sources": lambda page: None,
+    "#/registry?view=known": lambda page: None,
     at("registry", open="com.deepwiki.mcp/ask_question"): a_panel,
     at("registry", ns="com.stripe.mcp", sort="-trust"): a_selection,
     at("compare", q=REFUND, a=STRIPE): lambda page: None,

@@ -240,7 +240,9 @@ class Settings:
     profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of profiles")
     callers_table: str = _setting("MATS_CALLERS_TABLE", "", "DynamoDB table of the audiences of IAM callers")
     switches_table: str = _setting(
-        "MATS_SWITCHES_TABLE", "", "DynamoDB table of the models that operators chose with `mats switch`; empty: none"
+        "MATS_SWITCHES_TABLE",
+        "",
+        "DynamoDB table of what operators chose: models (`mats switch`) and synonyms; empty: none",
     )
     receipts_table: str = _setting("MATS_RECEIPTS_TABLE", "", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = _setting("MATS_OUTCOMES_TABLE", "", "DynamoDB table of the outcomes that callers report")
