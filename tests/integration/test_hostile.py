@@ -16,6 +16,7 @@ from mats.domain.capability.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, 
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.rerank_prompt import CARD_TOKENS, cards, tokens
+from mats.domain.ranking.clauses import may_be_task
 from mats.domain.ranking.query import Query
 from mats.domain.text.fence import find_hidden, is_hidden, size
 from mats.ports import RerankResult
@@ -253,8 +254,10 @@ def test_a_flag_reaches_the_answer_and_changes_no_score():
 
 @ATTACKS
 def test_no_request_leaves_its_fence(text, bedrock, reranker):
-    harmless = asked(bedrock, reranker, HONEST)
-    before = len(bedrock.exchanges)
+    reranker.rerank(
+        "refund the card payment of a customer by bank transfer" if may_be_task(text[:2_000]) else "refund", HONEST
+    )
+    harmless, before = bedrock.exchanges[-1].body, len(bedrock.exchanges)
     reranker.rerank(text[:2_000], HONEST)
     [exchange] = bedrock.exchanges[before:]
     assert around(exchange.body) == around(harmless)

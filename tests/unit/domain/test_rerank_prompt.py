@@ -275,11 +275,13 @@ def test_another_query_gives_another_order():
 # the prompt
 
 
-def test_only_the_form_with_the_type_asks_for_it():
+def test_only_the_forms_with_type_and_plan_ask_for_them():
     prompt = bootstrap.prompt("rerank")
     with_type = prompt.variant("with_type")
-    assert [list(p.tool["schema"]["properties"]) for p in (prompt, with_type)] == [["s"], ["t", "s"]]
-    assert ['"t"' in p.parts["plain"] for p in (prompt, with_type)] == [False, True]
+    forms = (prompt, with_type, prompt.variant("with_plan"))
+    assert [list(p.tool["schema"]["properties"]) for p in forms] == [["s"], ["t", "s"], ["p", "t", "s"]]
+    assert [p.tool["schema"]["required"] for p in forms] == [["s"], ["t", "s"], ["p", "t", "s"]]
+    assert [[f'"{key}"' in p.parts["plain"] for key in "pt"] for p in forms] == [[False] * 2, [False, True], [True] * 2]
     assert (with_type.hash, with_type.system, with_type.request) == (prompt.hash, prompt.system, prompt.request)
 
 

@@ -158,3 +158,54 @@ def test_the_time_of_a_stage_is_that_of_the_slowest_part():
         part.took_ms["lexical"] = ms
         trace.merge(part)
     assert trace.took_ms == {"lexical": 5.0}
+
+
+ASKED = Query(query="money for a customer")
+MANY = [
+    a_profile(name=f"p{n}", description=" ".join(["money customer", *(f"{letter}{n}" for letter in "abcdefgh")]))
+    for n in range(40)
+]
+
+
+def planning(steps: Sequence[str], picked: str = "", **faults: str) -> ScriptedReranker:
+    def score(query, candidates):
+        scores = tuple(0.9 if candidate.name == picked else 0.1 for candidate in candidates)
+        return RerankResult(scores=() if faults else scores, steps=tuple(steps), **faults)
+
+    return ScriptedReranker(score)
+
+
+def test_the_steps_of_a_rerankers_plan_are_searched_and_what_it_picked_stays():
+    plain = discover_over(indexed(*MANY, GEOCODE))(ASKED)
+    assert "geocode" not in names(plain)
+    last = names(plain)[-1]
+    reranker = planning((STEPS[1], "send a message"), picked=last)
+    shortlist = discover_over(indexed(*MANY, GEOCODE), reranker=reranker)(ASKED)
+    assert reranker.asked == 1
+    assert {"geocode", last} == set(names(shortlist)[:2])
+    assert shortlist.parts == ()
+    assert shortlist.verdict is Verdict.MATCH
+
+
+@pytest.mark.parametrize("reranker", [planning(()), planning(STEPS, void="nonsense")], ids=["none", "void"])
+def test_without_a_usable_plan_the_answer_is_that_of_one_search(reranker):
+    answers = [discover_over(indexed(*MANY, GEOCODE), reranker=r)(ASKED) for r in (reranker, planning(()))]
+    assert len({frozenset(names(answer)) for answer in answers}) == 1
+
+
+def test_a_plan_does_not_replace_the_callers_own_parts():
+    shortlist = discover_over(indexed(*THREE), reranker=planning(("a b", "c d")))(Query(queries=STEPS))
+    assert [part.text for part in shortlist.parts] == list(STEPS)
+
+
+def test_an_answer_survives_an_index_that_fails_for_the_plan():
+    index = _FailingFor()
+    index.put(list(indexed(*MANY).entries.values()))
+
+    def score(query, candidates):
+        index.broken = frozenset({"money", "address", "message"})
+        return planning((STEPS[1], "send a message")).script(query, candidates)
+
+    shortlist = discover_over(index, reranker=ScriptedReranker(score), encoder=None)(ASKED)
+    assert len(shortlist.results) == 15
+    assert any(fault.startswith("plan: ") for fault in shortlist.trace.faults)

@@ -14,9 +14,10 @@ from mats.domain.profile.profile import Profile
 from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template
 from mats.domain.prompts.prompt import parse_reply as parse_fields
 from mats.domain.prompts.rerank_prompt import cards
-from mats.domain.prompts.rerank_reply import known_type
+from mats.domain.prompts.rerank_reply import find_steps, known_type
 from mats.domain.prompts.rerank_reply import parse_reply as parse_scores
 from mats.domain.prompts.usage import Prices, Usage
+from mats.domain.ranking.clauses import MOST, may_be_task
 from mats.domain.text.fence import encode_json, visible
 from mats.ports import NO_LABELS, Labels, RerankResult, Written
 
@@ -99,13 +100,16 @@ def at_path(value: object, *path: str) -> Any:
     return value
 
 
-_TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
+_TOKENS_AROUND, _TOKENS_PER_SCORE, _TOKENS_PER_PLAN = 80, 6, 160
 """The token limit is about twice the length of a complete reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmReranker:
-    """Scores all candidates of a query in one call; asks for the type only if a candidate has type tags."""
+    """Scores all candidates of a query in one call.
+
+    It asks for the type if a candidate has type tags, and for the steps if the request may be a whole task.
+    """
 
     ask: AskModel
     name: str
@@ -120,12 +124,13 @@ class LlmReranker:
         shown = {"query": encode_json(visible(query)), "candidates": cards(candidates), "count": str(len(candidates))}
         request = fill_template(self.text.request, shown)
         has_types = any(profile.type_tags for profile in candidates)
-        prompt = self.text.variant("with_type") if has_types else self.text
+        plans = may_be_task(query)
+        prompt = self.text.variant("with_plan" if plans else "with_type") if plans or has_types else self.text
         question = Question(
             model=self.name,
             prompt=prompt,
             texts=(request,),
-            max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates),
+            max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates) + _TOKENS_PER_PLAN * plans,
             lengths={"s": len(candidates)},
             labels=labels,
             query=query,
@@ -134,10 +139,12 @@ class LlmReranker:
         reply = self.ask(question)
         if reply.is_refusal:
             return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
-        found = parse_scores(_text_of(reply), len(candidates), ended_early=reply.is_cut_off)
+        text = _text_of(reply)
+        found = parse_scores(text, len(candidates), ended_early=reply.is_cut_off)
         return RerankResult(
             scores=found.scores,
-            intent=known_type(found.type, candidates),
+            intent=known_type(found.type, candidates) if has_types or not plans else None,
+            steps=find_steps(text, MOST) if plans else (),
             usage=reply.usage,
             clipped=found.clipped,
             cut_off=found.cut_off,

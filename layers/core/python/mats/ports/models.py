@@ -90,11 +90,13 @@ class Writer(Protocol):
 class RerankResult:
     """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
+    `steps` are those that a task needs, each in words to search for; empty for a single step, or if it has no plan.
     `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: truncated reply.
     """
 
     scores: tuple[float, ...] = ()
     intent: str | None = None
+    steps: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     clipped: int = 0
     cut_off: bool = False

@@ -1,15 +1,16 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend. Nothing is invoked."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.learning.reliability import Counts, Tallies, count
 from mats.domain.profile.index_fields import explain
+from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_none, present, rank
@@ -18,7 +19,7 @@ from mats.domain.text.words import query_terms
 from mats.ports import Ids, Reranker
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import Retrieve
+from mats.usecases.retrieve import Measured, Retrieve, Retrieved
 from mats.usecases.stages import Stage, Stages, finish
 
 
@@ -69,25 +70,45 @@ class Discover:
         stages, reranker = self.stages, self.rerank.current()
         trace = self._trace(reranker)
         trace.began_ms = began = stages.clock.elapsed_ms()
-        with self.gate:
-            trace.took_ms["queue"] = stages.clock.elapsed_ms() - began
-            trace.runs.append(StageRun("queue", began, trace.took_ms["queue"]))
-            admitted = Filter.of(query, audiences, scope)
-            found = self.retrieve(query.texts, admitted, stages, trace, caller=caller)
-        measuring = stages.start("measure", partial(self.retrieve.measure, found))  # concurrently with the reranker
-        ids = [profile.id for profile in found.profiles]
-        reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
+        admitted = Filter.of(query, audiences, scope)
+
+        def find(texts: Sequence[str], trace: Trace, picked: Sequence[Profile] = ()) -> _Found:
+            started = stages.clock.elapsed_ms()
+            with self.gate:
+                trace.took_ms["queue"] = stages.clock.elapsed_ms() - started
+                trace.runs.append(StageRun("queue", started, trace.took_ms["queue"]))
+                found = self.retrieve(texts, admitted, stages, trace, caller=caller, picked=picked)
+            measuring = stages.start("measure", partial(self.retrieve.measure, found))  # concurrently with the reranker
+            ids = [profile.id for profile in found.profiles]
+            reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
+            return found, measuring, reading
+
+        found, measuring, reading = find(query.texts, trace)
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
         labels = {"query_id": query_id, "request_id": request_id}
         reranked = self.rerank(reranker, query.text, found.profiles, stages, trace, labels)
+        planned = bool(reranked.steps and not query.asks_for_parts)
+        if planned:
+            own = trace.branch()
+            try:
+                picked = _picks(found.profiles, reranked.scores)[: self.retrieve.k // 2]
+                found, measuring, reading = find(
+                    (reranked.steps[0], *reranked.steps), own, picked
+                )  # not the whole again
+            except DependencyFailed as error:
+                planned = False
+                trace.faults.append(f"plan: {error}")
+            trace.merge(own)
         candidates, steps = found.candidates(finish(measuring, trace), self.scoring.scale)
         counts = self._count(reading, caller, trace)
-        ranked = _with_reasons(rank(candidates, reranked.scores, reranked.intent, self.scoring, counts), query)
-        if not query.asks_for_parts:
+        ranked = _with_reasons(
+            rank(candidates, reranked.scores, reranked.intent, self.scoring, counts, planned=planned), query
+        )
+        if not (query.asks_for_parts or planned):
             ranked = steps.in_turn(ranked)
         trace.thresholds = thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
-        verdict = shown.verdict if query.asks_for_parts else shown.parts[0].verdict or shown.verdict
+        verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict
         if verdict is Verdict.NONE and ranked:
             trace.notes.append(note_on_none(ranked))
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
@@ -122,6 +143,17 @@ class Discover:
             prompt=reranker.prompt if reranker else None,
             calibration=self.calibration,
         )
+
+
+_SERVES = 0.7
+"""The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`."""
+_Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]
+
+
+def _picks(profiles: Sequence[Profile], scores: Mapping[Id, float]) -> list[Profile]:
+    """The profiles that the reranker finds to serve the request or a part of it, best first."""
+    picked = [profile for profile in profiles if scores.get(profile.id, 0.0) >= _SERVES]
+    return sorted(picked, key=lambda profile: -scores[profile.id])
 
 
 def _with_reasons(ranked: tuple[Result, ...], query: Query) -> tuple[Result, ...]:

@@ -14,10 +14,11 @@ from mats.usecases.stages import CircuitBreaker, Stages
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """The scores in [0, 1] by id, and the capability type inferred from the query; empty if the reranker failed."""
+    """The scores in [0, 1] by id, the type inferred from the query, the steps of a task; empty if it failed."""
 
     scores: Mapping[Id, float] = field(default_factory=dict)
     intent: str | None = None
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Rerank:
             return Reranked()
         trace.faults.extend(_faults(reply, len(sent)))
         scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
-        return Reranked(scores, reply.intent)
+        return Reranked(scores, reply.intent, reply.steps)
 
 
 def _void(reply: RerankResult, candidates: int) -> str:

@@ -256,12 +256,19 @@ class Retrieve:
     rewrites: Callable[[str], Sequence[str]] = no_rewrites
 
     def __call__(
-        self, texts: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
+        self,
+        texts: Sequence[str],
+        admitted: Filter,
+        stages: Stages,
+        trace: Trace,
+        *,
+        caller: str = "",
+        picked: Sequence[Profile] = (),
     ) -> Retrieved:
         """Search for a request and, concurrently, for each part: the whole text comes first.
 
-        The `k` candidates are taken from all of them in turn. A part that cannot be searched is left out; the answer is
-        degraded.
+        The `k` candidates are those `picked` before for several texts, then taken from all of them in turn. A part that
+        cannot be searched is left out; the answer is degraded.
 
         Raises:
             DependencyFailed: none of the texts could be searched.
@@ -288,9 +295,9 @@ class Retrieve:
         answered = [found for found in results if isinstance(found, Search)]
         if not answered:
             raise next(error for error in results if isinstance(error, DependencyFailed))
-        by_id = {profile.id: profile for found in answered for profile in found.profiles}
+        by_id = {profile.id: profile for profiles in (picked, *(f.profiles for f in answered)) for profile in profiles}
         in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
-        window = [by_id[id] for id in in_turn[: self.window]]
+        window = [by_id[id] for id in list(dict.fromkeys([*(each.id for each in picked), *in_turn]))[: self.window]]
         shared = self._limit(texts[0], window, _most_exact(answered))
         near = dict(shared.near)
         for found in answered:

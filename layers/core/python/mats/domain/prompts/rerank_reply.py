@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile
+from mats.domain.text.fence import visible
 from mats.domain.text.words import first_object
 
 _KEYS = ("s", "scores")
@@ -124,6 +125,19 @@ class RerankReply:
     clipped: int = 0
     cut_off: bool = False
     void: str = ""
+
+
+_LONGEST_STEP = 120
+"""Characters."""
+
+
+def find_steps(reply: str, most: int) -> tuple[str, ...]:
+    """The plan under `p` of a complete reply; empty for a single step, and if it is no list of short texts."""
+    value = _whole_value(reply)
+    plan = value.get("p") if isinstance(value, Mapping) else None
+    steps = [visible(step) for step in plan if isinstance(step, str)] if isinstance(plan, list) else []
+    fits = len(steps) == len(plan or ()) and all(0 < len(step) <= _LONGEST_STEP for step in steps)
+    return tuple(steps) if fits and 1 < len(set(steps)) == len(steps) <= most else ()
 
 
 _SCORES = re.compile(r'"(?:s|scores)"\s*:\s*\[')

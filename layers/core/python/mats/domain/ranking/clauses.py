@@ -126,6 +126,14 @@ def cut_at_clauses(text: str) -> tuple[str, ...]:
     return (*parts, text[start:].strip())
 
 
+_WORDS_OF_TASK = 6
+
+
+def may_be_task(text: str) -> bool:
+    """Whether a request is long enough, in content words, for several steps."""
+    return len(content_words(text)) >= _WORDS_OF_TASK
+
+
 def with_implied_step(text: str, parts: Sequence[str]) -> tuple[str, ...]:
     """The parts of a text, and the step that it implies where it says into which file of text something goes."""
     return (*parts[: MOST - 1], _WRITE) if _KEPT_AS_FILE.search(text) else tuple(parts)

@@ -159,6 +159,8 @@ def rank(
     inferred: str | None,
     scoring: Scoring,
     counts: Mapping[Id, Counts] = _NOTHING_REPORTED,
+    *,
+    planned: bool = False,
 ) -> tuple[Result, ...]:
     """Blend the signals of each candidate and sort: highest score first, independent of the input's order.
 
@@ -168,14 +170,17 @@ def rank(
     operators have verified it. Reported outcomes move a candidate by at most one place for each caller behind them.
 
     `scores` in [0, 1] and the `inferred` capability type are the reranker's. Without scores, `retrieval` takes the
-    weight of `llm`. `counts` has the reported outcomes. Each candidate has an id of its own.
+    weight of `llm`; with `planned` also for each candidate without one, found by the reranker's plan, and these compete
+    with the others. `counts` has the reported outcomes. Each candidate has an id of its own.
     """
     if not scores:
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
+    elif planned:
+        scoring = replace(scoring, weights={**scoring.weights, Signal.RETRIEVAL: scoring.weights.get(Signal.LLM, 0.0)})
     trusts = [candidate.profile.trust for candidate in candidates]
     rated = any(trust is not None for trust in trusts)
     reported = any(counts.get(candidate.id) for candidate in candidates)
-    measured = [_measure(candidate, scores.get(candidate.id), inferred, scoring) for candidate in candidates]
+    measured = [_measure(each, scores.get(each.id), inferred, scoring, planned=planned) for each in candidates]
 
     def quality(result: Result, of: Counts, prior: int | None) -> float | None:
         # Where nobody is rated, equal reliability must leave the order as it is: docs/decisions/0050.
@@ -184,18 +189,20 @@ def rank(
 
     prior = scoring.trust.prior_among(trusts, reported=reported)
     scored = [_add_quality(each, quality(each, counts.get(each.id, NO_COUNTS), prior), scoring) for each in measured]
-    scored.sort(key=lambda result: _sort_key(result, result.score))
+    scored.sort(key=lambda result: _sort_key(result, result.score, planned=planned))
     if reported:
         prior = scoring.trust.prior_among(trusts)
         without = {each.id: _score(each, quality(each, NO_COUNTS, prior), scoring) for each in measured}
-        before = sorted(measured, key=lambda result: _sort_key(result, without[result.id]))
+        before = sorted(measured, key=lambda result: _sort_key(result, without[result.id], planned=planned))
         places = {id: place for place, id in enumerate(limit_moves(_ids(before), _ids(scored), counts))}
         scored.sort(key=lambda result: places[result.id])
     ranked = _in_precedence(_place_exact(scored, scoring.trust.unrated_trust), candidates, scoring)
     return tuple(sorted(ranked, key=lambda result: result.candidate.exact is not Exactness.TAUGHT))
 
 
-def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring) -> Result:
+def _measure(
+    candidate: Candidate, llm: float | None, inferred: str | None, scoring: Scoring, *, planned: bool
+) -> Result:
     """A candidate with its signals except `quality`."""
     profile, scale = candidate.profile, scoring.scale
     retrieval = scale.retrieval(candidate.bm25, candidate.cosine, candidate.pairs, candidate.shift)
@@ -203,7 +210,7 @@ def _measure(candidate: Candidate, llm: float | None, inferred: str | None, scor
         retrieval = _NAMED + (1 - _NAMED) * retrieval
     measured = {
         Signal.LLM: llm,
-        Signal.RETRIEVAL: retrieval,
+        Signal.RETRIEVAL: None if planned and llm is not None else retrieval,
         Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
         Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
     }
@@ -233,9 +240,9 @@ def _score(result: Result, quality: float | None, scoring: Scoring) -> float:
     return result.score if quality is None else blend({**result.signals, Signal.QUALITY: quality}, scoring.weights)
 
 
-def _sort_key(result: Result, score: float) -> tuple[bool, float, bool, Id]:
+def _sort_key(result: Result, score: float, *, planned: bool) -> tuple[bool, float, bool, Id]:
     deprecated = result.candidate.profile.lifecycle is Lifecycle.DEPRECATED
-    return Signal.LLM not in result.signals, -score, deprecated, result.id
+    return not planned and Signal.LLM not in result.signals, -score, deprecated, result.id
 
 
 def _ids(results: Iterable[Result]) -> tuple[Id, ...]:
