@@ -19,7 +19,7 @@ from infra.sizes import PIPE_BATCH
 
 SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
-"""Source of changes that maintenance sends again; the archive does not keep them."""
+"""Source of changes and reports that maintenance sends again; the archive does not keep them."""
 CHANGED = "CapabilityChanged"
 REPORTS = "mats.outcomes"
 """Source of the keys of what callers report; the archive does not keep them."""
@@ -79,7 +79,7 @@ class EventPath(Construct):
         self.dead_letter_queues["ReportRule"] = self._dead("ReportRule")
         removals = {"table": ["Registry"], "change": ["REMOVE"]}
         for id, description, pattern in (
-            ("Reported", "Reported outcomes", events.EventPattern(source=[REPORTS], detail_type=[REPORTED])),
+            ("Reported", "Reported outcomes", events.EventPattern(source=[REPORTS, RESENT], detail_type=[REPORTED])),
             ("Removed", "Removals", events.EventPattern(source=[SOURCE], detail_type=[CHANGED], detail=removals)),
         ):
             events.Rule(

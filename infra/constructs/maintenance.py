@@ -94,13 +94,13 @@ class MaintenanceMachine(Construct):
         events.Rule(
             self,
             "Deployed",
-            description="A new domain is filled from the profiles",
+            description="A new domain is filled from profiles and outcomes",
             event_pattern=events.EventPattern(
                 source=["aws.cloudformation"],
                 detail_type=["CloudFormation Stack Status Change"],
                 detail={"stack-id": [Aws.STACK_ID], "status-details": {"status": list(REFILLED_AFTER)}},
             ),
-            targets=[self._start("reconcile")],
+            targets=[self._start("relearn"), self._start("reconcile")],
         )
 
     def _start(self, task: str) -> targets.SfnStateMachine:
@@ -198,6 +198,8 @@ class MaintenanceFunction(Construct):
             trust_table=tables.trust.table_name,
             profiles_table=tables.profiles.table_name,
             switches_table=tables.switches.table_name,
+            outcomes_table=tables.outcomes.table_name,
+            tallies_table=tables.tallies.table_name,  # only because settings take both or none
             event_bus=path.bus.event_bus_name,
             **on.context.settings_of("maintenance"),
         )
@@ -213,7 +215,8 @@ class MaintenanceFunction(Construct):
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
         tables.switches.grant(made.role, "dynamodb:GetItem")
-        made.allow([_list_of_indices(tables.profiles.table_arn)])
+        reported = iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[tables.outcomes.table_arn])
+        made.allow([reported, _list_of_indices(tables.profiles.table_arn)])
         path.bus.grant_put_events_to(made.role)
         on.domain.allow(made.role, MAINTAIN, denied=MAINTAIN_DENIED)
         self.machine = MaintenanceMachine(

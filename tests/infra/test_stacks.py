@@ -96,7 +96,7 @@ CALLS_OF_TABLES: dict[str, dict[str, set[str]]] = {
     },
     "maintenance": {
         "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"}, "Switches": {"GetItem"},
-        "Profiles": {"GetItem", "BatchGetItem", "Scan"},
+        "Profiles": {"GetItem", "BatchGetItem", "Scan"}, "Outcomes": {"Scan"},
     },
 }  # fmt: skip
 """Calls that a function may make of each table: of rows by their key, and of a namespace as any owner has."""
@@ -537,7 +537,7 @@ def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: De
         else:
             assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
     reported = trial.one("AWS::Events::Rule", "Reported")["EventPattern"]
-    assert reported == {"source": ["mats.outcomes"], "detail-type": ["OutcomeReported"]}
+    assert reported == {"source": ["mats.outcomes", "mats.maintenance"], "detail-type": ["OutcomeReported"]}
     removed = trial.one("AWS::Events::Rule", "Removed")["EventPattern"]
     assert removed == {
         "source": ["mats.registry"],

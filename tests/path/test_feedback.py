@@ -1,6 +1,7 @@
 """Receipts and feedback in the account on loopback: both functions, the real tables, and the roles between them."""
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,10 @@ def test_what_was_reported_goes_with_a_removed_capability_and_stays_with_one_tha
     assert [document["used"] for document in found.memory()] == [["com.acme/refund_payment"]]
 
 
+def by_query(documents: list[Any]) -> dict[str, Any]:
+    return {document["query_id"]: document for document in documents}
+
+
 def test_what_callers_report_reaches_the_memory_and_changes_answers(found: World) -> None:
     query = {}
     for caller in (ANN, BOB):
@@ -127,5 +132,12 @@ def test_what_callers_report_reaches_the_memory_and_changes_answers(found: World
         assert found.ask("POST", "/feedback", body, caller=caller).status == 202
         query[caller] = answer["query_id"]
     found.settle()
-    assert {document["query_id"] for document in found.memory()} == set(query.values())
+    remembered = found.memory()
+    assert {document["query_id"] for document in remembered} == set(query.values())
+    found.drop_indices()
+    assert found.deployed()[0]["counts"] == {"sent": 2}
+    found.settle()
+    assert by_query(found.memory()) == by_query(
+        remembered
+    )  # by the stack's own event, of a domain that came back empty
     assert not [name for name in found.path.waiting() if name.endswith("-dead")]

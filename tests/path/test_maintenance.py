@@ -46,7 +46,8 @@ def test_a_domain_that_comes_back_empty_is_filled_by_the_stack_s_own_event(made:
     ids = _registered(world)
     asked = _model_calls(world)
     world.drop_indices()
-    (output,) = world.deployed(status)
+    relearned, output = world.deployed(status)
+    assert (relearned["done"], relearned["counts"]) == (True, {})
     assert (output["done"], output["counts"]["reindexed"], output["counts"]["sent"]) == (True, COUNT, 0)
     assert world.execution.visited.count("Run") == 3
     assert _findable(world) == ids

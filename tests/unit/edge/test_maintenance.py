@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
+from mats.domain.learning.outcome import Feedback, Receipt
 from mats.domain.profile.profile import Cause, Status
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
 from mats.ports import Change, Target
@@ -20,6 +21,7 @@ from mats.usecases.reindex import Reindex
 from mats.usecases.resend import Resend
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, raising
+from tests.learning import MemoryOutcomes
 from tests.unit.usecases.test_reindex import Shelves
 from tests.world import World
 
@@ -170,6 +172,19 @@ def test_a_backfill_sends_what_is_allowed_and_waits_outside_the_function():
     assert [output["wait_s"] for output in outputs] == [PACE_S, 0]
     assert [output["counts"]["sent"] for output in outputs] == [10, 18]
     assert sorted(account.sent) == list(account.world.registry.ids())
+
+
+def test_every_reported_answer_is_sent_to_learning_once_in_pieces():
+    account, sent, outcomes = Account(), list[str](), MemoryOutcomes()
+    answers = [f"answer-{n:03}" for n in range(250)]
+    for query_id in answers:
+        receipt = Receipt(query_id=query_id, text="", caller="ann", audiences=frozenset(), at="", shown=())
+        outcomes.record(receipt, Feedback(query_id=query_id, caller="ann", outcomes=()), "")
+    account.maintenance = replace(account.maintenance, outcomes=outcomes, send_reports=sent.extend)
+    outputs = account.pieces({"task": "relearn"})
+    assert sent == answers
+    assert [output["after"] for output in outputs] == ["answer-099", "answer-199", "answer-249", "answer-249"]
+    assert outputs[-1]["counts"] == {"sent": 250}
 
 
 @pytest.mark.parametrize("event", [{}, {"task": "destroy"}, {"task": "backfill", "per_minute": 0}])

@@ -18,6 +18,7 @@ from mats.ports import NamespaceChange
 
 _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
 _CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}
+_REPORTED = {"Source": "mats.maintenance", "DetailType": "OutcomeReported"}
 _BATCH = 10
 _MAX_ERROR_BYTES = 16_000
 """All entries of a call together may have 256 KB."""
@@ -46,6 +47,11 @@ class EventBus:
         """Put a change of each on the bus, as the Pipes do: with its key and no content."""
         changes = ({"table": "Registry", "change": "RESEND", "keys": key_of(id)} for id in ids)
         self._put([self._event(_CHANGED, change) for change in changes])
+
+    def send_reports(self, query_ids: Sequence[str]) -> None:
+        """Put what was reported on each of these answers on the bus again, for the memory to learn it."""
+        rows = ({"table": "Outcomes", "change": "RESEND", "keys": {"query_id": {"S": id}}} for id in query_ids)
+        self._put([self._event(_REPORTED, row) for row in rows])
 
     def send_namespace_change(self, change: NamespaceChange) -> None:
         """Put the change of a namespace's row on the bus, as the Pipe does, to go on after an id."""

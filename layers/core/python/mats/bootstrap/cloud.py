@@ -180,6 +180,10 @@ class CloudStores:
         """
         self._bus.send_changes(ids)
 
+    def send_reports(self, query_ids: Sequence[str]) -> None:
+        """The same for what was reported on these answers."""
+        self._bus.send_reports(query_ids)
+
     @cached_property
     def spread(self) -> "SpreadChange":
         from mats.usecases.spread_change import SpreadChange  # noqa: PLC0415 - not for discovery
@@ -218,6 +222,8 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
         registry=stores.registry,
         generations=stores.generations,
         follow_memory=memory.follow if memory else lambda: None,
+        outcomes=stores.outcomes if memory else None,
+        send_reports=stores.send_reports,
     )
 
 

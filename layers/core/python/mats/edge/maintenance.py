@@ -1,21 +1,24 @@
 """Maintenance in AWS: each task runs in pieces that fit a function; the output of a piece is the input of the next."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Id
 from mats.edge.observers import log_record
-from mats.ports import Generations, Registry
+from mats.ports import Generations, Outcomes, Registry
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile
 from mats.usecases.reindex import Reindex, ReindexCursor
 
 RESERVE_MS = 120_000
 """A piece ends when less than this is left: a page takes less, even where every call is slow and tried again."""
+_ANSWERS = 100
+"""Answers of a page of `relearn`."""
 PACE_S = 300
 """Time between two pieces of a backfill, each of which sends what may be sent in this time."""
 
@@ -25,8 +28,9 @@ class MaintenanceEvent(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill"]
+    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn"]
     after: Id | None = None
+    """The last capability, or of `relearn` the last query id."""
     checking: bool = False
     """Of a reindex: the new index is filled, and is being checked."""
     per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
@@ -57,6 +61,10 @@ class Maintenance:
     registry: Registry
     generations: Generations
     follow_memory: Callable[[], object] = lambda: None
+    outcomes: Outcomes | None = None
+    """None where nothing is remembered."""
+    send_reports: Callable[[Sequence[str]], None] = lambda query_ids: None
+    """Puts the reports on these answers into the event path again, where learning has its own rights and retries."""
 
     def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
         """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.
@@ -86,6 +94,8 @@ class Maintenance:
                 return self._reindex(ReindexCursor(asked.after, asked.checking) if asked.after else None)
             case "backfill":
                 return self._backfill(asked.after, asked.per_minute)
+            case "relearn":
+                return self._relearn(asked.after or "")
             case "rollback":
                 self.generations.roll_back()
             case "retire":
@@ -104,6 +114,12 @@ class Maintenance:
     def _reindex(self, start: ReindexCursor | None) -> Iterator[Piece]:
         for step in self.reindex(start):
             yield Piece({"profiles": step.looked_at, "written": step.written}, *step.cursor)
+
+    def _relearn(self, after: str) -> Iterator[Piece]:
+        query_ids = self.outcomes.query_ids(after=after) if self.outcomes else iter(())
+        while page := list(islice(query_ids, _ANSWERS)):
+            self.send_reports(page)
+            yield Piece({"sent": len(page)}, Id(page[-1]))
 
     def _backfill(self, after: Id | None, per_minute: int) -> Iterator[Piece]:
         sent, limit = 0, per_minute * PACE_S // 60
