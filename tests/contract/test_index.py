@@ -332,3 +332,11 @@ def test_exact_keys_find_what_has_them_and_passes_the_filter(index: SearchIndex)
     assert [exact("close an issue", most=most) for most in (1, 2)] == [["issues/30"], ["issues/30", "issues/4"]]
     index.put([entry("issues/create", "x", rev=3, descriptor={"summary": "Close an issue"}, trust=100)])
     assert exact("close issue", most=1) == ["issues/create"]
+
+
+def test_the_worth_of_words_hardly_depends_on_the_size_of_a_small_index(index: SearchIndex):
+    first = entry("refund", "refund a card")
+    index.put([first, entry("mail", "send mail to a card")])
+    few = index.bm25_of(["refund", "card"], [first.profile.id])
+    index.put([entry(f"other{n}", f"thing{n} for object{n}") for n in range(60)])
+    assert index.bm25_of(["refund", "card"], [first.profile.id]) == pytest.approx(few, rel=0.2)

@@ -123,7 +123,7 @@ class TestTheNetwork:
         empty = json.dumps({"hits": {"hits": []}}).encode()
         canned.respond(CannedResponse(empty, closes=True))
         for _ in range(3):
-            assert an_index(echoing).lexical(["x"], Filter(), depth=5) == []
+            assert an_index(echoing).exact(["x"], Filter(), most=5) == []
         assert canned.connections == 3
 
     def test_a_page_that_breaks_off_gives_no_half_list(self, canned, echoing, monkeypatch):
@@ -144,7 +144,7 @@ class TestHalfAnswers:
 
     def test_searches_ask_for_all_shards_or_none(self, canned, echoing):
         canned.respond(CannedResponse(json.dumps({"hits": {"hits": []}}).encode()))
-        an_index(echoing).lexical(["x"], Filter(), depth=5)
+        an_index(echoing).exact(["x"], Filter(), most=5)
         assert "allow_partial_search_results=false" in canned.asked[0]
 
 

@@ -205,10 +205,10 @@ def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Pat
     encoder = FakeEncoder()
     encoder.name = "all-MiniLM-L6-v2"
     with_vectors = replace(system, models=replace(system.models, given_encoder=encoder)).discover.thresholds
-    assert with_vectors.of(reranked=False, neural=True) == load_calibration(index, "all-MiniLM-L6-v2").thresholds
-    assert with_vectors.of(reranked=False, neural=False) == load_calibration(index, "none").thresholds
-    assert with_vectors.of(reranked=True, neural=True) == RERANKED
-    assert len({with_vectors.of(reranked=r, neural=n) for r, n in ((True, True), (False, True), (False, False))}) == 3
+    of_both, of_words = (load_calibration(index, encoder).thresholds for encoder in ("all-MiniLM-L6-v2", "none"))
+    assert with_vectors.of(reranked=False, searched=1) == of_both != of_words
+    assert with_vectors.of(reranked=False, searched=0) == of_words
+    assert with_vectors.of(reranked=True, searched=1) == RERANKED
     system.close()
 
 

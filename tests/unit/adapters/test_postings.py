@@ -1,7 +1,5 @@
 """BM25 over postings in memory against BM25 computed document by document."""
 
-import sqlite3
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,25 +71,6 @@ def test_a_copy_and_its_original_change_apart(before, after):
     for rows in after:
         put(copied, rows)
     assert one.scores(WORDS).tolist() == expected
-
-
-@given(
-    st.dictionaries(st.integers(1, 40), FIELDS, min_size=1), st.lists(st.sampled_from(WORDS), min_size=1, unique=True)
-)
-def test_scores_are_those_of_fts5(documents, words):
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE texts USING fts5 (name, other, tokenize = 'porter unicode61')")
-    for row, fields in documents.items():
-        connection.execute(
-            "INSERT INTO texts (rowid, name, other) VALUES (?, ?, ?)", (row, fields["name"], fields["other"])
-        )
-    query = "SELECT rowid, -bm25(texts, 1.0, 0.5) FROM texts WHERE texts MATCH ?"
-    expected = dict(connection.execute(query, (" OR ".join(words),)).fetchall())
-    connection.close()
-    postings = Postings()
-    put(postings, documents)
-    found = postings.scores(words)
-    assert {row: float(found[row]) for row in documents if found[row]} == pytest.approx(expected, rel=1e-6)
 
 
 def test_many_single_changes_leave_few_segments():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.bm25 import count_terms, idf
+from mats.domain.ranking.bm25 import count_terms, idf, in_reference
 
 WEIGHTS = {"name": 1.0, "other": 0.5}
 TEXTS = st.lists(st.sampled_from(["refund", "refunds", "a", "Card", "e-mail", "支付宝", "café"]), max_size=8).map(
@@ -38,6 +38,17 @@ def test_the_rarer_a_term_the_more_it_is_worth(counts: tuple[int, int]):
     assert 0 < idf(holding, documents) <= idf(max(holding - 1, 0), documents)
 
 
-@pytest.mark.parametrize(("holding", "worth"), [(1, math.log(8.5 / 1.5)), (5, 1e-6), (9, 1e-6)])
+@pytest.mark.parametrize(("holding", "worth"), [(1, math.log(1999.5 / 1.5)), (1001, 1e-6), (2000, 1e-6)])
 def test_a_term_of_most_documents_is_worth_hardly_anything(holding: int, worth: float):
-    assert idf(holding, 9) == worth
+    assert idf(holding, 2_000) == worth
+
+
+@given(st.integers(1, 2_000))
+def test_a_rare_term_never_loses_worth_as_a_registry_grows(documents: int):
+    assert idf(1, 1) > idf(500, 1_500)
+    assert idf(1, documents) <= idf(1, documents + 1)
+
+
+@pytest.mark.parametrize(("holding", "documents", "held"), [(1, 12, 21), (6, 12, 92), (1, 300, 5.5), (7, 2_000, 7)])
+def test_a_small_registry_counts_as_a_part_of_a_larger_one(holding: int, documents: int, held: float):
+    assert in_reference(holding, documents) == (pytest.approx(held, rel=0.02), max(documents, 1_500))

@@ -106,7 +106,9 @@ class Discover:
         )
         if not (query.asks_for_parts or planned):
             ranked = steps.in_turn(ranked)
-        trace.thresholds = thresholds = self.thresholds.of(reranked=bool(reranked.scores), neural=found.neural)
+        trace.thresholds = thresholds = self.thresholds.of(
+            reranked=bool(reranked.scores), searched=min(1.0, found.compared / self.retrieve.depth)
+        )
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict
         if verdict is Verdict.NONE and ranked:

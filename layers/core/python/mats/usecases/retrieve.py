@@ -170,9 +170,9 @@ class Retrieved:
         return self.searches[0].vector if self.searches[0] else None
 
     @property
-    def neural(self) -> bool:
-        """Whether neural search found anything."""
-        return any(found.cosine for found in self.searches if found)
+    def compared(self) -> int:
+        """How many capabilities neural search found: all that the filter admits, if they are fewer than its depth."""
+        return max((len(found.cosine) for found in self.searches if found), default=0)
 
     def candidates(self, measured: Measured | None, scale: Scale) -> tuple[list[Candidate], Steps]:
         """The profiles as measured by the text they are most relevant to, and the parts that each of them serves.

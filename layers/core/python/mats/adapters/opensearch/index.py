@@ -4,13 +4,15 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.bm25 import REFERENCE
 from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter
 from mats.ports import Hit, Stored, Target, Vector
@@ -46,6 +48,8 @@ class OpenSearchIndex:
     """`true`: searches see a write at once; otherwise within a second, without a wait in the write."""
     engine: str = "2.19"
     """Version of OpenSearch."""
+    _grown: Event = field(default_factory=Event)
+    """Set once the index has REFERENCE entries, in which words are not counted before each search."""
 
     @property
     def name(self) -> str:
@@ -74,7 +78,7 @@ class OpenSearchIndex:
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         if not terms:
             return []
-        query = {"bool": {"must": mapping.any_word(terms), "filter": mapping.filter_clauses(admitted)}}
+        query = {"bool": {"must": self._any_word(terms), "filter": mapping.filter_clauses(admitted)}}
         return _best([Hit(id, score) for id, score in self._bm25(query, depth + _SLACK)], depth)
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
@@ -95,7 +99,7 @@ class OpenSearchIndex:
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         if not ids:
             return {}
-        either = {"should": [mapping.any_word(terms)]} if terms else {}
+        either = {"should": [self._any_word(terms)]} if terms else {}
         return dict(self._bm25({"bool": {"filter": mapping.among(ids), **either}}, len(ids)))
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
@@ -188,6 +192,18 @@ class OpenSearchIndex:
         if targets:
             time.sleep(_GUARDED_S)
 
+    def _any_word(self, terms: Sequence[str]) -> dict[str, Any]:
+        """A query for any of these words; in a small index each is worth what it is in a reference."""
+        if self._grown.is_set():
+            return mapping.any_word(terms)
+        try:
+            documents, holding = self.domain.search_for(_read_counts, self.read, mapping.count_words(terms))
+        except Missing:
+            return mapping.any_word(terms)
+        if documents >= REFERENCE:
+            self._grown.set()
+        return mapping.any_weighted_word(terms, holding, documents)
+
     def _bm25(self, query: Mapping[str, Any], size: int) -> list[tuple[Id, float]]:
         factor = mapping.bm25_factor(self.engine)
         return [(id, score * factor) for id, score in self._search(query, size)]
@@ -203,6 +219,11 @@ class OpenSearchIndex:
             )
             return []
         return [(Id(hit["fields"]["id"][0]), float(hit["_score"])) for hit in hits]
+
+
+def _read_counts(response: Mapping[str, Any]) -> tuple[int, list[int]]:
+    counts = response["aggregations"]
+    return int(response["hits"]["total"]["value"]), [int(counts[str(n)]["doc_count"]) for n in range(len(counts))]
 
 
 def _only(*fields: str) -> dict[str, Any]:

@@ -5,11 +5,13 @@ is that of BM25F with whole weights (Robertson, Zaragoza & Taylor, CIKM 2004), a
 """
 
 import hashlib
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
+from mats.domain.ranking.bm25 import REFERENCE, in_reference
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
@@ -157,6 +159,24 @@ def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
 def any_word(terms: Sequence[str]) -> dict[str, Any]:
     """A query that matches any of these words."""
     return {"match": {"text": {"query": " ".join(terms), "operator": "or"}}}
+
+
+def count_words(terms: Sequence[str]) -> dict[str, Any]:
+    """A search for the number of findable entries, and of those with each of these words, by its place."""
+    holding = {str(place): {"filter": any_word([term])} for place, term in enumerate(terms)}
+    return {"size": 0, "track_total_hits": REFERENCE, "query": {"term": {"findable": True}}, "aggs": holding}
+
+
+def any_weighted_word(terms: Sequence[str], holding: Sequence[int], documents: int) -> dict[str, Any]:
+    """As `any_word` over so many entries, with the worth of each word in a registry of at least REFERENCE."""
+    boosts = [_worth(*in_reference(held, documents)) / _worth(held, documents) for held in holding]
+    words = [{"match": {"text": {"query": term, "boost": boost}}} for term, boost in zip(terms, boosts, strict=True)]
+    return {"bool": {"should": words, "minimum_should_match": 1}}
+
+
+def _worth(holding: float, documents: float) -> float:
+    """Lucene's idf."""
+    return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 def nearest(vector: Vector, count: int, clauses: list[dict[str, Any]]) -> dict[str, Any]:

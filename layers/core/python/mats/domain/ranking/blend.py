@@ -6,7 +6,7 @@ their query. The retrieval scale rates *how good* a candidate is on its own, so 
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -187,6 +187,10 @@ class Verdict(StrEnum):
     NONE = "none"
 
 
+_LEAST_SHARE = 1 / 3
+"""Of the threshold of a weak match, in the smallest registries."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
     """From which relevance on the best candidate counts as a match, or at least as a weak one; both in [0, 1]."""
@@ -199,6 +203,13 @@ class Thresholds:
         if best is None or best < self.weak:
             return Verdict.NONE
         return Verdict.MATCH if best >= self.match else Verdict.WEAK
+
+    def among(self, searched: float) -> "Thresholds":
+        """Those for a small registry, in which less is by chance; its size as a part of one that is not small.
+
+        docs/decisions/0080.
+        """
+        return replace(self, weak=self.weak * max(_LEAST_SHARE, searched**2))
 
     def cut(self, min_relevance: MinRelevance | None) -> float:
         """The least relevance of a result that is shown."""
@@ -213,8 +224,8 @@ class VerdictThresholds:
     hybrid: Thresholds
     lexical: Thresholds
 
-    def of(self, *, reranked: bool, neural: bool) -> Thresholds:
-        """The thresholds of a reranked answer, else of one with neural hits, else of one without."""
+    def of(self, *, reranked: bool, searched: float) -> Thresholds:
+        """The thresholds of a reranked answer, else of one with neural hits, else of one without (`searched` is 0)."""
         if reranked:
             return self.reranked
-        return self.hybrid if neural else self.lexical
+        return self.hybrid.among(searched) if searched else self.lexical

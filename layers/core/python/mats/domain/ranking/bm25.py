@@ -29,6 +29,21 @@ def count_terms(fields: Mapping[str, str], weights: Mapping[str, float]) -> Term
     return TermCounts(frequencies, length)
 
 
+REFERENCE = 1_500
+"""Documents in which terms are counted at least: fewer say too little about how common a term is."""
+_PRIOR, _PRIOR_HOLDING = 100, 0.5
+"""Documents, and how many of them hold a term, that are added to a small registry for an estimate of shares."""
+
+
+def in_reference(holding: int, documents: int) -> tuple[float, float]:
+    """How many documents would hold a term in a registry of at least REFERENCE, and how many there are: 0080."""
+    if documents >= REFERENCE:
+        return holding, documents
+    share = (holding + _PRIOR_HOLDING) / (documents + _PRIOR)
+    return holding + (REFERENCE - documents) * share, REFERENCE
+
+
 def idf(holding: int, documents: int) -> float:
     """The worth of a term that `holding` of all documents hold; hardly anything, but above 0, if it is most of them."""
-    return max(math.log((documents - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
+    held, every = in_reference(holding, documents)
+    return max(math.log((every - held + 0.5) / (held + 0.5)), _LEAST_IDF)
