@@ -23,7 +23,10 @@ from mats.domain.ranking.query import Filter
 from mats.settings import Settings
 from tests.aws.tables import credentials
 
-REPLY = json.dumps({"hits": {"hits": []}, "Item": {}, "embedding": [1.0], "inputTextTokenCount": 1}).encode()
+REPLY = json.dumps({
+    "hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"0000": {"doc_count": 0}, "0001": {"doc_count": 0}},
+    "Item": {}, "embedding": [1.0], "inputTextTokenCount": 1,
+}).encode()  # fmt: skip
 TIMEOUT_S = 0.3
 
 

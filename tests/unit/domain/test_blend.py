@@ -258,3 +258,9 @@ def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs
 )
 def test_the_verdict_follows_the_most_relevant_candidate(best, verdict):
     assert Thresholds(match=0.7, weak=0.4).verdict(best) is verdict
+
+
+@pytest.mark.parametrize(("searched", "weak"), [(1.0, 0.3), (0.9, 0.243), (0.5, 0.1), (0.06, 0.1)])
+def test_among_fewer_capabilities_less_is_a_weak_match_and_a_match_the_same(searched: float, weak: float):
+    among = Thresholds(match=0.7, weak=0.3).among(searched)
+    assert (among.match, among.weak) == (0.7, pytest.approx(weak))

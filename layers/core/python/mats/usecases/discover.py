@@ -107,7 +107,7 @@ class Discover:
         if not (query.asks_for_parts or planned):
             ranked = steps.in_turn(ranked)
         trace.thresholds = thresholds = self.thresholds.of(
-            reranked=bool(reranked.scores), searched=min(1.0, found.compared / self.retrieve.depth)
+            reranked=bool(reranked.scores), searched=min(1.0, found.comparable / self.retrieve.depth)
         )
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict

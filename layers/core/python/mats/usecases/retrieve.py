@@ -170,7 +170,7 @@ class Retrieved:
         return self.searches[0].vector if self.searches[0] else None
 
     @property
-    def compared(self) -> int:
+    def comparable(self) -> int:
         """How many capabilities neural search found: all that the filter admits, if they are fewer than its depth."""
         return max((len(found.cosine) for found in self.searches if found), default=0)
 

@@ -196,10 +196,8 @@ class OpenSearchIndex:
         """A query for any of these words; in a small index each is worth what it is in a reference."""
         if self._grown.is_set():
             return mapping.any_word(terms)
-        try:
-            documents, holding = self.domain.search_for(_read_counts, self.read, mapping.count_words(terms))
-        except Missing:
-            return mapping.any_word(terms)
+        found = self._aggregate([mapping.FINDABLE], mapping.holders(terms))
+        documents, *holding = [int(found[name]["doc_count"]) for name in sorted(found)] or [0] * (len(terms) + 1)
         if documents >= REFERENCE:
             self._grown.set()
         return mapping.any_weighted_word(terms, holding, documents)
@@ -219,11 +217,6 @@ class OpenSearchIndex:
             )
             return []
         return [(Id(hit["fields"]["id"][0]), float(hit["_score"])) for hit in hits]
-
-
-def _read_counts(response: Mapping[str, Any]) -> tuple[int, list[int]]:
-    counts = response["aggregations"]
-    return int(response["hits"]["total"]["value"]), [int(counts[str(n)]["doc_count"]) for n in range(len(counts))]
 
 
 def _only(*fields: str) -> dict[str, Any]:

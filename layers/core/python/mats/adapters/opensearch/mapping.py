@@ -11,7 +11,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
-from mats.domain.ranking.bm25 import REFERENCE, in_reference
+from mats.domain.ranking.bm25 import in_reference
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
@@ -26,6 +26,8 @@ _MERGES: Mapping[str, Any] = {"segments_per_tier": 2, "max_merge_at_once": 2, "f
 """Few segments: every one is a graph to search, and searches are far more frequent than writes."""
 _SEARCHED = 400
 """Entries that a search of a graph keeps on its way: the fewer the graphs, the more they need (0061)."""
+FINDABLE: dict[str, Any] = {"term": {"findable": True}}
+"""The clause that leaves out tombstones."""
 _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
 _LONGEST_TOKEN = 200
@@ -140,7 +142,7 @@ def _repeat_by_weight(fields: Mapping[str, str]) -> str:
 def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
     """The clauses of a filter: findable, visible to the caller, and matching the query's filters."""
     clauses: list[dict[str, Any]] = [
-        {"term": {"findable": True}},
+        FINDABLE,
         {"terms": {"audiences": [EVERYONE, *sorted(wanted.audiences - {EVERYONE})]}},
     ]
     if wanted.kinds:
@@ -161,10 +163,10 @@ def any_word(terms: Sequence[str]) -> dict[str, Any]:
     return {"match": {"text": {"query": " ".join(terms), "operator": "or"}}}
 
 
-def count_words(terms: Sequence[str]) -> dict[str, Any]:
-    """A search for the number of findable entries, and of those with each of these words, by its place."""
-    holding = {str(place): {"filter": any_word([term])} for place, term in enumerate(terms)}
-    return {"size": 0, "track_total_hits": REFERENCE, "query": {"term": {"findable": True}}, "aggs": holding}
+def holders(terms: Sequence[str]) -> dict[str, Any]:
+    """The aggregations that count entries, and those with each of these words, in this order by name."""
+    counted = [{"match_all": {}}, *(any_word([term]) for term in terms)]
+    return {f"{place:04}": {"filter": query} for place, query in enumerate(counted)}
 
 
 def any_weighted_word(terms: Sequence[str], holding: Sequence[int], documents: int) -> dict[str, Any]:
@@ -242,7 +244,7 @@ def every(clauses: list[dict[str, Any]]) -> dict[str, Any]:
 
 def among(ids: Collection[Id]) -> list[dict[str, Any]]:
     """The clauses for the findable ones of these ids."""
-    return [{"term": {"findable": True}}, {"terms": {"id": list(ids)}}]
+    return [FINDABLE, {"terms": {"id": list(ids)}}]
 
 
 def bm25_factor(engine: str) -> float:

@@ -29,6 +29,21 @@ _FUNCTION_WORDS = (
 )
 STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
 """Stop words of queries: Lucene's English list and common function words of requests."""
+_IN_OTHER_LANGUAGES = frozenset(
+    "a i in no do me is was an as at be he on or so will all more has dare can just man im ve ll re don".split()
+)
+ENGLISH_WORDS = STOP_WORDS - _IN_OTHER_LANGUAGES
+"""Function words of English that are not words of the languages below."""
+FOREIGN_WORDS = frozenset(
+    (
+        "de der das dem den des ist und ein eine einen einem einer im ins zum zur für fuer mit mein meine meinen "
+        "nicht wie wo bitte ich wir alle von auf aus bei nach oder auch sich el los las una del con para por que "
+        "qué mi mis como cómo dónde un une le les du au aux est et ce cette ces mon ma mes dans pour avec quel "
+        "quelle sur vos nos il lo gli che di mio mia della alla sulla nella um ao dos das meu minha qual é o uma "
+        "questo questa een het voor aan naar mijn wat och för att"
+    ).split()
+)
+"""Frequent function words of German, Spanish, French, Italian, Portuguese, Dutch and Swedish."""
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 _SEPARATORS = re.compile(r"[\s_\-./:@#\\]+")
@@ -251,11 +266,14 @@ def _without_accents(text: str) -> str:
 def query_terms(text: str) -> tuple[str, ...]:
     """The lexical terms of a query: content words, each stem once, in order of appearance.
 
-    A query of function words alone keeps them all, because it would have no terms otherwise.
+    A query of function words alone keeps them all, because it would have no terms otherwise. Those of other languages
+    are dropped from a query that has two of them, and none of English.
     """
     asked = words(_without_contractions(text)) or words(text)
+    foreign = FOREIGN_WORDS.intersection(asked) if ENGLISH_WORDS.isdisjoint(asked) else ()
+    dropped = STOP_WORDS | FOREIGN_WORDS if len(foreign) > 1 else STOP_WORDS
     first: dict[str, str] = {}
-    for word in [word for word in asked if word not in STOP_WORDS] or asked:
+    for word in [word for word in asked if word not in dropped] or asked:
         first.setdefault(stem(word), word)
     return tuple(first.values())
 
