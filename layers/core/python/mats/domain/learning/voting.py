@@ -40,7 +40,7 @@ class MemoryRule:
     neighbours: int = 20
     most_of_one: int = 5
     floor: float = 0.3
-    taught: float = 0.6
+    taught: float = 0.7
     tau: float = 0.09
     even: float = 0.49
     spread: float = 0.12
