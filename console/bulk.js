@@ -3,20 +3,21 @@
 import { ask } from "./api.js";
 import { fill, h, plural, say } from "./dom.js";
 
-const DONE = { tag: "tagged", untag: "without these tags", trust: "with this trust", remove: "removed" };
+const DONE = { tag: "tagged", untag: "without these tags", trust: "with this trust", clear: "without flags until their text changes", remove: "removed" };
 
 /** The bar that acts on the selected capabilities. `ids` returns them; `changed` runs after an action. */
 export function bulkBar(ids, changed) {
   const status = h("p", { class: "status", role: "status" });
   const tags = h("input", { id: "bulk-tags", autocomplete: "off", spellcheck: "false", placeholder: "billing, internal" });
   const trust = h("input", { id: "bulk-trust", type: "number", min: 0, max: 100, placeholder: "none" });
+  const clear = twice("Clear flags", () => run("clear", {}));
   const number = h("strong", {});
   const remove = twice("Remove", () => run("remove", {}));
   const bar = h("form", { class: "bulk", "aria-label": "With the selected", hidden: true, onsubmit: (event) => event.preventDefault() },
     number,
     h("span", { class: "row" }, h("label", { for: "bulk-tags" }, "Tags"), tags, button("Add", () => retag("tag"), "tags"), button("Remove", () => retag("untag"), "tags")),
     h("span", { class: "row" }, h("label", { for: "bulk-trust" }, "Trust"), trust, button("Set", () => setTrust(), "trust")),
-    remove, status);
+    clear, remove, status);
   return { bar, show };
 
   function show() {
@@ -59,7 +60,7 @@ function button(label, onclick, of) {
 
 /** A button that acts at the second press. */
 export function twice(name, act) {
-  const shown = h("button", { type: "button", class: "bad", id: `twice-${name}`.toLowerCase(), onclick: press, onblur: reset }, name);
+  const shown = h("button", { type: "button", class: "bad", id: `twice-${name}`.toLowerCase().replace(" ", "-"), onclick: press, onblur: reset }, name);
   let sure = false;
   return shown;
 

@@ -97,6 +97,15 @@ def test_a_row_may_have_a_provider_alone(trust: TrustBook):
     assert trust.get([Id("com.stripe/a")]) == {Id("com.stripe/a"): NOTHING_ASSIGNED}
 
 
+def test_cleared_flags_are_those_of_a_capability_and_not_of_its_namespace(trust: TrustBook):
+    id, mark = Id("com.acme/pay"), "ab" * 16
+    trust.put(pattern_id("com.acme"), Assigned(trust=60, cleared="cd" * 16))
+    assert trust.get([id]) == {id: Assigned(trust=60)}
+    trust.put(id, Assigned(cleared=mark))
+    assert trust.get([id]) == {id: Assigned(trust=60, cleared=mark)}
+    assert trust.rows([id]) == {id: Assigned(cleared=mark)}
+
+
 def test_what_is_assigned_to_thousands_is_read_in_one_call(trust: TrustBook):
     trust.put(pattern_id("com.n7"), Assigned(trust=7))
     ids = [Id(f"com.n{n % 40}.deep.er/tool {n}") for n in range(2_000)]

@@ -6,10 +6,12 @@ import pytest
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, RequestInvalid
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
 from mats.domain.learning.reliability import time_of_weight, weight_at, wilson_interval
 from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.origin import fingerprint
 from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest
 from mats.local.console.api import parse_query
 from mats.local.console.capability_list import Snapshot
@@ -260,7 +262,15 @@ def test_a_service_that_owners_write_to_assigns_no_trust(local):
         service.actions.assign(TrustRequest(namespace="com.acme", trust=100))
     with pytest.raises(RequestInvalid, match="mats trust"):
         act(service, action="trust", ids=[REFUND], trust=100)
+    with pytest.raises(RequestInvalid, match="mats trust"):
+        act(service, action="clear", ids=[REFUND])
     assert service.actions.trust_of(TrustQuery(namespace="com.acme"))["trust"] is None
+
+
+def test_flags_are_cleared_for_the_text_as_it_is(local, service):
+    assert act(service, action="clear", ids=[REFUND, "com.acme/none"])["done"] == 1
+    [cleared] = [row.cleared for row in local.stores.trust.rows([Id(REFUND)]).values()]
+    assert cleared == fingerprint(Registration.parse(local.stores.registry.get([Id(REFUND)])[Id(REFUND)]).item())
 
 
 def imported(service: RegistryService, *texts: str, **more):

@@ -203,6 +203,7 @@ class Draft:
 
     target: Stored
     registration: Registration | None = None
+    assigned: Assigned = NOTHING_ASSIGNED
     needs_writer: bool = False
     problem: ChangeResult | None = None
     saved: bool = False
@@ -248,9 +249,10 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
         needs_writer, needs_vector = before.origin == raw != final, bool(maker.encoder) and vector is None
         settled = [role for role, pending in ((WRITER, needs_writer), (ENCODER, needs_vector)) if not pending]
         marked = profile.model_copy(update={"refused": before.refused}).without_refusal(*settled)
-        return Draft(target=maker.to_stored(marked, vector), registration=registration, needs_writer=needs_writer)
+        target = maker.to_stored(marked, vector)
+        return Draft(target=target, registration=registration, assigned=assigned, needs_writer=needs_writer)
     made = check_profile_size(profile_of(registration, assigned=assigned, origin=raw))
-    return Draft(target=Stored(made), registration=registration, needs_writer=raw != final)
+    return Draft(target=Stored(made), registration=registration, assigned=assigned, needs_writer=raw != final)
 
 
 def remake(registration: Registration, assigned: Assigned, before: Profile) -> Profile:
@@ -281,7 +283,7 @@ def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait, labels: Labels 
     raw = draft.target.profile
     fresh = replace(draft, problem=None, saved=False)
     try:
-        better = maker.describe(draft.registration, raw.assignment, labels)
+        better = maker.describe(draft.registration, draft.assigned, labels)
     except ReplyUnusable as error:
         noted = {"origin": maker.recipe.origin(draft.registration), "notes": (f"{NOT_ENRICHED}{error}",)}
         profile = raw.without_refusal(WRITER).model_copy(update=noted).seal()

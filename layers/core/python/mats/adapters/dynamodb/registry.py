@@ -119,4 +119,5 @@ class DynamoTrust:
             return
         trust = {} if assigned.trust is None else {"trust": {"N": str(assigned.trust)}}
         provider = {"provider": {"S": assigned.provider}} if assigned.provider else {}
-        self.tables.ask(self.table, "put_item", Item={**key_of(key), **trust, **provider})
+        cleared = {"cleared": {"S": assigned.cleared}} if assigned.cleared else {}
+        self.tables.ask(self.table, "put_item", Item={**key_of(key), **trust, **provider, **cleared})

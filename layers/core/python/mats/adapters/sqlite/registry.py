@@ -152,16 +152,16 @@ class SqliteTrust:
         return resolve_all(ids, self.rows)
 
     def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
-        rows = self.database.rows(f"SELECT id, trust, provider FROM trust WHERE id IN {IN}", (as_json(keys),))
-        return {id: Assigned(trust=trust, provider=provider) for id, trust, provider in rows}
+        rows = self.database.rows(f"SELECT id, trust, provider, cleared FROM trust WHERE id IN {IN}", (as_json(keys),))
+        return {id: Assigned(trust=trust, provider=provider, cleared=cleared) for id, trust, provider, cleared in rows}
 
     def put(self, key: Id, assigned: Assigned) -> None:
         """A change of a namespace's row is announced for every registered capability there."""
         with self.database.writing() as connection:
             if assigned:
                 connection.execute(
-                    "INSERT OR REPLACE INTO trust (id, trust, provider) VALUES (?, ?, ?)",
-                    (key, assigned.trust, assigned.provider),
+                    "INSERT OR REPLACE INTO trust (id, trust, provider, cleared) VALUES (?, ?, ?, ?)",
+                    (key, assigned.trust, assigned.provider, assigned.cleared),
                 )
             else:
                 connection.execute("DELETE FROM trust WHERE id = ?", (key,))
@@ -194,5 +194,5 @@ def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:
         connection.execute("BEGIN")
         for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
             yield json.loads(item)
-        for id, trust, provider in connection.execute("SELECT id, trust, provider FROM trust ORDER BY id"):
-            yield id, Assigned(trust=trust, provider=provider)
+        for id, *row in connection.execute("SELECT id, trust, provider, cleared FROM trust ORDER BY id"):
+            yield id, Assigned(**dict(zip(("trust", "provider", "cleared"), row, strict=True)))

@@ -2,8 +2,11 @@
 CREATE TABLE registry (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, item TEXT NOT NULL
 );
--- Of a capability, or of a namespace under the id `com.acme.*/*`, with the provider verified for it.
-CREATE TABLE trust (id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '');
+-- Of a capability, or of a namespace under the id `com.acme.*/*`, with the provider verified for it; `cleared` is the
+-- fingerprint of the registration whose flags an operator has cleared.
+CREATE TABLE trust (
+    id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '', cleared TEXT NOT NULL DEFAULT ''
+);
 -- Words that mean the same in this registry: each row is a JSON list of them.
 CREATE TABLE synonyms (words TEXT PRIMARY KEY);
 

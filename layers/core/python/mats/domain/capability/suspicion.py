@@ -144,6 +144,10 @@ _BROKEN_UP = 12
 """From this count on, zero-width characters are taken as an attempt to split words."""
 
 
+WRITTEN = "written"
+"""Where a finding is that is in the writer's text."""
+
+
 class Finding(NamedTuple):
     """A reason to review a registration, with the attribute and the characters of it that gave the reason.
 
@@ -170,7 +174,7 @@ def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[F
 
     `written` is the writer's text, which an injected registration may have influenced.
     """
-    attributes = {**registration.item(), "written": list(written)}
+    attributes = {**registration.item(), WRITTEN: list(written)}
     texts = {where: list(every_text(value)) for where, value in attributes.items()}
     first_in = {text: where for where, those in reversed(texts.items()) for text in those}
     found: dict[str, Finding] = {}

@@ -16,19 +16,24 @@ _BELOW = ".*"
 _EVERY = "*"
 _NAMESPACE = re.compile(r"(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*")
 """As in a valid registration; another one has no rows, whose keys could be too long for a table."""
+_FINGERPRINT = re.compile("[0-9a-f]{8,128}")
 MAX_PROVIDER = 200
 """Characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """Trust, 0 to 100 or None, and the verified provider or "": of one row, or resolved for a capability."""
+    """Trust, 0 to 100 or None, and the verified provider or "": of one row, or resolved for a capability.
+
+    `cleared` is the fingerprint of the registration whose flags an operator has cleared, or "".
+    """
 
     trust: int | None = None
     provider: str = ""
+    cleared: str = ""
 
     def __bool__(self) -> bool:
-        return self.trust is not None or bool(self.provider)
+        return self.trust is not None or bool(self.provider or self.cleared)
 
 
 NOTHING_ASSIGNED = Assigned()
@@ -83,7 +88,7 @@ def resolve(id: Id, rows: Mapping[Id, Assigned]) -> Assigned:
     own, *namespaces = (rows.get(key, NOTHING_ASSIGNED) for key in row_keys(id))
     trusts = (row.trust for row in (own, *namespaces) if row.trust is not None)
     providers = (row.provider for row in namespaces if row.provider)
-    return Assigned(trust=next(trusts, None), provider=next(providers, ""))
+    return Assigned(trust=next(trusts, None), provider=next(providers, ""), cleared=own.cleared)
 
 
 def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id, Assigned]]) -> dict[Id, Assigned]:
@@ -94,10 +99,11 @@ def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id
 
 def parse_row(row: Mapping[str, object]) -> Assigned:
     """The valid part of a stored row, which an operator may have written by hand."""
-    trust, provider = row.get("trust"), row.get("provider")
+    trust, provider, cleared = row.get("trust"), row.get("provider"), row.get("cleared")
     return Assigned(
         trust=trust if isinstance(trust, int) and not isinstance(trust, bool) and 0 <= trust <= 100 else None,
         provider=provider.strip() if isinstance(provider, str) and is_provider(provider) else "",
+        cleared=cleared if isinstance(cleared, str) and _FINGERPRINT.fullmatch(cleared) else "",
     )
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.capability.registration import Registration
-from mats.domain.capability.suspicion import suspicions
+from mats.domain.capability.suspicion import WRITTEN, findings
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
@@ -210,11 +210,6 @@ class Profile(_Frozen):
         """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
         return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED))
 
-    @property
-    def assignment(self) -> Assigned:
-        """The assignment of operators when the profile was made."""
-        return Assigned(trust=self.trust, provider=self.provider if self.provider_verified else "")
-
     def with_assigned(self, assigned: Assigned) -> Self:
         """The unsealed profile with this assignment. What its owner had claimed beside a verified provider is lost."""
         claimed = "" if self.provider_verified else self.provider
@@ -298,13 +293,21 @@ def profile_of(
         invocation=to_text(invocation_of(registration)),
         instructions=instructions_of(registration),
         trust=assigned.trust,
-        suspicious=suspicions(registration, enrichment.texts() if enrichment else ()),
+        suspicious=_flags(registration, enrichment, assigned),
         origin=origin,
         notes=notes,
     )
     if profile.instructions and _size(profile) > MAX_PROFILE_BYTES:
         profile = profile.model_copy(update={"instructions": ""})
     return profile.seal()
+
+
+def _flags(registration: Registration, enrichment: Enrichment | None, assigned: Assigned) -> tuple[str, ...]:
+    """The findings in a registration, unless an operator cleared them for this very text, and in what a writer made."""
+    found = findings(registration, enrichment.texts() if enrichment else ())
+    if found and assigned.cleared == fingerprint(registration.item()):
+        found = tuple(each for each in found if each.where == WRITTEN)
+    return tuple(map(str, found))
 
 
 def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:

@@ -7,6 +7,7 @@ import typer
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.assignment import (
     MAX_PROVIDER,
@@ -16,6 +17,7 @@ from mats.domain.profile.assignment import (
     namespace_of_pattern,
     parse_target,
 )
+from mats.domain.profile.origin import fingerprint
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, print_result
 from mats.local.cli.registry import not_found
@@ -32,29 +34,44 @@ def trust(
     provider: Annotated[
         str | None, typer.Option(metavar="NAME", help="The provider verified for a namespace; '' withdraws it.")
     ] = None,
+    clear_flags: Annotated[
+        bool, typer.Option("--clear-flags", help="The text of a capability is not suspicious; until it changes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Assign trust to a capability or a namespace, and a verified provider to a namespace; owners cannot.
 
-    The trust of a namespace is for capabilities without trust of their own. The nearest namespace counts.
+    The trust of a namespace is for capabilities without trust of their own. The nearest namespace counts. `none`
+    brings cleared flags back, too.
     """
     try:
         key = parse_target(target)
     except ValueError as error:
         raise RequestInvalid([Fault("ID", str(error))]) from error
     local = local_system(context.obj)
-    assigned = _change(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), value, provider)
-    namespace = namespace_of_pattern(key)
+    namespace, before = namespace_of_pattern(key), local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
+    if clear_flags:
+        before = replace(before, cleared=_fingerprint(local, key))
+    assigned = before if clear_flags and value is None and provider is None else _change(before, value, provider)
     if namespace is None:
         _assign_to_capability(local, key, assigned, provider, as_json=as_json)
     else:
         _assign_to_namespace(local, namespace, key, assigned, as_json=as_json)
 
 
+def _fingerprint(local: LocalSystem, id: Id) -> str:
+    item = local.stores.registry.get([id]).get(id)
+    if item is None:
+        raise not_found(local, id)
+    return fingerprint(Registration.parse(item).item())
+
+
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
     """A row after a change; what the command does not name stays."""
     if value is None and provider is None:
-        raise typer.BadParameter("give N, a number from 0 to 100 or none; or --provider for a namespace")
+        raise typer.BadParameter(
+            "give N, a number from 0 to 100 or none; --provider for a namespace; or --clear-flags for a capability"
+        )
     if provider and not is_provider(provider):
         message = f"must be a name of at most {MAX_PROVIDER} visible characters on one line; not {provider[:60]!r}"
         raise RequestInvalid([Fault("--provider", message)])
@@ -83,8 +100,9 @@ def _assign_to_capability(
         raise not_found(local, id)
     local.stores.trust.put(id, assigned)
     settle(local, id)
-    text = f"{id}: trust {'withdrawn' if assigned.trust is None else assigned.trust}"
-    print_result({"id": id, "trust": assigned.trust}, text, as_json=as_json)
+    trust = "withdrawn" if assigned.trust is None else assigned.trust
+    text = f"{id}: trust {trust}" + (", flags of this text cleared" if assigned.cleared else "")
+    print_result({"id": id, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, text, as_json=as_json)
 
 
 def _assign_to_namespace(local: LocalSystem, namespace: str, key: Id, assigned: Assigned, *, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from mats.domain.profile.assignment import (
     namespace_of_pattern,
     parse_target,
 )
+from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import Trust
 from mats.domain.ranking.query import QueryText
 from mats.domain.text.synonyms import Groups, with_group, without_word
@@ -38,11 +39,12 @@ class Action(StrEnum):
     TAG = "tag"
     UNTAG = "untag"
     TRUST = "trust"
+    CLEAR = "clear"
     REMOVE = "remove"
 
 
 class ActionRequest(RequestModel):
-    """An action; `tags` for tags, `trust` for trust, where null withdraws it."""
+    """An action; `tags` for tags, `trust` for trust, where null withdraws it. `clear` holds until the text changes."""
 
     action: Action
     ids: Annotated[tuple[_Id, ...], Field(min_length=1, max_length=MOST_AT_ONCE)]
@@ -91,7 +93,7 @@ class RegistryActions:
 
     def run(self, request: ActionRequest) -> dict[str, Any]:
         """The number of capabilities that are as asked for now, and the reason for each other one."""
-        if request.action is Action.TRUST:
+        if request.action in (Action.TRUST, Action.CLEAR):
             self._require_operator("action")
         done: list[Id] = []
         failed: list[dict[str, str]] = []
@@ -110,11 +112,15 @@ class RegistryActions:
             case Action.REMOVE:
                 if not stores.registry.remove(id):
                     raise CapabilityNotFound(id)
-            case Action.TRUST:
-                if stores.registry.get_tagged(id) is None:
+            case Action.TRUST | Action.CLEAR:
+                if (item := stores.registry.get([id]).get(id)) is None:
                     raise CapabilityNotFound(id)
                 before = stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
-                stores.trust.put(id, replace(before, trust=request.trust))
+                if request.action is Action.TRUST:
+                    after = replace(before, trust=request.trust)
+                else:
+                    after = replace(before, cleared=fingerprint(Registration.parse(item).item()))
+                stores.trust.put(id, after)
             case _:
                 self._retag(id, request)
 

@@ -231,7 +231,7 @@ class Importer:
 
 
 _TRUST = "trust"
-_TRUST_ATTRIBUTES = ("id", "trust", "provider")
+_TRUST_ATTRIBUTES = ("id", "trust", "provider", "cleared")
 
 
 def _is_trust_row(value: object) -> bool:
@@ -251,6 +251,8 @@ def trust_line(key: Id, assigned: Assigned) -> dict[str, Any]:
         row["trust"] = assigned.trust
     if assigned.provider:
         row["provider"] = assigned.provider
+    if assigned.cleared:
+        row["cleared"] = assigned.cleared
     return {_TRUST: row}
 
 
