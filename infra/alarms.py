@@ -178,10 +178,7 @@ _ANSWERS = (
     Alarm(
         id="ModelRefused",
         metric=total(
-            {
-                "reranking": Metric("own.discovery", "ModelRefused"),
-                "writing": Metric("own.enrichment", "ModelRefused"),
-            },
+            {"reranking": Metric("own.discovery", "ModelRefused"), "writing": Metric("own.enrichment", "ModelRefused")},
             label="refused",
         ),
         over=0,

@@ -89,9 +89,7 @@ class Context:
         choices=("trial", "production"),
     )
     instance_type: str = _key(
-        "",
-        "type of data nodes; default `t3.small.search`, in production `r7g.large.search`",
-        form=_TYPE,
+        "", "type of data nodes; default `t3.small.search`, in production `r7g.large.search`", form=_TYPE
     )
     master_type: str = _key(
         "",
@@ -106,9 +104,7 @@ class Context:
         form=Form(lambda count: count > 0 and (count == 1 or count % 3 == 0), "1 or a multiple of 3"),
     )
     storage_gb: int = _key(
-        0,
-        "storage of each data node in GB, 10 to 16,000; default 10, in production 100",
-        limits=(10, 16_000),
+        0, "storage of each data node in GB, 10 to 16,000; default 10, in production 100", limits=(10, 16_000)
     )
     engine_version: str = _key(
         Settings().index_engine,
@@ -116,14 +112,10 @@ class Context:
         choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
     )
     enrichment_concurrency: int = _key(
-        0,
-        "batches enriched at once, 2 to 1,000; default 2, in production 10",
-        limits=(2, 1_000),
+        0, "batches enriched at once, 2 to 1,000; default 2, in production 10", limits=(2, 1_000)
     )
     discovery_concurrency: int = _key(
-        0,
-        "reserved concurrency of discovery, and its maximum; 0: the account's",
-        limits=(1, 10_000),
+        0, "reserved concurrency of discovery, and its maximum; 0: the account's", limits=(1, 10_000)
     )
     throttle_rate: int = _key(
         0,
@@ -199,16 +191,8 @@ class Context:
         "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
         choices=("iam", "jwt"),
     )
-    jwt_issuer: str = _key(
-        "",
-        "for `auth=jwt`: the issuer, an https address",
-        needs=("auth=jwt",),
-    )
-    jwt_audience: str = _key(
-        "",
-        "for `auth=jwt`: the audience the tokens must name",
-        needs=("auth=jwt",),
-    )
+    jwt_issuer: str = _key("", "for `auth=jwt`: the issuer, an https address", needs=("auth=jwt",))
+    jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name", needs=("auth=jwt",))
     jwt_client_ids: tuple[str, ...] = _key(
         (),
         "for `auth=jwt`: clients whose tokens name no audience but their client, as Cognito's access tokens do",
@@ -224,10 +208,7 @@ class Context:
         "",
         "host name of the API; needs `certificate_arn`, and a DNS record that you create",
         form=_like(_HOST, "a host name in lower case"),
-        needs=(
-            "certificate_arn",
-            "api=public",
-        ),
+        needs=("certificate_arn", "api=public"),
     )
     certificate_arn: str = _key(
         "",
@@ -242,12 +223,7 @@ class Context:
         choices=("set", "keep"),
     )
     console: bool = _key(
-        False,
-        "`true`: the console, on a CloudFront domain; needs `auth=jwt`",
-        needs=(
-            "auth=jwt",
-            "api=public",
-        ),
+        False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`", needs=("auth=jwt", "api=public")
     )
     console_client_id: str = _key(
         "",
@@ -262,25 +238,17 @@ class Context:
         form=_like(_HOST, "a host name in lower case"),
         needs=("console_client_id",),
     )
-    alarm_email: str = _key(
-        "",
-        "address that alarms are sent to; empty: no alarm is sent by mail",
-        form=_ADDRESS,
-    )
+    alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent by mail", form=_ADDRESS)
     alarm_topic_arn: str = _key(
         "",
         "SNS topic of your own that alarms are sent to",
         form=_like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"),
     )
     rejection_email: str = _key(
-        "",
-        "address that rejected registrations are mailed to, each with its faults",
-        form=_ADDRESS,
+        "", "address that rejected registrations are mailed to, each with its faults", form=_ADDRESS
     )
     spend_per_hour: int = _key(
-        5,
-        "dollars that models may cost in an hour before an alarm; 0: no alarm",
-        limits=(1, 1_000_000),
+        5, "dollars that models may cost in an hour before an alarm; 0: no alarm", limits=(1, 1_000_000)
     )
     log_retention_days: int = _key(
         90,

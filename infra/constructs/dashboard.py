@@ -128,10 +128,7 @@ class Dashboard(Construct):
             for name, metric in USD.items()
         }
         dollars = [self._watched.metric(metric) for metric in USD.values()]
-        return (
-            self._graph("Tokens", tokens, stacked=True),
-            self._graph("Dollars of models", dollars, right=per_day),
-        )
+        return (self._graph("Tokens", tokens, stacked=True), self._graph("Dollars of models", dollars, right=per_day))
 
     def _functions(self) -> cloudwatch.IWidget:
         kinds = {"errors": "Errors", "throttled": "Throttles"}

@@ -4,7 +4,7 @@ from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
-from infra.constructs.event_path import EventPath
+from infra.constructs.event_path import REJECTED, RESENT, EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
 from infra.constructs.search_domain import INDEX, INDEX_DENIED
@@ -41,11 +41,10 @@ class EnrichmentFunction(Construct):
         tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(
-            made.role,
-            *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem")),
+            made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem"))
         )
         tables.switches.grant(made.role, "dynamodb:GetItem")
-        path.bus.grant_put_events_to(made.role)
+        path.allow_events(made.role, REJECTED, RESENT)
         on.domain.allow(made.role, INDEX, denied=INDEX_DENIED)
         made.allow([*models.writer_statements(), *models.encoder_statements()])
         made.function.add_event_source(

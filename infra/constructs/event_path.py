@@ -20,6 +20,8 @@ from infra.sizes import PIPE_BATCH
 SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
 """Source of changes and reports that maintenance sends again; the archive does not keep them."""
+REJECTED = "mats.enrichment"
+"""Source of rejections."""
 CHANGED = "CapabilityChanged"
 REPORTS = "mats.outcomes"
 """Source of the keys of what callers report; the archive does not keep them."""
@@ -72,6 +74,13 @@ class EventPath(Construct):
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
         self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}
+
+    def allow_events(self, role: iam.IRole, *sources: str) -> None:
+        """Give a role the right to put events on the bus, of these sources only: no stream's, no other function's."""
+        of_sources = {"StringEquals": {"events:source": list(sources)}}
+        role.add_to_principal_policy(
+            iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn], conditions=of_sources)
+        )
 
     def add_reports(self, outcomes: dynamodb.ITable, *, visibility: Duration, max_receives: int) -> sqs.Queue:
         """The queue of what is written into the table of outcomes, and of removed registrations."""

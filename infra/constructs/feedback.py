@@ -26,11 +26,7 @@ class FeedbackFunction(Construct):
             tallies_table=tables.tallies.table_name,
         )
         made = on.function(
-            self,
-            "Feedback",
-            folder="feedback",
-            settings=settings,
-            limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S),
+            self, "Feedback", folder="feedback", settings=settings, limits=Limits(memory_mb=1024, timeout_s=TIMEOUT_S)
         )
         self.function, self.log = made.function, made.log
         tables.receipts.grant(made.role, "dynamodb:GetItem")

@@ -27,12 +27,7 @@ def set_gateway_errors(api: apigateway.RestApi, *, signed: bool) -> None:
         (_TYPE.UNAUTHORIZED, 401, "Unauthorized", "the call bears no valid token"),
         (_TYPE.EXPIRED_TOKEN, 403, "Forbidden", "the caller's credentials have expired"),
         (_TYPE.INVALID_SIGNATURE, 403, "Forbidden", "the signature does not match the request"),
-        (
-            _TYPE.WAF_FILTERED,
-            403,
-            "Forbidden",
-            "it looks like an attack, or its caller sent too many",
-        ),
+        (_TYPE.WAF_FILTERED, 403, "Forbidden", "it looks like an attack, or its caller sent too many"),
         (_TYPE.RESOURCE_NOT_FOUND, 404, "Not Found", _UNKNOWN),
         (_TYPE.REQUEST_TOO_LARGE, 413, "Content Too Large", "the body is larger than any request needs"),
         (_TYPE.UNSUPPORTED_MEDIA_TYPE, 415, "Unsupported Media Type", "send application/json"),

@@ -31,11 +31,7 @@ class LearningFunction(Construct):
             tallies_table=tables.tallies.table_name,
         )
         made = on.function(
-            self,
-            "Learner",
-            folder="learning",
-            settings=settings,
-            limits=Limits(memory_mb=512, timeout_s=_TIMEOUT_S),
+            self, "Learner", folder="learning", settings=settings, limits=Limits(memory_mb=512, timeout_s=_TIMEOUT_S)
         )
         self.function, self.log = made.function, made.log
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")

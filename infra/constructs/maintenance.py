@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra.constructs.event_path import EventPath
+from infra.constructs.event_path import RESENT, EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
 from infra.constructs.log_group import log_group
@@ -178,8 +178,9 @@ MAINTAIN: Calls = {
     ],
 }
 """Calls of maintenance: compare, fill, and make, switch and delete indices; switch the memory's."""
-MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*"]}
-"""Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases."""
+MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*", "*,*"]}
+"""Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases, and
+other indices beside one of ours, as in `capabilities-1,memory-1024`."""
 
 
 class MaintenanceFunction(Construct):
@@ -217,7 +218,7 @@ class MaintenanceFunction(Construct):
         tables.switches.grant(made.role, "dynamodb:GetItem")
         reported = iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[tables.outcomes.table_arn])
         made.allow([reported, _list_of_indices(tables.profiles.table_arn)])
-        path.bus.grant_put_events_to(made.role)
+        path.allow_events(made.role, RESENT)
         on.domain.allow(made.role, MAINTAIN, denied=MAINTAIN_DENIED)
         self.machine = MaintenanceMachine(
             self, "Tasks", context=on.context, function=made.function, discovery=discovery

@@ -16,7 +16,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.constructs.console import Console
-from infra.constructs.event_path import EventPath
+from infra.constructs.event_path import REJECTED, EventPath
 from infra.constructs.mail_topic import mail_topic
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.tables import MatsTables
@@ -139,6 +139,6 @@ class RejectionMail(Construct):
             "Rejected",
             event_bus=path.bus,
             description="Rejected registrations go to whoever subscribed",
-            event_pattern=events.EventPattern(source=["mats.enrichment"], detail_type=["CapabilityRejected"]),
+            event_pattern=events.EventPattern(source=[REJECTED], detail_type=["CapabilityRejected"]),
             targets=[targets.SnsTopic(topic, message=told, dead_letter_queue=path.dead_letter_queues["Rule"])],
         )

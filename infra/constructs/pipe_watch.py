@@ -46,10 +46,7 @@ class PipeWatch(Construct):
             role=role,
             timeout=Duration.minutes(1),
             tracing_enabled=True,
-            logs=sfn.LogOptions(
-                destination=log_group(self, "Log", context=context),
-                level=sfn.LogLevel.ALL,
-            ),
+            logs=sfn.LogOptions(destination=log_group(self, "Log", context=context), level=sfn.LogLevel.ALL),
         )
         events.Rule(
             self,
@@ -72,11 +69,7 @@ def definition(namespace: str, watched: Mapping[str, pipes.CfnPipe]) -> dict[str
 
 def _branch(namespace: str, name: str, pipe: pipes.CfnPipe) -> dict[str, Any]:
     running = "{% $states.input.CurrentState = 'RUNNING' ? 1 : 0 %}"
-    measured = {
-        "MetricName": PIPE_RUNNING,
-        "Dimensions": [{"Name": "pipe", "Value": name}],
-        "Value": running,
-    }
+    measured = {"MetricName": PIPE_RUNNING, "Dimensions": [{"Name": "pipe", "Value": name}], "Value": running}
     return {
         "StartAt": f"Describe{name}",
         "States": {

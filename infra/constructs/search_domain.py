@@ -26,8 +26,8 @@ INDEX: Calls = {
     "es:ESHttpGet": ["_alias/capabilities"],
 }
 """Calls of enrichment: write documents, and create the first index with its alias if there is none."""
-INDEX_DENIED: Calls = {"es:ESHttpPost": ["capabilities-*/*/*"], "es:ESHttpPut": ["capabilities-*/*"]}
-"""Calls to deny, because the wildcards of INDEX would allow them: `_doc/x-write/_bulk`, `_settings`, `_alias/x`."""
+INDEX_DENIED: Calls = {"es:ESHttpPost": ["capabilities-*/*/*", "*,*"], "es:ESHttpPut": ["capabilities-*/*"]}
+"""Calls to deny, as the wildcards of INDEX would allow them: `_doc/x-write/_bulk`, `_settings`, `_alias/x`, `a,b`."""
 
 
 LEARN: Calls = {

@@ -89,11 +89,14 @@ class Account:
                 named = ("event-bus/" + bus.rpartition("/")[2] for bus in sorted(buses))
                 arns = [self._arn("events", name) for name in named]
                 needs, writes = [(f"events:{operation}", arn) for arn in arns], True
+                (source,) = {entry["Source"] for entry in json.loads(body)["Entries"]}
             case _:
                 needs, writes = [(f"{signed_as or 'unknown'}:{operation}", "*")], False
         profiles = [arn for _, arn in needs if ":inference-profile/" in arn]
         # IAM has no such key for a direct call, which no condition of ours on it holds for either
         context = {"bedrock:InferenceProfileArn": profiles[0] if profiles else ""} if service == "bedrock" else {}
+        if service == "events":
+            context = {"events:source": source}
         if service == "dynamodb" and operation == "PutItem":
             context = {
                 "dynamodb:LeadingKeys": next(iter(json.loads(body)["Item"].get("namespace", {"S": ""}).values()))

@@ -132,6 +132,7 @@ PATHS_OF_INDEX = {
             "Put memory-1024", "Delete memory-1024", "Post memory/_search", "Delete capabilities-1/_doc/a",
             "Put capabilities-1/_settings", "Post capabilities-1/_doc/_search",
             "Post capabilities-1/_doc/a-write/_bulk", "Put _cluster/settings", "Delete other-1", "Post _reindex",
+            "Delete capabilities-1,memory-1024", "Post capabilities-1,memory-1024/_delete_by_query",
         ),
     },
 }  # fmt: skip
@@ -272,6 +273,16 @@ def test_only_numbered_versions_of_discovery_can_be_deleted(any_deployment: Depl
     assert not iam.allowed(allowed, "lambda:DeleteFunction", discovery.arn)
     assert iam.allowed(allowed, "lambda:ListAliases", discovery.arn)
     assert not iam.allowed(allowed, "lambda:DeleteFunction", f"{function(any_deployment, 'enrichment').arn}:3")
+
+
+@pytest.mark.parametrize(("named", "sources"), [
+    ("enrichment", {"mats.enrichment", "mats.maintenance"}), ("maintenance", {"mats.maintenance"}),
+])  # fmt: skip
+def test_a_function_puts_events_of_its_own_sources_on_the_bus(trial: Deployment, named: str, sources: set[str]):
+    bus = trial.one("AWS::Events::EventBus").arn
+    every = ("mats.enrichment", "mats.maintenance", "mats.registry", "mats.outcomes")
+    rights = allows(trial, named)
+    assert {s for s in every if iam.allowed(rights, "events:PutEvents", bus, {"events:source": s})} == sources
 
 
 def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):
