@@ -9,7 +9,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.evaluation.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
-from mats.evaluation.measures import MEASURES, estimate, per_query
+from mats.evaluation.measures import NAMES, estimate, per_query
 from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
 from tests.builders import a_registration
 
@@ -29,13 +29,16 @@ def test_every_measure_has_its_definition():
         "match@15": [1, 1, 0],
         "mrr": [0.5, 1, 0],
         "recall@15": [1, 1, 0],
+        "recall@5": [1, 1, 0],
+        "all@15": [1, 1, 0],
     }
-    assert values.keys() == MEASURES.keys()
+    assert tuple(values) == NAMES
 
 
 def test_recall_is_the_share_of_the_gold_found():
     values = per_query({"q": ["a", "x"]}, [query("q", "a", "b", "c", "d")])
     assert list(values["recall@15"]) == [0.25]
+    assert list(values["all@15"]) == [0]
 
 
 def test_our_order_counts_instead_of_trec_evals_tie_rule():

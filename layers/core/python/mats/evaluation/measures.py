@@ -22,8 +22,12 @@ MEASURES = {
     "match@15": Success @ 15,
     "mrr": RR,
     "recall@15": R @ 15,
+    "recall@5": R @ 5,
 }
-"""The paper's names. Match@k: any gold in the first k; MRR over the list returned; Recall@15: share of gold in it."""
+"""The paper's names. Match@k: any gold in the first k; MRR over the list returned; Recall@k: share of gold in them."""
+COMPLETE = "all@15"
+"""Whether all gold is among the first 15, which a task with several steps needs."""
+NAMES = (*MEASURES, COMPLETE)
 
 RESAMPLES = 1_000
 SEED = 20_260
@@ -54,7 +58,7 @@ def per_query(run: Run, queries: Sequence[JudgedQuery]) -> dict[str, Values]:
     names = {str(measure): name for name, measure in MEASURES.items()}
     for metric in ir_measures.iter_calc(list(MEASURES.values()), qrels, scored):
         values[names[str(metric.measure)]][position[metric.query_id]] = metric.value
-    return values
+    return {**values, COMPLETE: (values["recall@15"] == 1).astype(float)}
 
 
 Grades = Mapping[str, Mapping[str, float]]

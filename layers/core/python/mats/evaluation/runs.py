@@ -10,7 +10,7 @@ import ir_measures
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid
-from mats.evaluation.measures import MEASURES, Run, estimate, mcnemar, per_query
+from mats.evaluation.measures import NAMES, Run, estimate, mcnemar, per_query
 
 
 def write_run(path: Path, run: Run, tag: str) -> None:
@@ -49,7 +49,7 @@ def compare_runs(before: Run, after: Run, dataset: Dataset) -> dict[str, Any]:
         raise DatasetInvalid([Fault(dataset.name, "has no query that is in both runs: name the set they belong to")])
     values = [per_query(run, queries) for run in (before, after)]
     measures = {}
-    for name in MEASURES:
+    for name in NAMES:
         change = estimate(values[1][name] - values[0][name])
         measures[name] = {
             "before": float(values[0][name].mean()),

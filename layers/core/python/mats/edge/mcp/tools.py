@@ -56,7 +56,11 @@ class SearchArguments(Arguments):
     query: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
         default=None, description="One task in plain words, not an imagined tool: `refund a card`."
     )
-    queries: list[str] | None = Field(default=None, description="Or 2 to 7 steps.")
+    queries: list[str] | None = Field(
+        default=None,
+        description="Instead, for a task of several steps, 2 to 7, one each: "
+        '`["latest news on ferries", "make a bar chart", "write a file"]`.',
+    )
     kinds: list[Kind] = Field(default=[])
     namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="These or below.")
     limit: Annotated[int, Field(ge=1)] = _LIMIT

@@ -13,7 +13,7 @@ from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.trace import Trace
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.measures import MEASURES
+from mats.evaluation.measures import NAMES
 from mats.evaluation.systems.base import Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
 from mats.evaluation.systems.pipeline import BLIND, reranked_system, shortlist_system
@@ -38,7 +38,7 @@ class Variant:
     build: Callable[[Workbench], RankingSystem]
     prompt: Callable[[], str] = lambda: ""
     """The hash of its prompt; empty without a model."""
-    measures: tuple[str, ...] = tuple(MEASURES)
+    measures: tuple[str, ...] = NAMES
     """Those that are defined for it: a system that picks one result has no more than Match@1."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.measures import MEASURES, Estimate, Grades, by_grades, estimate, per_query
+from mats.evaluation.measures import NAMES, Estimate, Grades, by_grades, estimate, per_query
 from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import Answers, failure_counts, run_of, total_failure
 from mats.evaluation.systems.catalogue import Variant
@@ -82,7 +82,7 @@ def failures_json(answers: Answers) -> dict[str, Any]:
 
 
 def metrics_json(
-    answers: Answers, dataset: Dataset, defined: Collection[str] = MEASURES.keys()
+    answers: Answers, dataset: Dataset, defined: Collection[str] = NAMES
 ) -> dict[str, dict[str, float] | None]:
     """The measures with intervals; None for one that is not defined."""
     return {name: estimate_json(e) if e else None for name, e in _estimates(answers, dataset, defined).items()}

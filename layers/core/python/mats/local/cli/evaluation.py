@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 def evaluate(
     context: typer.Context,
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz."),
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DIR",
+            help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz. Several: one by one.",
+        ),
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", "--retriever", help="The system; --list-variants prints all.")
@@ -58,12 +61,13 @@ def evaluate(
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a system on a judged data set, in a temporary registry.
+    """Measure a system on judged data sets, each in a temporary registry.
 
-    Prints Match@1/3/5/15, MRR and Recall@15 with bootstrap 95 % intervals and writes them to experiments/results. A
-    query whose model call failed counts as missed; if every query failed, nothing was measured, the exit code is 1 and
-    earlier results stay. A system that asks a language model needs a budget, --max-usd or --max-calls; when
-    it is spent, the command ends with code 3, and a repeated one goes on where it stopped, because replies are cached.
+    Prints Match@1/3/5/15, MRR, Recall@5/15 and all@15 (all relevant ones among 15) with bootstrap 95 % intervals and
+    writes them to experiments/results. A query whose model call failed counts as missed; if every query failed, nothing
+    was measured, the exit code is 1 and earlier results stay. A system that asks a language model needs a budget,
+    --max-usd or --max-calls; when it is spent, the command ends with code 3, and a repeated one goes on where it
+    stopped, because replies are cached.
     Recorded replies (MATS_LLM_URL=file:FOLDER) cost nothing; only the queries that they know are asked.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
@@ -76,23 +80,26 @@ def evaluate(
         _list(models, as_json)
         return
     chosen = _variant(variant)
-    if folder is None:
+    if not folders:
         raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
-    dataset = load(folder)
+    if run_file and len(folders) > 1:
+        raise typer.BadParameter("holds the ranking of one set: name one folder", param_hint="--run-file")
+    datasets = [load(folder) for folder in folders]
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
     if enriched and (lacking := models.lacking({"llm"})):
         raise DependencyFailed(f"--enriched {lacking}")
     if chosen.has_llm or enriched:
         limit_spending(models, list(models.names.values()), max_usd, max_calls)
-    if chosen.has_llm and (known := models.answerable(dataset)) is not dataset:
-        note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
-        dataset = known
-    results, run = _measure(models, chosen, dataset, judgements, enriched=enriched)
-    if run_file:
-        write_run(run_file, run, chosen.name)
-        note(f"run written to {run_file}")
-    _write_and_show(results, dataset, as_json=as_json)
+    for dataset in datasets:
+        known = models.answerable(dataset) if chosen.has_llm else dataset
+        if known is not dataset:
+            note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
+        results, run = _measure(models, chosen, known, judgements, enriched=enriched)
+        if run_file:
+            write_run(run_file, run, chosen.name)
+            note(f"run written to {run_file}")
+        _write_and_show(results, known, as_json=as_json)
 
 
 def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: bool) -> None:
