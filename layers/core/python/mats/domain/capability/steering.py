@@ -61,7 +61,7 @@ _WORDS = {
     "ignorer ignorare ignorera olvida oublie oubliez esqueça dimentica abaikan negeer zignoruj "
     "ignoruj игнорируй игнорируйте игнорировать забудь забыть ігноруй забудьте 忽略 忽視 忽视 无视 "
     "無視 무시 무시하세요 تجاهل अनदेखा नज़रअंदाज़ התעלם נادیده نادیده دستورها",
-    "R": "directive instructions instruction prompt prompts rules guidelines guidance directives "
+    "R": "filters directive instructions instruction prompt prompts rules guidelines guidance directives "
     "directions constraints policy policies restrictions safeguards guardrails orders command "
     "commands objective objectives anweisungen anweisung vorgaben vorgabe instruktionen instruktioner "
     "instrucciones instrucción instruções istruzioni consignes instructies opdrachten instrukcje "
@@ -131,8 +131,8 @@ _WORDS = {
     "payload unrestricted",
     "j": "scams scam fraudulent malware harmful untrusted compromised unreliable incomplete unsafe "
     "insecure dangerous broken wrong inaccurate outdated",
-    "c": "comply follow treat regard consider carry heed befolge obedece obéis obbedisci подчиняйся "
-    "выполняй выполнять 遵循 遵守 従って",
+    "c": "follow treat regard consider carry heed befolge obedece obéis obbedisci подчиняйся выполняй "
+    "выполнять 遵循 遵守 従って",
     "a": "once-approved after-approval post-approval",
     "z": "use call invoke using calling called invoked used invoking nutze 使用 invocado",
     "q": "select choose pick prefer recommend rank elige escoge selecciona escolha selecione scegli "
@@ -140,20 +140,21 @@ _WORDS = {
     "推薦 選択 選ん 선택 선택하세요 추천 चुनें اختر",
     "_": "the a an of its their his her that which do does be been is are der die das el la los les le i 的 を",
     "m": "shadows overrides outranks overrules",
-    "l": "obey obeyed",
+    "l": "comply obey obeyed",
     "i": "instruct instructs instructing force forces forcing trick tricks convince convinces tells cause causes",
     "d": "approved pre-approved agreed consented granted authorised authorized permitted",
     "&": "and or then but und oder y o et ou e и",
     ",": "also additionally instead first-of-all furthermore moreover now just simply only even",
     "t": "to zu",
     "h": "hide conceal withhold verberge ocultar cacher nascondi",
-    "k": "content contents inhalt contenu contenido conteúdo contenuto 内容",
+    "k": "output outputs response responses content contents inhalt contenu contenido conteúdo contenuto 内容",
     "w": "entire full complete whole verbatim hidden everything vollständige complète 完整 全文",
-    "f": "lie pretend falsely",
+    "f": "deny lie pretend falsely",
     "=": "as",
     "x": "contacts message messages photos documents inbox emails history",
     "p": "system-prompt hidden-instructions tool-definitions",
-    "n": "released freed exempt liberated no-longer henceforth from-now-on",
+    "n": "suspended lifted outdated void obsolete disabled released freed exempt liberated no-longer "
+    "henceforth from-now-on",
     "o": "over above ahead-of instead-of",
     "b": "bcc bcc'd blind-copy",
 }
@@ -218,6 +219,10 @@ _TOKEN = re.compile(
 
 _RULES: dict[str, tuple[str, ...]] = {
     ORDERS: (
+        "PR~3n",
+        "T~1M~1t",
+        "#f~2D",
+        "#E[^|N]{0,12},N~1H",
         "NWtT",
         "#I~2r~2R",
         "R~8o~1U",
@@ -314,6 +319,8 @@ _RULES: dict[str, tuple[str, ...]] = {
         "[KC]~20S~5L",
     ),
     DIRECTION: (
+        "[uv]~2k~2X",
+        "(?<!D)Z\\.WN~1z",
         "B~1OZ~8#z~1D",
         "O~2Z~1j",
         "[SV]~2J",
