@@ -1,9 +1,9 @@
 """Words that mean the same in one registry, as its operators say: docs/decisions/0086."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice, product
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.text.words import STOP_WORDS, TOKEN, clean, index_terms
@@ -12,14 +12,6 @@ Groups: TypeAlias = tuple[tuple[str, ...], ...]
 """Words or phrases that mean the same, in order."""
 MOST_GROUPS, _MOST_WORDS, _LONGEST = 1_000, 20, 60
 _MOST_REWRITES = 3
-
-
-class _Place(NamedTuple):
-    """A part of a text, and what may stand there."""
-
-    start: int
-    end: int
-    others: Sequence[str]
 
 
 class Synonyms:
@@ -36,25 +28,17 @@ class Synonyms:
 
     def rewrites(self, text: str) -> tuple[str, ...]:
         """A few texts that say the same in other words of the registry; none if no word of it has synonyms."""
-        places = list(self._places(text)) if self._by_first else []
-        choices = product(*([text[place.start : place.end], *place.others] for place in places))
-        return tuple(_replace(text, places, choice) for choice in islice(choices, 1, 1 + _MOST_REWRITES))
-
-    def _places(self, text: str) -> Iterator[_Place]:
-        tokens = [(match.start(), match.end(), _terms(match[0])[0]) for match in TOKEN.finditer(text)]
-        terms, at = [term for _, _, term in tokens], 0
+        tokens = list(TOKEN.finditer(text)) if self._by_first else []
+        terms, segments, at, end = [_terms(token[0])[0] for token in tokens], list[list[str]](), 0, 0
         while at < len(tokens):
             found = self._by_first.get(terms[at], ())
             phrase, others = next((each for each in found if terms[at : at + len(each[0])] == each[0]), ([], []))
             if phrase:
-                yield _Place(tokens[at][0], tokens[at + len(phrase) - 1][1], others)
+                start, before, end = tokens[at].start(), end, tokens[at + len(phrase) - 1].end()
+                segments += [text[before:start]], [text[start:end], *others]
             at += len(phrase) or 1
-
-
-def _replace(text: str, places: Sequence[_Place], choice: Sequence[str]) -> str:
-    for place, other in reversed(list(zip(places, choice, strict=True))):
-        text = text[: place.start] + other + text[place.end :]
-    return text
+        made = product(*segments, [text[end:]])
+        return tuple(map("".join, islice(made, 1, 1 + _MOST_REWRITES)))
 
 
 def _terms(text: str) -> list[str]:
