@@ -349,11 +349,12 @@ def test_no_tool_takes_the_room_of_a_better_one_or_is_far_less_relevant_than_the
         )
     )  # fmt: skip
     of = partial(ReadyMade.of, format=Format.OPENAI_TOOLS)
-    small = of(_shortlist(first, large, near, far), token_budget=200)
+    alone = of(_shortlist(large), token_budget=None).tokens
+    small = of(_shortlist(first, large, near, far), token_budget=alone)
     assert list(small.names.values()) == [first.id, near.id]
     assert [left.reason for left in small.left_out] == ["token_budget", "less_relevant"]
     refilled = of(_shortlist(large, other, far), token_budget=200)
-    assert list(refilled.names.values()) == [other.id]
+    assert list(refilled.names.values()) == [other.id, far.id]
     assert len(of(_shortlist(first, far), token_budget=None).names) == 2
     steps = replace(_shortlist(first, far), parts=(Part(text="far", verdict=Verdict.WEAK, results=(far.id,)),))
     assert len(of(steps, token_budget=200).names) == 2

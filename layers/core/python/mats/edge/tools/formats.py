@@ -160,7 +160,9 @@ class _Fitted:
                     self.shortened += [spell_out(tool.id)] if tool is not whole else []
                     self._least = max(self._least, _FAR_LESS * result.relevance)
                     return
-            reason, self._least = "token_budget", max(self._least, _NEARLY * result.relevance)
+            # what no budget of this size could hold must not empty the answer
+            share = _NEARLY if alone <= (budget or 0) else _FAR_LESS
+            reason, self._least = "token_budget", max(self._least, share * result.relevance)
         self.left_out.append(LeftOut(id=spell_out(whole.id), reason=reason, tokens=self.format.tokens(whole)))
 
 
