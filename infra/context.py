@@ -18,10 +18,10 @@ from infra.inference_profiles import (
     regions,
 )
 from infra.sizes import SIZES, Size
-from mats.settings import TITAN, Settings, fault_of, parse_value
+from mats.settings import COHERE, TITAN, Settings, fault_of, parse_value
 
-ENCODER = f"{TITAN}:0"
-"""The encoder on Bedrock that mats has a client for."""
+ENCODER, COHERE_ENCODER = f"{TITAN}:0", f"{COHERE}:0"
+"""The encoders on Bedrock that mats has a client for."""
 LONGEST_POLICY = 6_144
 """Characters that IAM allows a managed policy, white space not counted."""
 _HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
@@ -276,7 +276,7 @@ class Context:
     )
     encoder_model: str = _key(
         ENCODER,
-        "Bedrock model that encodes texts, or `none`: lexical search only",
+        "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
         replaces="the index: changes wait until `mats reindex` has made another",
     )
     audit: bool = _key(
@@ -489,9 +489,9 @@ def _model_faults(context: Context) -> Iterator[str]:
             yield f"{key} must be without geography, not {model!r}: inference_profile says where"
         elif model != "none" and not _MODEL.fullmatch(model):
             yield f"{key} must be the id of a Bedrock model or none, not {model!r}"
-    if context.encoder_model not in (ENCODER, "none"):
+    if context.encoder_model not in (ENCODER, COHERE_ENCODER, "none"):
         yield (
-            f"encoder_model must be {ENCODER} or none, not {context.encoder_model!r}: "
+            f"encoder_model must be {ENCODER}, {COHERE_ENCODER} or none, not {context.encoder_model!r}: "
             "mats has no client for another encoder on Bedrock"
         )
     try:

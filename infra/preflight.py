@@ -15,7 +15,7 @@ from typing import Any, Literal
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.context import Context, ContextInvalid, parse, region_faults
+from infra.context import COHERE_ENCODER, Context, ContextInvalid, parse, region_faults
 from infra.inference_profiles import InferenceProfile, invoked_as
 from infra.vendor import ROOT
 from mats.adapters import aws
@@ -379,8 +379,9 @@ def _small_call(account: Account, check: str, id: str) -> Callable[[], object]:
     """The cheapest call of a model that shows that it can be called."""
     runtime = _client(account.session, "bedrock-runtime", account.region)
     if check == "encoder":
-        body = json.dumps({"inputText": "mats", "dimensions": 256, "normalize": True})
-        return partial(runtime.invoke_model, modelId=id, body=body)
+        cohere = {"texts": ["mats"], "input_type": "search_query", "embedding_types": ["float"]}
+        body = cohere if id == COHERE_ENCODER else {"inputText": "mats", "dimensions": 256, "normalize": True}
+        return partial(runtime.invoke_model, modelId=id, body=json.dumps(body))
     messages = [{"role": "user", "content": [{"text": "Reply with OK."}]}]
     return partial(runtime.converse, modelId=id, messages=messages, inferenceConfig={"maxTokens": 1})
 

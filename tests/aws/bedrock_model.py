@@ -105,6 +105,15 @@ def _described(registration: Mapping[str, Any]) -> dict[str, Any]:
 
 def _embedded(body: Mapping[str, Any]) -> dict[str, Any]:
     """A bag of hashed words: texts that share words are close."""
+    if "texts" in body:
+        size = body.get("output_dimension", 1536)
+        vectors = [_embedded({"inputText": text, "dimensions": size})["embedding"] for text in body["texts"]]
+        return {
+            "id": "e1",
+            "response_type": "embeddings_by_type",
+            "texts": body["texts"],
+            "embeddings": {"float": vectors},
+        }
     text, size = body["inputText"], body.get("dimensions", 1024)
     counts = Counter(zlib.crc32(word.encode(errors="replace")) % size for word in _words(text) or [text])
     length = math.sqrt(sum(n * n for n in counts.values())) if body.get("normalize", True) else 1.0

@@ -18,7 +18,7 @@ import botocore.session
 from botocore.model import OperationModel, Shape
 from botocore.validate import ParamValidator
 
-TITAN = "amazon.titan-embed-text-v2:0"
+TITAN, COHERE = "amazon.titan-embed-text-v2:0", "cohere.embed-v4:0"
 _SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=[^/,]+/\d{8}/[^/,]+/bedrock/aws4_request,.*Signature=[0-9a-f]{64}")
 _OF_EVERY_SERVICE = {
     "ExpiredTokenException": 403,
@@ -228,10 +228,15 @@ def _supports(choice: str, model: str) -> bool:
 
 
 def _embedding_request(content: bytes, model: str) -> dict[str, Any]:
-    """The body of a request for an embedding by Titan, the only model served here besides those of Converse."""
-    if model.rpartition("/")[2] != TITAN:
+    """The body of a request for an embedding by Titan or Cohere, the models served here besides those of Converse."""
+    named = model.rpartition("/")[2]
+    if named not in (TITAN, COHERE):
         raise Refused("The provided model identifier is invalid.")
     body = _json_object(content, "Malformed input request, please reformat your input and try again.")
+    if named == COHERE:
+        for fault in _malformations_for_cohere(body):
+            raise Refused(f"Malformed input request: {fault}, please reformat your input and try again.")
+        return body
     for fault in _malformations(body):
         raise Refused(f"Malformed input request: {fault}, please reformat your input and try again.")
     if (count := tokens(body["inputText"])) > 8192:
@@ -239,6 +244,22 @@ def _embedding_request(content: bytes, model: str) -> dict[str, Any]:
             f"400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: {count}"
         )
     return body
+
+
+def _malformations_for_cohere(body: Mapping[str, Any]) -> Iterator[str]:
+    """Of texts alone; images are not served here."""
+    known = {"input_type", "texts", "embedding_types", "output_dimension", "max_tokens", "truncate"}
+    for key in sorted(body.keys() - known):
+        yield f"#: extraneous key [{key}] is not permitted"
+    if body.get("input_type") not in ("search_document", "search_query", "classification", "clustering"):
+        yield f"#/input_type: {body.get('input_type')} is not a valid enum value"
+    texts = body.get("texts")
+    if not isinstance(texts, list) or not 1 <= len(texts) <= 96 or not all(isinstance(t, str) and t for t in texts):
+        yield "#/texts: expected 1 to 96 strings"
+    if body.get("embedding_types", ["float"]) != ["float"]:
+        yield "#/embedding_types: only float is served here"
+    if body.get("output_dimension", 1536) not in (256, 512, 1024, 1536):
+        yield f"#/output_dimension: {body['output_dimension']} is not a valid enum value"
 
 
 def _malformations(body: Mapping[str, Any]) -> Iterator[str]:

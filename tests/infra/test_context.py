@@ -118,7 +118,7 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("rerank_model", {"rerank_model": "us.amazon.nova-micro-v1:0"}),
         ("switch_models", {"switch_models": "eu.amazon.nova-pro-v1:0"}),
         ("writer_model", {"writer_model": "Nova"}),
-        ("encoder_model", {"encoder_model": "cohere.embed-v4:0"}),
+        ("encoder_model", {"encoder_model": "cohere.embed-english-v3"}),
         ("inference_profile", {"inference_profile": "mars"}),
         ("inference_profile", {"inference_profile": "us:nowhere"}),
         ("inference_profile", {"inference_profile": "global", "rerank_model": "none"}),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mats import bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.profile import Cause, ChangeResult, Profile
@@ -127,6 +128,19 @@ def test_vectors_have_1024_components_and_length_1(server, models):
     assert (len(vector), math.hypot(*vector)) == (1024, pytest.approx(1))
     assert list(vector[:2]) == pytest.approx([0.6, -0.8])
     assert server.exchanges[0].body == {"inputText": "refund a card", "dimensions": 1024, "normalize": True}
+
+
+def test_cohere_is_told_what_a_text_is_for(server, models):
+    encoder = bootstrap.load_encoder(Settings(bedrock=True, encoder="cohere.embed-v4:0"))
+    vectors = [encoder.encode_query("refund a card"), *encoder.encode_documents(["refund a card"])]
+    assert [(len(vector), math.hypot(*vector)) for vector in vectors] == [(1024, pytest.approx(1))] * 2
+    form = {"texts": ["refund a card"], "embedding_types": ["float"], "output_dimension": 1024}
+    assert [one.body for one in server.exchanges] == [
+        {**form, "input_type": purpose} for purpose in ("search_query", "search_document")
+    ]
+    server.play = lambda exchange: Answer({"embeddings": {"float": []}})
+    with pytest.raises(DependencyFailed, match="no vector"):
+        encoder.encode_query("refund a card")
 
 
 def test_documents_keep_their_order_under_concurrency(server, models):

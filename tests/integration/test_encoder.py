@@ -10,10 +10,12 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from mats import bootstrap
 from mats.adapters.encoder import local as module
 from mats.adapters.encoder import weights
 from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.encoder.weights import EncoderMissing
+from mats.settings import Settings
 
 TEXT = "book a flight from paris to london for next tuesday"
 GOLDEN = [0.081973, -0.055858, 0.024756, -0.027859, 0.001862]
@@ -206,6 +208,15 @@ def test_any_bert_in_a_folder_gives_what_the_arithmetic_gives(tiny: Path, cache:
     assert list(encoder.encode_documents(["red", "red blue green"])[1]) == pytest.approx(
         list(pooled / np.linalg.norm(pooled)), abs=1e-5
     )
+
+
+def test_multilingual_is_a_model_of_the_hub_that_reads_every_language(tiny: Path, cache: Path, monkeypatch):
+    name = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+    monkeypatch.setattr(module, "hub_folder", {name: tiny}.__getitem__)
+    monkeypatch.setattr(module, "_MANY_LANGUAGES", len(TOKENS))  # a stand-in: the vocabulary of the real one is large
+    encoder = bootstrap.load_encoder(Settings(encoder="multilingual", encoder_precision="fp32", cache=cache))
+    assert encoder.name.startswith("paraphrase-multilingual-MiniLM-L12-v2-")
+    assert encoder.reads("wo ist mein Paket")
 
 
 def test_what_a_model_wants_in_front_of_queries_is_put_there(tiny: Path, cache: Path):

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 """Its weights come with the installation; the calibration is fitted to it."""
+_MULTILINGUAL = {"multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"}
+"""The value of a setting for an encoder of many languages, by the name that this has on the Hugging Face hub: 0084."""
 MAX_K = 25
 """The most candidates of one rerank call."""
 WEIGHTS = ("paper", "with-retrieval")
@@ -22,8 +24,8 @@ _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")
 """The ways in which a model by address returns JSON."""
 _PREFIX = "MATS_"
-TITAN = "amazon.titan-embed-text-v2"
-"""Prefix of the id of the one encoder on Bedrock."""
+TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"
+"""Prefixes of the ids of the encoders on Bedrock."""
 
 
 class SettingsInvalid(ValueError):
@@ -174,7 +176,8 @@ class Settings:
     encoder: str = _setting(
         "MATS_ENCODER",
         DEFAULT_ENCODER,
-        "sentence encoder: a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, or `none`",
+        "sentence encoder: `multilingual`, a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, "
+        "`cohere.embed-v4:0`, or `none`",
     )
     encoder_precision: str = _setting(
         "MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32")
@@ -297,7 +300,7 @@ class Settings:
             for setting in fields(self)
             if (fault := fault_of(setting, getattr(self, setting.name)))
         ]
-        if self.encoder.startswith(TITAN) and not self.bedrock:
+        if self.has_bedrock_encoder and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
         by_address = self.llm_url and not self.llm_recordings
         if by_address and not is_base_address(self.llm_url, plain_http=self.llm_http):
@@ -332,6 +335,15 @@ class Settings:
         """The model of a role by address: the one configured for it, if it is not Bedrock's default."""
         by_address = self.llm_model or ("recorded" if self.llm_recordings else "")
         return by_address if configured in _BEDROCK_DEFAULTS else configured
+
+    @property
+    def has_bedrock_encoder(self) -> bool:
+        return self.encoder.startswith((TITAN, COHERE))
+
+    @property
+    def encoder_model(self) -> str:
+        """The encoder by its own name, where the setting says `multilingual`."""
+        return _MULTILINGUAL.get(self.encoder, self.encoder)
 
     @property
     def in_aws(self) -> bool:

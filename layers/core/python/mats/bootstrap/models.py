@@ -15,7 +15,7 @@ from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.ranking.blend import Scale, Thresholds
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.ports import Encoder, Reranker, Writer
-from mats.settings import TITAN, Settings
+from mats.settings import Settings
 from mats.usecases.stages import Budgets
 
 if TYPE_CHECKING:
@@ -249,13 +249,13 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
     """
     if settings.encoder == "none":
         return None
-    if settings.encoder.startswith(TITAN):
+    if settings.has_bedrock_encoder:
         models = models or bedrock(settings)
         return models.encoder(settings.encoder) if models else None
     from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
 
     return LocalEncoder.load(
-        settings.encoder,
+        settings.encoder_model,
         cache=settings.cache or user_cache(),
         precision="fp32" if settings.encoder_precision == "fp32" else "int8",
         query_prefix=settings.query_prefix,

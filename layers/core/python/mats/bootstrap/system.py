@@ -42,7 +42,7 @@ from mats.ports import (
     TrustBook,
     Writer,
 )
-from mats.settings import TITAN, Settings
+from mats.settings import Settings
 from mats.usecases.discover import Discover
 from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp
@@ -174,7 +174,7 @@ class System(Generic[S_co]):
         calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
         trust = _trust_rule(self.settings)
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
-        per_core = _REMOTE_ENCODERS_PER_CORE if _has_remote_encoder(self.settings) else 1
+        per_core = _REMOTE_ENCODERS_PER_CORE if self.settings.has_bedrock_encoder else 1
         return Discover(
             retrieve=Retrieve(
                 index=index,
@@ -434,12 +434,8 @@ def stages_of(settings: Settings, clock: Clock) -> Stages:
         clock=clock,
         executor=ThreadPoolExecutor(_THREADS, "stage") if settings.in_aws else CallersThread(),
         models={
-            "encode": models if settings.in_aws or _has_remote_encoder(settings) else CallersThread(),
+            "encode": models if settings.in_aws or settings.has_bedrock_encoder else CallersThread(),
             "rerank": models,
         },
         budgets=budgets_of(settings),
     )
-
-
-def _has_remote_encoder(settings: Settings) -> bool:
-    return settings.encoder.startswith(TITAN)

@@ -1,4 +1,4 @@
-"""Titan Embed Text V2: vectors of unit length."""
+"""Titan Embed Text V2 and Cohere Embed v4: vectors of unit length."""
 
 import math
 import sys
@@ -9,9 +9,10 @@ from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.threads import DaemonThreads
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.ports import Vector
+from mats.settings import COHERE
 
 _MAX_BYTES = 8_000
-"""Titan reads 8,192 tokens and 50,000 characters; no tokenizer makes more tokens than bytes."""
+"""Titan reads 8,192 tokens and 50,000 characters, Cohere more; no tokenizer makes more tokens than bytes."""
 
 
 class TitanEncoder:
@@ -32,11 +33,11 @@ class TitanEncoder:
 
     @property
     def dimension(self) -> int:
-        """1024, 512 or 256."""
+        """1024, 512 or 256; Cohere's also 1536."""
         return self._dimension
 
     def encode_query(self, text: str) -> Vector:
-        return self._encode(self._online, text)
+        return self._encode(self._online, text, "search_query")
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         results = list(self._pool.map(self._encode_or_error, texts))
@@ -47,14 +48,19 @@ class TitanEncoder:
 
     def _encode_or_error(self, text: str) -> Vector | DependencyFailed:
         try:
-            return self._encode(self._offline, text)
+            return self._encode(self._offline, text, "search_document")
         except DependencyFailed as error:
             return error
 
-    def _encode(self, client: BedrockClient, text: str) -> Vector:
+    def _encode(self, client: BedrockClient, text: str, purpose: str) -> Vector:
         readable = text.encode()[:_MAX_BYTES].decode(errors="ignore")  # it starts with the most important fields
-        body = {"inputText": readable, "dimensions": self._dimension, "normalize": True}
-        answer = client.invoke(self._model, body)
+        if self._model.startswith(COHERE):
+            body = {"texts": [readable], "input_type": purpose, "embedding_types": ["float"]}
+            match client.invoke(self._model, {**body, "output_dimension": self._dimension}):
+                case {"embeddings": {"float": [components]}}:
+                    return self._unit(components)
+            return self._unit(None)
+        answer = client.invoke(self._model, {"inputText": readable, "dimensions": self._dimension, "normalize": True})
         return self._unit(answer.get("embedding") if isinstance(answer, dict) else None)
 
     def _unit(self, components: object) -> Vector:

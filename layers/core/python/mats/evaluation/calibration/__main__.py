@@ -74,7 +74,7 @@ def main() -> None:
 
 def encoder_key(settings: Settings) -> str:
     """The encoder's key in the table: the prefix of its name, without weights and precision."""
-    return Path(settings.encoder).name
+    return Path(settings.encoder_model).name
 
 
 def _with_opensearch(table: dict[str, Any]) -> dict[str, Any]:

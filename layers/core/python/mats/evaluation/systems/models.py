@@ -15,7 +15,7 @@ from mats.domain.errors import NotPermitted
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.replies import Budget, CachedCalls, CallLog, ReplyCache, TimedReply
 from mats.ports import Encoder, Reranker, Vector, Writer
-from mats.settings import TITAN, Settings
+from mats.settings import Settings
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
@@ -100,7 +100,7 @@ class Models:
 
     @cached_property
     def encoder(self) -> Encoder | None:
-        return cached_encoder(self.settings, self._bedrock if self.settings.encoder.startswith(TITAN) else None)
+        return cached_encoder(self.settings, self._bedrock if self.settings.has_bedrock_encoder else None)
 
     @property
     def offline(self) -> Settings:
