@@ -93,7 +93,7 @@ _BARE_VERB = re.compile(r"(?:^|(?:\b(?:to|that|and|can|will)|,)\s+)[a-z]+$")
 _BACK = re.compile(r"\b(?:it|its|them|they)\b", re.IGNORECASE)
 """Words by which a sentence may say more of what is before it: `I want it to be blue`."""
 _KEPT_AS_FILE = re.compile(
-    r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]*?\s(?:to|at|in|into|under|as)"
+    r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]{0,160}?\s(?:to|at|in|into|under|as)"
     r"\s+[`'\"]?(?:(?:~|\.{1,2})?/)?(?:[\w.-]+/)*[\w-]+\.(?:md|txt|csv|json|html?|ya?ml|xml|log|tex|rst|py|js|ts|sql)\b",
     re.IGNORECASE,
 )
