@@ -3,6 +3,7 @@
 import hashlib
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, index_keys, name_key
 from mats.domain.ranking.query import Filter
+from mats.domain.text.spelling import nearest, word_of
 from mats.domain.text.words import stem, words
 from mats.ports import (
     NO_LABELS,
@@ -289,6 +291,16 @@ class MemoryIndex:
                 found[name] = NameUse(len(owned), len(others), spaces, known)
         return found
 
+    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
+        every = {term for entry in self.entries.values() for term in _terms_of(entry)}
+        seen = Counter(term for entry in self._visible_to(admitted).values() for term in _terms_of(entry))
+        near = {
+            word: nearest(word, {each: count for each, count in seen.items() if each[0] == word[0]})
+            for word in words
+            if stem(word) not in every
+        }
+        return {word: word_of(each) for word, each in near.items() if each}
+
     def namespaces(self, admitted: Filter) -> Collection[str]:
         return {entry.profile.namespace for entry in self._visible_to(admitted).values()}
 
@@ -315,6 +327,11 @@ class MemoryIndex:
     def _score(terms: Sequence[str], entry: Stored) -> float:
         held = {stem(word) for text in lexical_fields(entry.profile).values() for word in words(text)}
         return sum(stem(term) in held for term in terms) / len(terms) if terms else 0.0
+
+
+def _terms_of(entry: Stored) -> set[str]:
+    texts = lexical_fields(entry.profile).values() if entry.profile.findable else ()
+    return {stem(word) for text in texts for word in words(text)}
 
 
 def _passes(profile: Profile, wanted: Filter) -> bool:

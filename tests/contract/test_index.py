@@ -9,7 +9,7 @@ from mats.domain.profile.profile import Status
 from mats.domain.ranking.exact import asked_keys
 from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter, Scope
-from mats.domain.text.words import query_terms
+from mats.domain.text.words import query_terms, stem
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile
 from tests.failures import Failures
@@ -106,6 +106,28 @@ def test_names_and_namespaces_are_those_that_the_caller_sees(index: SearchIndex)
     assert set(index.namespaces(ops)) - set(index.namespaces(EVERYTHING)) == {"com.stripe.secret"}
     owned = Filter(scope=Scope(keys=frozenset({name_key("stripe")})))
     assert sorted(names(index.neural(ENCODER.encode_query("x"), owned, depth=9))) == ["a", "b"]
+
+
+def test_a_word_that_no_entry_has_is_taken_for_the_nearest_that_the_caller_sees(index: SearchIndex):
+    index.put(
+        [
+            entry("a", "open a pull request of the database"),
+            entry("b", "request, requests"),
+            entry("c", "oven and workflow"),
+            entry("hidden", "a secretword", visible_to=("ops",)),
+            tombstone("gone", rev=1),
+        ]
+    )
+
+    def meant(*words: str, admitted: Filter = EVERYTHING) -> dict[str, str]:
+        return {word: stem(near) for word, near in index.spellings(words, admitted).items()}
+
+    assert meant("opne", "requets", "workflwo", "databsae") == {
+        "opne": "open", "requets": "request", "workflwo": "workflow", "databsae": stem("database"),
+    }  # fmt: skip
+    assert meant("request", "requesting", "wrxkfolx", "penguin", "secretwrod") == {}
+    assert meant("secretwrod", admitted=Filter(audiences=frozenset({"ops"}))) == {"secretwrod": "secretword"}
+    assert meant() == {}
 
 
 def test_negative_examples_are_no_evidence(index: SearchIndex):

@@ -27,6 +27,7 @@ PARTS = (
     "Exact",
     "Names",
     "Products",
+    "Spelling",
     "Bm25",
     "Audiences",
     "Memory",

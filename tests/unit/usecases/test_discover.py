@@ -451,8 +451,18 @@ def test_what_belongs_to_a_named_product_is_a_candidate_and_comes_first():
     assert ids(discover(Query(query="refund a card payment on PayPal", namespaces=["com.n1"]))) == ["refund"]
 
 
-def test_names_that_cannot_be_read_degrade_themselves_only():
-    assert over_broken(names=DOWN)(Query(query="address coordinates")).degraded == ("names",)
+def test_misspelt_words_are_read_as_the_nearest_of_the_registry_which_the_answer_says():
+    discover = discover_over(indexed(*THREE))
+    shortlist = discover(Query(query="adress coordinates"))
+    assert ids(shortlist)[0] == "geocode"
+    assert "reads adress as address" in shortlist.notes
+    knowing = replace(discover, retrieve=replace(discover.retrieve, knows=lambda word: True))
+    assert not [note for note in knowing(Query(query="adress")).notes if note.startswith("reads")]
+
+
+@pytest.mark.parametrize(("method", "part"), [("names", "names"), ("spellings", "spelling")])
+def test_what_helps_to_read_a_query_degrades_itself_only(method: str, part: str):
+    assert over_broken(**{method: DOWN})(Query(query="adress coordinates")).degraded == (part,)
 
 
 @pytest.mark.parametrize(

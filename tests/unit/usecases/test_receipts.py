@@ -140,7 +140,7 @@ def test_an_answer_that_took_longer_than_its_receipt_may_does_not_wait_for_it():
         clock.ms += 750
         return RerankResult(scores=(0.5,) * len(candidates))
 
-    stages = 7  # names, lexical, exact, neural, fetch, measure, and then the receipt
+    stages = 9  # names, spelling, lexical, exact, neural, products, fetch, measure, and then the receipt
     discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank), clock=clock, executor=Slow(stages))
     shortlist = discover(QUERY, receipts=LeaveReceipt(early=MemoryReceipts(), later=MemoryReceipts()))
     assert shortlist.degraded == ("receipt",)

@@ -115,4 +115,7 @@ def test_the_fetch_gets_what_the_searches_left_of_the_retrieval_budget():
     stages = RecordingStages(clock=clock, executor=AtOnce(), models={"encode": AtOnce()})
     retrieve = Retrieve(index=SlowIndex(), encoder=FakeEncoder())
     retrieve.search("refund a card payment", ["refund"], Filter(), stages, Trace(index="memory"))
-    assert budgets == {"names": None, "lexical": None, "exact": None, "neural": None, "fetch": 350}
+    assert budgets == {
+        **dict.fromkeys(("names", "spelling", "lexical", "exact", "neural", "products")),
+        "fetch": 350,
+    }

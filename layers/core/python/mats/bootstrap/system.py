@@ -49,7 +49,7 @@ from mats.usecases.look_up import LookUp
 from mats.usecases.models import CurrentChoice, SwitchedModel
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites, reads_all
+from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, knows_none, no_rewrites, reads_all
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ class System(Generic[S_co]):
                 k=self.settings.k,
                 unrated=trust.unrated_trust,
                 reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
+                knows=encoder.knows if isinstance(encoder, LanguageBound) else knows_none,
                 recall=Recall(memory=memory) if memory else None,
                 vectors=QueryVectors(),
                 rewrites=self._synonyms,

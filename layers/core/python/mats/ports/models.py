@@ -54,6 +54,9 @@ class LanguageBound(Protocol):
     def reads(self, text: str) -> bool:
         """Whether its vocabulary covers the language of a text."""
 
+    def knows(self, word: str) -> bool:
+        """Whether its vocabulary has a word in lower case as a whole, so that it is spelled right."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:

@@ -62,6 +62,12 @@ class SearchIndex(Protocol):
         Names are as those of `domain/ranking/named`.
         """
 
+    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
+        """For each of these words that no entry has, the nearest word of what the filter admits, if one is near.
+
+        Near is as of `domain/text/spelling`, with the same first letter.
+        """
+
     def namespaces(self, admitted: Filter) -> Collection[str]:
         """Namespaces of capabilities that the filter admits. Of very many, some may be missing."""
 

@@ -29,6 +29,7 @@ from mats.domain.ranking.named import (
 from mats.domain.ranking.query import Filter, is_listing
 from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
+from mats.domain.text.spelling import correct, may_be_misspelt
 from mats.domain.text.words import clip, pairs, query_terms
 from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
 from mats.ports import Encoder, Hit, Memory, SearchIndex, Vector
@@ -99,6 +100,8 @@ class Recall:
 
 
 _MOST_NAMESPACES = 20
+_GUESSED = 0.7
+"""Weight of a word that a misspelt one is taken for."""
 MOST_OF_PRODUCTS = 3
 """Capabilities of products that a request names that are candidates, whatever else is found."""
 _MISNAMED = "no capability is in the namespace {}; nearest: {}"
@@ -124,6 +127,11 @@ def no_rewrites(text: str) -> Sequence[str]:
     return ()
 
 
+def knows_none(word: str) -> bool:
+    """The default: an encoder whose vocabulary is not known."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """What was found for one text, in the order of fusion; `terms`: None if lexical search failed.
@@ -143,6 +151,7 @@ class Search:
     votes: Votes | None
     rewrites: Sequence[str] = ()
     exact: Mapping[Id, Exactness] = field(default_factory=dict)
+    guessed: Sequence[str] = ()
     products: Products = NO_PRODUCTS
 
 
@@ -238,8 +247,8 @@ class Retrieve:
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
     the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. `reads` tells whether the encoder
-    reads the language of a text. `recall` reads the memory; None: there is none. `vectors` are those of earlier
-    queries; None: each query is encoded.
+    reads the language of a text, and `knows` whether its vocabulary has a word. `recall` reads the memory; None: there
+    is none. `vectors` are those of earlier queries; None: each query is encoded.
     """
 
     index: SearchIndex
@@ -251,6 +260,7 @@ class Retrieve:
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     reads: Callable[[str], bool] = reads_all
+    knows: Callable[[str], bool] = knows_none
     recall: Recall | None = None
     vectors: QueryVectors | None = None
     rewrites: Callable[[str], Sequence[str]] = no_rewrites
@@ -318,12 +328,24 @@ class Retrieve:
     def _measure(self, found: Search, ids: Sequence[Id]) -> tuple[Scores, Scores]:
         bm25, cosine = dict(found.bm25), dict(found.cosine)
         if found.terms is not None and (missing := [id for id in ids if id not in bm25]):
-            bm25 |= self.index.bm25_of(found.terms, missing)
+            bm25 |= self._bm25(found.terms, found.guessed, missing)
             for rewrite in found.rewrites:
                 bm25 = _with_rewritten(bm25, self.index.bm25_of(query_terms(rewrite), missing))
         if found.vector is not None and (missing := [id for id in ids if id not in cosine]):
             cosine |= self.index.cosine_of(found.vector, missing)
         return bm25, cosine
+
+    def _with_guesses(self, bm25: Scores, terms: Sequence[str], guessed: Sequence[str], admitted: Filter) -> Scores:
+        """The BM25 scores of the hits by the words of a query and of those by what it may mean."""
+        guesses = _scores(self.index.lexical(guessed, admitted, depth=self.depth))
+        known = {**self.index.bm25_of(terms, [id for id in guesses if id not in bm25]), **bm25}
+        guesses |= self.index.bm25_of(guessed, [id for id in bm25 if id not in guesses])
+        return _sum_of(known, guesses)
+
+    def _bm25(self, terms: Sequence[str], guessed: Sequence[str], ids: Collection[Id]) -> Scores:
+        """BM25 by the words of a query and, weighted down, by those that it may mean."""
+        known = self.index.bm25_of(terms, ids)
+        return _sum_of(known, self.index.bm25_of(guessed, ids)) if guessed else known
 
     def search(
         self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
@@ -343,25 +365,29 @@ class Retrieve:
         if spaces:
             trace.notes.append(f"answered from {', '.join(spaces)}, which the query names")
             admitted = replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(spaces)))
-        encoding = self._encode(text, stages, trace)
         rewrites = self.rewrites(text)
+        spelling_stage = stages.start("spelling", lambda: {} if rewrites else self._spellings(text, admitted))
+        encoding = self._encode(text, stages, trace)
         trace.notes += [f"also searched as {clip(each, 200)!r}, by synonyms of this registry" for each in rewrites]
         lexical_stage = stages.start("lexical", lambda: self._lexical(terms, rewrites, admitted))
         exact_stage = stages.start("exact", lambda: self._exact((text, *rewrites), admitted))
-        vector = encoding()
+        meant = finish(spelling_stage, trace) or {}
+        guessed = query_terms(" ".join(meant.values()))
+        trace.notes += [f"reads {word} as {near}" for word, near in meant.items()]
+        vector = (self._encode(correct(text, meant), stages, trace) if meant else encoding)()
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
         memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
         lexical, exact = finish(lexical_stage, trace), finish(exact_stage, trace) or {}
         neural = finish(neural_stage, trace) if neural_stage else None
-        if lexical is None and neural is None:
-            message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
-            raise trace.unusable or DependencyFailed(message)
+        _check_answered(trace, lexical, neural)
         if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
-        if not lexical and not neural and not spaces:
-            trace.notes += self._absent_namespaces(admitted, stages, trace)
+        trace.notes += [] if lexical or neural else self._absent_namespaces(admitted, stages, trace)
         bm25, cosine = lexical or {}, _scores(neural)
+        if guessed and lexical is not None:
+            wider = stages.start("spelling", lambda: self._with_guesses(bm25, terms, guessed, admitted))
+            bm25 = finish(wider, trace) or bm25
         if names_stage and not lists:
             uses, _ = finish(names_stage, trace) or ({}, False)
         products = NO_PRODUCTS if spaces else products_named(text, uses)
@@ -371,10 +397,8 @@ class Retrieve:
             taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT)
             exact = {**taught, **exact, **taught}
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
-        more_bm25, more_cosine = dict[Id, float](), dict[Id, float]()
-        if products.strong:
-            searching = stages.start("products", lambda: self._of_products(products, terms, vector, admitted))
-            more_bm25, more_cosine = finish(searching, trace) or (more_bm25, more_cosine)
+        theirs = stages.start("products", lambda: self._of_products(products, terms, vector, admitted))
+        more_bm25, more_cosine = finish(theirs, trace) or ({}, {})
         their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
         fused = fuse_votes(fused, votes) if votes else fused
         ids = list(dict.fromkeys((*exact, *their_best, *best_first(fused))))
@@ -387,6 +411,7 @@ class Retrieve:
             profiles=profiles,
             near=near,
             terms=terms if lexical is not None else None,
+            guessed=guessed,
             vector=vector,
             bm25={**bm25, **more_bm25},
             cosine={**cosine, **more_cosine},
@@ -422,11 +447,18 @@ class Retrieve:
     def _of_products(
         self, products: Products, terms: Sequence[str], vector: Vector | None, admitted: Filter
     ) -> tuple[dict[Id, float], dict[Id, float]]:
-        """BM25 scores and cosines of the best of the products."""
+        """BM25 scores and cosines of the best of the products, if any is strong."""
+        if not products.strong:
+            return {}, {}
         own = replace(admitted, scope=products.within(admitted.scope))
         lexical = self.index.lexical(terms, own, depth=self.k)
         neural = self.index.neural(vector, own, depth=self.k) if vector else ()
         return _scores(lexical), _scores(neural)
+
+    def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
+        """What the misspelt words of a text mean that the encoder reads."""
+        words = [word for word in may_be_misspelt(text) if not self.knows(word)] if self.reads(text) else []
+        return self.index.spellings(words, admitted) if words else {}
 
     def _absent_namespaces(self, admitted: Filter, stages: Stages, trace: Trace) -> list[str]:
         """What to say of namespaces of the filter that the caller sees nothing of."""
@@ -491,6 +523,17 @@ class Retrieve:
             return made
 
         return vector
+
+
+def _sum_of(known: Scores, guesses: Scores) -> Scores:
+    return {id: known.get(id, 0.0) + _GUESSED * guesses.get(id, 0.0) for id in {**known, **guesses}}
+
+
+def _check_answered(trace: Trace, *sides: object) -> None:
+    """Raises: DependencyFailed: neither side of the search answered."""
+    if all(found is None for found in sides):
+        message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
+        raise trace.unusable or DependencyFailed(message)
 
 
 def _is_admitted(profile: Profile, admitted: Filter) -> bool:

@@ -15,6 +15,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.ranking.bm25 import REFERENCE
 from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter
+from mats.domain.text.spelling import nearest, word_of
 from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"
@@ -139,6 +140,22 @@ class OpenSearchIndex:
             )
             for number, use in known.items()
         }
+
+    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
+        """With a second search if a word is unknown."""
+        if not words:
+            return {}
+        body = {"size": 0, "suggest": mapping.misspelt(words)}
+        try:
+            found = self.domain.search_for(lambda response: dict(response["suggest"]), self.read, body)
+        except Missing:
+            return {}
+        options = {word: stems for word in words if (stems := mapping.stems_suggested(found[word]))}
+        counted = {each: mapping.holding(each) for stems in options.values() for each in stems}
+        counts = self._aggregate(mapping.filter_clauses(admitted), counted)
+        seen = {each: int(count["doc_count"]) for each, count in counts.items()}
+        near = {word: nearest(word, {each: seen[each] for each in stems}) for word, stems in options.items() if seen}
+        return {word: word_of(each) for word, each in near.items() if each}
 
     def namespaces(self, admitted: Filter) -> Collection[str]:
         found = self._aggregate(mapping.filter_clauses(admitted), {"spaces": mapping.all_namespaces()})

@@ -30,6 +30,7 @@ FINDABLE: dict[str, Any] = {"term": {"findable": True}}
 """The clause that leaves out tombstones."""
 _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
+_SUGGESTED = 10
 _LONGEST_TOKEN = 200
 """Characters; Lucene refuses a document with a token of more than 32,766 bytes."""
 _ANALYSIS: Mapping[str, Any] = {
@@ -220,6 +221,22 @@ def elsewhere(name: str) -> dict[str, Any]:
     """The aggregation of the other capabilities whose text has the words of a name."""
     text = {"match": {"text": {"query": name, "analyzer": "whitespace", "operator": "and"}}}
     return {"filter": {"bool": {"filter": text, "must_not": any_key([name_key(name)])}}}
+
+
+def misspelt(words: Collection[str]) -> dict[str, Any]:
+    """Suggestions for the words that no entry has."""
+    term = {"field": "text", "suggest_mode": "missing", "max_edits": 2, "min_word_length": 3, "size": _SUGGESTED}
+    return {word: {"text": word, "term": term} for word in words}
+
+
+def stems_suggested(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The stems that an answer to `misspelt` suggests for a word."""
+    return [each["text"] for one in found for each in one["options"]]
+
+
+def holding(stem: str) -> dict[str, Any]:
+    """The aggregation of the entries whose text has a word."""
+    return {"filter": {"term": {"text": stem}}}
 
 
 def all_namespaces() -> dict[str, Any]:

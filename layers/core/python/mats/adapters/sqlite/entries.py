@@ -14,11 +14,14 @@ from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_field
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.bm25 import count_terms
 from mats.domain.ranking.named import index_keys
+from mats.domain.text.spelling import has_spelling
+from mats.domain.text.words import stem, words
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
 NEW_KEY = "arrays = lower(hex(randomblob(16)))"
 """Of the counter: makes saved arrays unfit (saved.py)."""
+_INSERT_WORD = "INSERT OR IGNORE INTO vocabulary (stem, word) VALUES (?, ?)"
 _INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
 
 
@@ -56,12 +59,14 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
                 return
         connection.execute("DELETE FROM lexical WHERE row = ?", (row,))
     if profile.findable and row is not None:
-        connection.execute(_INSERT_TERMS, _document(row, profile))
+        _write_terms(connection, row, profile)
 
 
-def document_of(row: int, profile: str) -> Document:
-    """The terms of an indexed profile."""
-    return _document(row, Profile.model_validate_json(profile))
+def _write_terms(connection: sqlite3.Connection, row: int, profile: Profile) -> None:
+    fields = lexical_fields(profile)
+    spelled = {word for text in fields.values() for word in words(text) if has_spelling(word)}
+    connection.executemany(_INSERT_WORD, [(stem(word), word) for word in sorted(spelled)])
+    connection.execute(_INSERT_TERMS, _document(row, profile))
 
 
 def _document(row: int, profile: Profile) -> Document:
@@ -79,7 +84,7 @@ def renew_terms(database: Database) -> None:
         if connection.execute(current).fetchone()[0] != TEXTS:  # else another process has done it in the meantime
             connection.execute("DELETE FROM lexical")
             for row, profile in connection.execute(FINDABLE).fetchall():
-                connection.execute(_INSERT_TERMS, document_of(row, profile))
+                _write_terms(connection, row, Profile.model_validate_json(profile))
             connection.execute(f"UPDATE counter SET texts = ?, {NEW_KEY}", (TEXTS,))
 
 

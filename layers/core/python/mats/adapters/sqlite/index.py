@@ -21,10 +21,13 @@ from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
+from mats.adapters.sqlite.vocabulary import Vocabulary
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, name_key
 from mats.domain.ranking.query import Filter
+from mats.domain.text.spelling import nearest
+from mats.domain.text.words import stem
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
 _CHANGED = (
@@ -60,6 +63,7 @@ class SqliteIndex:
         self._exact_up_to, self._saved_from = exact_up_to, saved_from
         self._saved = SavedArrays(database, encoder)
         self._matrix, self._postings = Matrix(), Postings()
+        self._vocabulary = Vocabulary()
         self._lock = threading.RLock()
         renew_terms(database)
         self._source: Readable = database
@@ -90,6 +94,7 @@ class SqliteIndex:
         fork._lock = threading.RLock()
         with self._lock:
             self._catch_up()
+            fork._vocabulary = Vocabulary()
             fork._matrix, fork._postings = self._matrix.copy(), self._postings.copy()
             fork._change = self._change
         fork._source, fork._data_version, fork._version = source, lambda: 0, -1
@@ -154,6 +159,18 @@ class SqliteIndex:
         trusted = np.intersect1d(owned, self._rows_with(mask, *TRUSTED_KEYS))
         spaces, of_trusted = self._matrix.namespaces(owned), self._matrix.namespaces(trusted)
         return NameUse(len(owned), len(elsewhere), spaces, of_trusted)
+
+    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
+        with self._lock:
+            mask = self._mask(admitted)
+            known = set(self._postings.terms_of(list(map(stem, words))))
+            near = {word: self._nearest(word, mask) for word in words if stem(word) not in known}
+            return {word: self._vocabulary.words[found] for word, found in near.items() if found}
+
+    def _nearest(self, word: str, mask: Mask) -> str:
+        self._vocabulary.catch_up(self._source)
+        near = self._vocabulary.near(word)
+        return nearest(word, {each: len(self._rows_with(mask, each)) for each in near})
 
     def _rows_with(self, mask: Mask, *terms: str) -> Rows:
         rows = self._postings.rows_with(*terms)

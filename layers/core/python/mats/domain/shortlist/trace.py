@@ -10,8 +10,8 @@ from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Thresholds
 
 STAGES = (
-    "queue", "encode", "lexical", "exact", "names", "products", "neural", "memory", "fetch", "rerank", "measure",
-    "reliability", "receipt",
+    "queue", "encode", "lexical", "exact", "names", "products", "spelling", "neural", "memory", "fetch", "rerank",
+    "measure", "reliability", "receipt",
 )  # fmt: skip
 """Stages of an answer that are worth a graph; each has a metric of its time."""
 
@@ -25,6 +25,7 @@ class DegradablePart(StrEnum):
     EXACT = "exact"
     NAMES = "names"
     PRODUCTS = "products"
+    SPELLING = "spelling"
     BM25 = "bm25"
     AUDIENCES = "audiences"
     MEMORY = "memory"

@@ -14,7 +14,7 @@ from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Ques
 from mats.domain.errors import NotPermitted
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.replies import Budget, CachedCalls, CallLog, ReplyCache, TimedReply
-from mats.ports import Encoder, Reranker, Vector, Writer
+from mats.ports import Encoder, LanguageBound, Reranker, Vector, Writer
 from mats.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ class CachedEncoder:
     @property
     def dimension(self) -> int:
         return self._encoder.dimension
+
+    def reads(self, text: str) -> bool:
+        return not isinstance(self._encoder, LanguageBound) or self._encoder.reads(text)
+
+    def knows(self, word: str) -> bool:
+        return isinstance(self._encoder, LanguageBound) and self._encoder.knows(word)
 
     def encode_query(self, text: str) -> Vector:
         return self._encoder.encode_query(text)
