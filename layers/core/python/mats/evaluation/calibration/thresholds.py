@@ -2,7 +2,7 @@
 
 In scope are the judged queries; out of scope are the same queries over a registry without their gold, and gibberish.
 `weak` is the highest threshold at which at most 5 % of in-scope queries get `none`; `match` is the lowest at which at
-least 80 % of the in-scope queries it accepts have gold in their list, and not below that of a reranked answer.
+least 80 % of the in-scope queries it accepts have gold in their list, and not below what small registries need.
 """
 
 import random
