@@ -52,7 +52,7 @@ def answers(index: SqliteIndex) -> list:
     ids = [each.profile.id for each in ENTRIES]
     found: list = [index.bm25_of(WORDS, ids), index.cosine_of(ENCODER.encode_query("red planes"), ids)]
     for admitted in FILTERS:
-        found += [index.page(admitted, after=None, limit=100), sorted(index.namespaces(["o"], admitted))]
+        found += [index.page(admitted, after=None, limit=100), sorted(index.namespaces(admitted))]
         for word in WORDS:
             terms, vector = query_terms(word), ENCODER.encode_query(f"{word} things")
             found += [index.lexical(terms, admitted, depth=7), index.neural(vector, admitted, depth=7)]

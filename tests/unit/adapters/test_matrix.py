@@ -103,19 +103,3 @@ def test_the_best_places_of_many_values_are_those_of_sorting(seed, size, depth, 
     held = np.sort(values[mask & (values > 0)])[-depth:]
     expected = np.flatnonzero(mask & (values > 0) & (values >= held[0])) if len(held) else []
     assert best_places(values, depth, above=0, mask=mask).tolist() == list(expected)
-
-
-LABELS = st.text("abc-.", min_size=1, max_size=6)
-
-
-@given(st.lists(LABELS, max_size=20), st.lists(st.text("abc-.\n", max_size=3), max_size=3), st.sets(st.integers(0, 19)))
-def test_namespaces_with_words_are_those_of_looking_at_each(namespaces, asked, dropped):
-    matrix = Matrix()
-    for row, namespace in enumerate(namespaces):
-        matrix.put(Entries([row], [Id(f"{namespace}/{row}")], [Kind.TOOL], [namespace], [frozenset()], [None], [None]))
-        if row in dropped:
-            matrix.drop(row)
-        matrix.namespaces(asked, matrix.mask(Filter()))
-    left = {namespace for row, namespace in enumerate(namespaces) if row not in dropped}
-    found = matrix.namespaces(asked, matrix.mask(Filter()))
-    assert sorted(found) == sorted(each for each in left if all(word in each for word in asked))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
@@ -148,6 +148,8 @@ _OPEN_S = 2.0
 _THREADS = 256
 """Threads start on demand, and an idle one is cheap."""
 _FRESH_MS = 60_000
+_WORDS = 20_000
+"""Words of queries that the encoder was asked for, and which are kept."""
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -182,7 +184,7 @@ class System(Generic[S_co]):
                 k=self.settings.k,
                 unrated=trust.unrated_trust,
                 reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
-                knows=encoder.knows if isinstance(encoder, LanguageBound) else knows_none,
+                knows=lru_cache(_WORDS)(encoder.knows) if isinstance(encoder, LanguageBound) else knows_none,
                 recall=Recall(memory=memory) if memory else None,
                 vectors=QueryVectors(),
                 rewrites=self._synonyms,

@@ -70,7 +70,7 @@ _MARKS = frozenset("on with in via from using".split())
 _BETWEEN = frozenset("the my our your a an".split())
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
-_MOST_TOKENS, _MOST_IN_NAME = 60, 3
+_MOST_TOKENS, _MOST_IN_NAME = 40, 3
 _NAME, _ORDINARY = 0.5, 0.2
 """Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
 _UNMARKED = {True: 0.6, False: 0.25}
