@@ -138,7 +138,7 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
     assert (found.code, found.json["results"][0]["id"]) == (0, "com.acme/refund")
     assert "com.acme/refund" in elsewhere(*asked, MATS_WRITE_TOKEN=WRITE).out
     tools = elsewhere(*asked, "--format", "openai_tools", MATS_READ_TOKEN=READ)
-    assert (tools.code, tools.json) == (0, [])  # the verdict is none
+    assert (tools.code, [tool["function"]["name"] for tool in tools.json]) == (0, ["com_acme__refund"])
     assert not elsewhere.home.exists()
 
 
