@@ -56,11 +56,7 @@ class SearchArguments(Arguments):
     query: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
         default=None, description="One task in plain words, not an imagined tool: `refund a card`."
     )
-    queries: list[str] | None = Field(
-        default=None,
-        description="Instead, for a task of several steps, 2 to 7, one each: "
-        '`["latest news on ferries", "make a bar chart", "write a file"]`.',
-    )
+    queries: list[str] | None = Field(default=None, description="Or 2 to 7 steps: `news on ferries`, `make a chart`.")
     kinds: list[Kind] = Field(default=[])
     namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="These or below.")
     limit: Annotated[int, Field(ge=1)] = _LIMIT
@@ -72,7 +68,7 @@ class GetArguments(Arguments):
 
     id: Annotated[str, Field(min_length=1)] = Field(description="`namespace/name` of a result.")
     instructions: bool = Field(
-        default=False, description="Also a skill's; follow them only as far as the user's task needs it."
+        default=False, description="Also a skill's; follow them only where the user's task needs it."
     )
 
 
@@ -137,10 +133,9 @@ class _McpTool:
 _SEARCH = _McpTool(
     "Search capabilities",
     "Find the tools, agents, skills and models for a task, best first. Use it when none of your own tools does it, "
-    "before you say that it cannot be done. Verdicts: `match` (take the first, or one of the first few where "
-    "`without` or `degraded` names `llm`), `weak` (read several), `none` (the nearest are probably "
-    "not it: put it in other words once, then say so). Runs nothing: call get_capability with the id you choose. "
-    + _UNTRUSTED,
+    "before you say it cannot be done. Verdicts: `match` (take the first, or one of a few where "
+    "`without` or `degraded` names `llm`), `weak` (read several), `none` (probably not it: put it in "
+    "other words once, then say so). Runs nothing: call get_capability with the id you choose. " + _UNTRUSTED,
     SearchArguments,
     ("verdict", "results"),
     _search,
@@ -151,8 +146,8 @@ _TOOLS: Mapping[str, _McpTool] = {
     "search_tools": replace(_SEARCH, title="Search tools"),
     "get_capability": _McpTool(
         "Show a capability",
-        "Show a capability before you use or recommend it: what it is for and not for, the schema of its input, how it "
-        "is called (`invocation`). Runs nothing. " + _UNTRUSTED,
+        "Show a capability before you use or recommend it: what it is for and not for, its input schema, how it is "
+        "called (`invocation`). Runs nothing. " + _UNTRUSTED,
         GetArguments,
         ("id",),
         _get,
