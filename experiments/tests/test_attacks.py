@@ -177,7 +177,7 @@ def test_flags_on_the_honest_are_counted_once_each(registry):
     assert flags["registrations"] == flags["in_any_answer"] == 5
     assert flags["flagged"] == {"at_registration": 1, "in_answers": 1}
     assert flags["ever"] == 2
-    assert flags["reasons"]["at_registration"] == {HIDDEN: 1}
+    assert flags["reasons"]["at_registration"] == {f"{HIDDEN} [hidden]": 1}
     assert sum(flags["reasons"]["in_answers"].values()) == 1
 
 

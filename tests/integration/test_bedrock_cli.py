@@ -120,7 +120,7 @@ def test_replay_shows_the_changes_since_a_logged_decision(mats: Mats, models):
     shown = mats("replay", answer["query_id"])
     assert shown.code == 0, shown.err
     assert "no longer among the candidates" in shown.out
-    assert "quality none → 0.01" in shown.out
+    assert "quality none → 0.22" in shown.out
     replayed = mats("replay", answer["query_id"], "--json").json
     first, gone = replayed["moves"]
     assert (first["was"]["rev"], first["now"]["rev"]) == (1, 2)

@@ -30,7 +30,7 @@ TASKS = {
     "translate": "turns amounts of money into the currency of the customer's country",
 }
 NAMES = list(TASKS)
-ASKED = {"query": "money for a customer"}
+ASKED = {"query": "money back for a customer"}
 HANGING = Stall(math.inf, before_headers=True)
 
 

@@ -54,7 +54,7 @@ class SearchArguments(Arguments):
     """Arguments of the search tools."""
 
     query: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
-        default=None, description="One task in plain words, not an imagined tool: `refund a card`."
+        default=None, description="One task in plain words, no imagined tool: `refund a card`."
     )
     queries: list[str] | None = Field(default=None, description="Or 2 to 7 steps: `news on ferries`, `make a chart`.")
     kinds: list[Kind] = Field(default=[])
@@ -146,7 +146,7 @@ _TOOLS: Mapping[str, _McpTool] = {
     "search_tools": replace(_SEARCH, title="Search tools"),
     "get_capability": _McpTool(
         "Show a capability",
-        "Show a capability before you use or recommend it: what it is for and not for, its input schema, how it is "
+        "Show a capability before you use or recommend it: what it is for or not, its input schema, how it is "
         "called (`invocation`). Runs nothing. " + _UNTRUSTED,
         GetArguments,
         ("id",),
@@ -154,8 +154,8 @@ _TOOLS: Mapping[str, _McpTool] = {
     ),
     "report_outcome": _McpTool(
         "",
-        "Report what came of a result that you used, or what you needed and did not find (`missing`), so that later "
-        "answers are better.",
+        "Report what came of a result that you used, or what you needed and did not find (`missing`), for better "
+        "answers.",
         ReportArguments,
         (),
         _report,
