@@ -294,8 +294,9 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
             against = votes.passed_over.get(id, 0.0) / (votes.weight + prior)
             ratio = (1 - repeated) * (1 - rule.passed * against) / max(1 - familiar, _LEAST)
         moved[id] = rule.temperature * math.log(ratio)
-        if again <= 1 and id in votes.similarity:
-            moved[id] = min(moved[id], rule.lift * max(0.0, votes.similarity[id] - rule.near))
+        if again <= 1 and id in votes.used:
+            near = votes.similarity.get(id, votes.nearest)
+            moved[id] = min(moved[id], rule.lift * max(0.0, near - rule.near))
     return moved
 
 
