@@ -457,8 +457,8 @@ class Retrieve:
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
         """What the misspelt words of a text mean that the encoder reads."""
-        words = [word for word in may_be_misspelt(text) if not self.knows(word)] if self.reads(text) else []
-        return self.index.spellings(words, admitted) if words else {}
+        words = [word for word in may_be_misspelt(text) if not self.knows(word)]
+        return self.index.spellings(words, admitted) if words and self.reads(text) else {}
 
     def _absent_namespaces(self, admitted: Filter, stages: Stages, trace: Trace) -> list[str]:
         """What to say of namespaces of the filter that the caller sees nothing of."""

@@ -39,6 +39,10 @@ _PART = 4_096
 """Changed rows that are applied together."""
 _AGED = 8
 """Saved arrays are not used if more than one of so many entries has changed since."""
+_MASKS = 8
+"""Filters whose rows are kept until the registry changes, a byte for each row."""
+_REMEMBERED = 10_000
+"""Uses of names that are kept until the registry changes, some hundred bytes each."""
 _SPARE = 8
 """Room for new rows, as a part of those that are there; it takes memory only once it is used."""
 
@@ -64,6 +68,8 @@ class SqliteIndex:
         self._saved = SavedArrays(database, encoder)
         self._matrix, self._postings = Matrix(), Postings()
         self._vocabulary = Vocabulary()
+        self._uses: dict[tuple[Filter, str], NameUse] = {}
+        self._masks: dict[Filter, Mask] = {}
         self._lock = threading.RLock()
         renew_terms(database)
         self._source: Readable = database
@@ -94,7 +100,7 @@ class SqliteIndex:
         fork._lock = threading.RLock()
         with self._lock:
             self._catch_up()
-            fork._vocabulary = Vocabulary()
+            fork._vocabulary, fork._uses, fork._masks = Vocabulary(), {}, {}
             fork._matrix, fork._postings = self._matrix.copy(), self._postings.copy()
             fork._change = self._change
         fork._source, fork._data_version, fork._version = source, lambda: 0, -1
@@ -149,7 +155,12 @@ class SqliteIndex:
         with self._lock:
             mask = self._mask(admitted)
             known = self._postings.terms_of(list(map(name_key, asked)))
-            uses = {key[1:]: self._name_use(key, mask) for key in known}
+            if len(self._uses) > _REMEMBERED:
+                self._uses.clear()
+            for key in known:
+                if (admitted, key) not in self._uses:
+                    self._uses[admitted, key] = self._name_use(key, mask)
+            uses = {key[1:]: self._uses[admitted, key] for key in known}
             return {name: use for name, use in uses.items() if use.owned}
 
     def _name_use(self, key: str, mask: Mask) -> NameUse:
@@ -203,12 +214,17 @@ class SqliteIndex:
         """The rows that pass the filter."""
         with self._lock:
             self._catch_up()
-            mask = self._matrix.mask(wanted)
-            keys = wanted.scope.keys
-            if keys:
-                rows, mask = self._rows_with(mask, *keys), np.zeros_like(mask)
-                mask[rows] = True
-            return mask
+            if wanted not in self._masks:
+                mask = self._matrix.mask(wanted)
+                keys = wanted.scope.keys
+                if keys:
+                    rows, mask = self._rows_with(mask, *keys), np.zeros_like(mask)
+                    mask[rows] = True
+                if len(self._masks) >= _MASKS:
+                    self._masks.clear()
+                mask.flags.writeable = False
+                self._masks[wanted] = mask
+            return self._masks[wanted]
 
     def _catch_up(self) -> None:
         """Apply writes since the last call, by any process, to the arrays; cheap if there are none."""
@@ -216,6 +232,8 @@ class SqliteIndex:
             version = self._data_version()
             if version == self._version:
                 return
+            self._uses.clear()
+            self._masks.clear()
             with self._source.reading() as connection:
                 key, purge = connection.execute("SELECT arrays, purge FROM counter").fetchone()
                 begins = self._change < purge

@@ -18,6 +18,8 @@ Frequencies = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float64]
 
 _PACKED = np.dtype([("term", "<i8"), ("frequency", "<f4")])
+_FEW = 4
+"""Terms from which on it saves time to look up first which of them any document has."""
 _PART = 16_384
 """Postings that are scored together."""
 _ARRAYS = tuple(f"postings-{name}" for name in ("segments", "lengths", "terms", "starts", "rows", "frequencies"))
@@ -193,7 +195,8 @@ class Postings:
 
     def rows_with(self, *terms: str) -> Rows:
         """The rows with any of these terms, which are taken as they are, ascending."""
-        found = [rows for term in terms for rows, _ in self._present(_number(term)) if len(rows)]
+        known = self.terms_of(terms) if len(terms) > _FEW else terms
+        found = [rows for term in known for rows, _ in self._present(_number(term)) if len(rows)]
         return np.unique(np.concatenate(found)).astype(np.intp) if found else np.zeros(0, np.intp)
 
     def terms_of(self, terms: Sequence[str]) -> list[str]:
