@@ -22,7 +22,8 @@ const STAGES = ["queue", "encode", "lexical", "neural", "fetch", "measure", "rer
 
 /** The head of an answer: what failed is an alarm, what is not configured is a line of text. */
 export function summary(answer) {
-  const [name, sentence] = VERDICTS[answer.verdict] ?? [answer.verdict, ""];
+  const [name, told] = VERDICTS[answer.verdict] ?? [answer.verdict, ""];
+  const sentence = answer.results.length > 0 || answer.verdict !== "none" ? told : "No capability matches.";
   return h(
     "div",
     { class: "summary-box" },
