@@ -32,7 +32,8 @@ from mats.domain.shortlist.trace import Trace
 from mats.domain.text.spelling import correct, may_be_misspelt
 from mats.domain.text.words import clip, pairs, query_terms
 from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
-from mats.ports import Encoder, Hit, Memory, SearchIndex, Vector
+from mats.ports import Encoder, Memory, SearchIndex, Vector
+from mats.usecases.lexical import LexicalQuery, scores_of
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
 
@@ -100,16 +101,13 @@ class Recall:
 
 
 _MOST_NAMESPACES = 20
-_GUESSED = 0.7
-"""Weight of a word that a misspelt one is taken for."""
 MOST_OF_PRODUCTS = 3
 """Capabilities of products that a request names that are candidates, whatever else is found."""
+_REWRITTEN = "also searched as {!r}, by synonyms of this registry"
 _MISNAMED = "no capability is in the namespace {}; nearest: {}"
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
 
 
-_REWRITTEN = 0.9
-"""Weight of BM25 for a synonym, against that for the word of the request itself."""
 _ABOUT_AS_RELEVANT = 0.9
 """Share of a candidate's best relevance from which on it serves another part as well."""
 
@@ -134,24 +132,22 @@ def knows_none(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What was found for one text, in the order of fusion; `terms`: None if lexical search failed.
+    """What was found for one text, in the order of fusion; `words`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: the
     profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has. `votes` are
-    those of remembered requests. `rewrites` say the same in synonyms.
+    those of remembered requests.
     """
 
     profiles: Sequence[Profile]
     near: Mapping[Id, frozenset[Id]]
-    terms: Sequence[str] | None
+    words: LexicalQuery | None
     vector: Vector | None
     bm25: Scores
     cosine: Scores
     named: bool
     votes: Votes | None
-    rewrites: Sequence[str] = ()
     exact: Mapping[Id, Exactness] = field(default_factory=dict)
-    guessed: Sequence[str] = ()
     products: Products = NO_PRODUCTS
 
 
@@ -212,7 +208,7 @@ class Retrieved:
         exact = _most_exact(self.searches)
         if search is None:
             return []
-        asked = frozenset().union(*map(pairs, (self.texts[text], *search.rewrites)))
+        asked = frozenset().union(*map(pairs, (self.texts[text], *(search.words.rewrites if search.words else ()))))
         bm25, cosine = measured or ({}, search.cosine)
         found = [
             Candidate(
@@ -327,25 +323,11 @@ class Retrieve:
 
     def _measure(self, found: Search, ids: Sequence[Id]) -> tuple[Scores, Scores]:
         bm25, cosine = dict(found.bm25), dict(found.cosine)
-        if found.terms is not None and (missing := [id for id in ids if id not in bm25]):
-            bm25 |= self._bm25(found.terms, found.guessed, missing)
-            for rewrite in found.rewrites:
-                bm25 = _with_rewritten(bm25, self.index.bm25_of(query_terms(rewrite), missing))
+        if found.words is not None and (missing := [id for id in ids if id not in bm25]):
+            bm25 |= found.words.of(self.index, missing)
         if found.vector is not None and (missing := [id for id in ids if id not in cosine]):
             cosine |= self.index.cosine_of(found.vector, missing)
         return bm25, cosine
-
-    def _with_guesses(self, bm25: Scores, terms: Sequence[str], guessed: Sequence[str], admitted: Filter) -> Scores:
-        """The BM25 scores of the hits by the words of a query and of those by what it may mean."""
-        guesses = _scores(self.index.lexical(guessed, admitted, depth=self.depth))
-        known = {**self.index.bm25_of(terms, [id for id in guesses if id not in bm25]), **bm25}
-        guesses |= self.index.bm25_of(guessed, [id for id in bm25 if id not in guesses])
-        return _sum_of(known, guesses)
-
-    def _bm25(self, terms: Sequence[str], guessed: Sequence[str], ids: Collection[Id]) -> Scores:
-        """BM25 by the words of a query and, weighted down, by those that it may mean."""
-        known = self.index.bm25_of(terms, ids)
-        return _sum_of(known, self.index.bm25_of(guessed, ids)) if guessed else known
 
     def search(
         self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
@@ -365,14 +347,14 @@ class Retrieve:
         if spaces:
             trace.notes.append(f"answered from {', '.join(spaces)}, which the query names")
             admitted = replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(spaces)))
-        rewrites = self.rewrites(text)
-        spelling_stage = stages.start("spelling", lambda: {} if rewrites else self._spellings(text, admitted))
+        asked = LexicalQuery(terms=terms, rewrites=self.rewrites(text))
+        spelling_stage = stages.start("spelling", lambda: {} if asked.rewrites else self._spellings(text, admitted))
         encoding = self._encode(text, stages, trace)
-        trace.notes += [f"also searched as {clip(each, 200)!r}, by synonyms of this registry" for each in rewrites]
-        lexical_stage = stages.start("lexical", lambda: self._lexical(terms, rewrites, admitted))
-        exact_stage = stages.start("exact", lambda: self._exact((text, *rewrites), admitted))
+        trace.notes += [_REWRITTEN.format(clip(each, 200)) for each in asked.rewrites]
+        lexical_stage = stages.start("lexical", lambda: asked.search(index, admitted, depth=self.depth))
+        exact_stage = stages.start("exact", lambda: self._exact((text, *asked.rewrites), admitted))
         meant = finish(spelling_stage, trace) or {}
-        guessed = query_terms(" ".join(meant.values()))
+        words = replace(asked, guessed=query_terms(" ".join(meant.values())))
         trace.notes += [f"reads {word} as {near}" for word, near in meant.items()]
         vector = (self._encode(correct(text, meant), stages, trace) if meant else encoding)()
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
@@ -384,9 +366,9 @@ class Retrieve:
         if neural is not None and not neural and lexical:
             trace.degraded.append("neural")  # no entry has a vector of this encoder
         trace.notes += [] if lexical or neural else self._absent_namespaces(admitted, stages, trace)
-        bm25, cosine = lexical or {}, _scores(neural)
-        if guessed and lexical is not None:
-            wider = stages.start("spelling", lambda: self._with_guesses(bm25, terms, guessed, admitted))
+        bm25, cosine = lexical or {}, scores_of(neural)
+        if words.guessed and lexical is not None:
+            wider = stages.start("spelling", lambda: words.widen(lexical, index, admitted, depth=self.depth))
             bm25 = finish(wider, trace) or bm25
         if names_stage and not lists:
             uses, _ = finish(names_stage, trace) or ({}, False)
@@ -410,25 +392,15 @@ class Retrieve:
         return Search(
             profiles=profiles,
             near=near,
-            terms=terms if lexical is not None else None,
-            guessed=guessed,
+            words=words if lexical is not None else None,
             vector=vector,
             bm25={**bm25, **more_bm25},
             cosine={**cosine, **more_cosine},
             named=bool(spaces),
             votes=votes,
-            rewrites=rewrites,
             exact=exact,
             products=products,
         )
-
-    def _lexical(self, terms: Sequence[str], rewrites: Sequence[str], admitted: Filter) -> Scores:
-        """BM25 scores of the best for a text, or for one that says the same, which counts a little less."""
-        found = _scores(self.index.lexical(terms, admitted, depth=self.depth))
-        for rewrite in rewrites:
-            hits = self.index.lexical(query_terms(rewrite), admitted, depth=self.depth)
-            found = _with_rewritten(found, _scores(hits))
-        return {id: found[id] for id in best_first(found)[: self.depth]} if rewrites else found
 
     def _exact(self, texts: Sequence[str], admitted: Filter) -> Mapping[Id, Exactness]:
         """The exact matches that come before others, in order."""
@@ -453,7 +425,7 @@ class Retrieve:
         own = replace(admitted, scope=products.within(admitted.scope))
         lexical = self.index.lexical(terms, own, depth=self.k)
         neural = self.index.neural(vector, own, depth=self.k) if vector else ()
-        return _scores(lexical), _scores(neural)
+        return scores_of(lexical), scores_of(neural)
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
         """What the misspelt words of a text mean that the encoder reads."""
@@ -525,10 +497,6 @@ class Retrieve:
         return vector
 
 
-def _sum_of(known: Scores, guesses: Scores) -> Scores:
-    return {id: known.get(id, 0.0) + _GUESSED * guesses.get(id, 0.0) for id in {**known, **guesses}}
-
-
 def _check_answered(trace: Trace, *sides: object) -> None:
     """Raises: DependencyFailed: neither side of the search answered."""
     if all(found is None for found in sides):
@@ -553,13 +521,3 @@ def _most_exact(searches: Iterable[Search | None]) -> Mapping[Id, Exactness]:
         for id, exact in search.exact.items():
             found[id] = max(exact, found.get(id, exact))
     return found
-
-
-def _with_rewritten(scores: Scores, rewritten: Scores) -> dict[Id, float]:
-    """The better of both scores of each."""
-    weighed = {id: _REWRITTEN * score for id, score in rewritten.items()}
-    return {**weighed, **{id: max(score, weighed.get(id, 0.0)) for id, score in scores.items()}}
-
-
-def _scores(hits: Sequence[Hit] | None) -> dict[Id, float]:
-    return {hit.id: hit.score for hit in hits or ()}

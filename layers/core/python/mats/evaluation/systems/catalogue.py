@@ -19,6 +19,7 @@ from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descript
 from mats.evaluation.systems.pipeline import BLIND, reranked_system, shortlist_system
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
+from mats.usecases.lexical import LexicalQuery
 from mats.usecases.retrieve import Retrieve, Search
 from mats.usecases.stages import Stages
 
@@ -72,7 +73,7 @@ class NeuralOnly(Retrieve):
         caller: str = "",
     ) -> Search:
         found = Retrieve.search(self, text, (), admitted, stages, trace, caller=caller)
-        return replace(found, terms=terms if self.measures_bm25 else None)
+        return replace(found, words=LexicalQuery(terms=terms) if self.measures_bm25 else None)
 
 
 def as_shipped(discover: Discover) -> Discover:
