@@ -163,7 +163,7 @@ def _client(session: Session, service: str, region: str) -> Any:
 
 
 def check_bootstrap(account: Account, plan: Plan) -> Iterator[CheckResult]:
-    """Whether the CDK's bootstrap stack is there and new enough."""
+    """Check that the CDK's bootstrap stack is there and new enough."""
     said = account.find("SSM", "ssm", "get_parameter", Name=f"/cdk-bootstrap/{plan.qualifier}/version")
     found, wanted = int(said["Parameter"]["Value"]) if said else 0, plan.bootstrap_version
     if not found:
@@ -181,7 +181,7 @@ _UNRESERVED = 100
 
 
 def check_concurrency(account: Account, context: Context) -> Iterator[CheckResult]:
-    """Whether Lambda may run as many functions at once as the context lets calls in; a new account may run ten."""
+    """Check that Lambda may run as many functions at once as the context lets calls in; a new account may run ten."""
     limit = account.ask("Lambda", "lambda", "get_account_settings")["AccountLimit"]["ConcurrentExecutions"]
     reserved, rate = context.discovery_concurrency, context.capacity.throttle_rate
     more = "ask for more of L-B99A9384 in Service Quotas"
@@ -200,7 +200,7 @@ _LOG_POLICIES = 10
 
 
 def check_log_policies(account: Account, plan: Plan) -> Iterator[CheckResult]:
-    """Whether there is room for the policy with which OpenSearch writes its logs."""
+    """Check that there is room for the policy with which OpenSearch writes its logs."""
     pages = account.ask("CloudWatch Logs", "logs", "describe_resource_policies")
     own = frozenset[str]().union(*(_resources(account, stack) for stack in plan.stacks))
     others = [
@@ -214,7 +214,7 @@ def check_log_policies(account: Account, plan: Plan) -> Iterator[CheckResult]:
 
 
 def check_instance_types(account: Account, context: Context) -> Iterator[CheckResult]:
-    """Whether OpenSearch offers the types of the nodes in the region."""
+    """Check that OpenSearch offers the types of the nodes in the region."""
     chosen = {"instance_type": context.capacity.node, "master_type": context.capacity.master}
     missing = {key: type for key, type in chosen.items() if type and not _is_offered(account, context, type)}
     for key, type in missing.items():
@@ -238,7 +238,7 @@ _OPENSEARCH_ROLE = "AWSServiceRoleForAmazonOpenSearchService"
 
 
 def check_opensearch_role(account: Account) -> Iterator[CheckResult]:
-    """Whether the role is there that OpenSearch needs in a VPC."""
+    """Check that the role is there that OpenSearch needs in a VPC."""
     if account.find("IAM", "iam", "get_role", RoleName=_OPENSEARCH_ROLE):
         yield ok("opensearch-role", "the account has OpenSearch's service-linked role")
     else:
@@ -260,7 +260,7 @@ _STUCK = {
 
 
 def check_stacks(account: Account, plan: Plan) -> Iterator[CheckResult]:
-    """Whether a stack is in a state in which it cannot be deployed."""
+    """Find stacks in a state in which they cannot be deployed."""
     found = {
         stack: account.find("CloudFormation", "cloudformation", "describe_stacks", StackName=stack)
         for stack in plan.stacks
@@ -277,7 +277,7 @@ def check_stacks(account: Account, plan: Plan) -> Iterator[CheckResult]:
 
 
 def check_names(account: Account, plan: Plan) -> Iterator[CheckResult]:
-    """Whether something has a name that a stack wants to give, and is not the stack's own."""
+    """Find what has a name that a stack wants to give, and is not the stack's own."""
     taken = [each for each in plan.names if _is_taken(account, each)]
     for each in taken:
         kind = each.type.removeprefix("AWS::").replace("::", " ")
@@ -291,7 +291,7 @@ def check_names(account: Account, plan: Plan) -> Iterator[CheckResult]:
 
 
 def _is_taken(account: Account, named: PhysicalName) -> bool:
-    """Whether a resource of this name exists outside its stack."""
+    """True if a resource of this name exists outside its stack."""
     identifier = named.name  # in CloudControl; a queue's is its address
     if named.type == "AWS::SQS::Queue":
         identifier = f"https://sqs.{account.region}.amazonaws.com/{account.identity['Account']}/{named.name}"
@@ -310,7 +310,7 @@ def _resources(account: Account, stack: str) -> frozenset[str]:
 
 
 def check_api_log_role(account: Account, plan: Plan, choice: str) -> Iterator[CheckResult]:
-    """Whether `api_log_role`, which is `set` or `keep`, fits the role that API Gateway has in the account."""
+    """Check that `api_log_role`, which is `set` or `keep`, fits the role that API Gateway has in the account."""
     role = str(account.ask("API Gateway", "apigateway", "get_account").get("cloudwatchRoleArn") or "")
     own = any(role.rpartition("/")[2] in _resources(account, stack) for stack in plan.stacks)
     if role and not own and choice == "set":

@@ -49,7 +49,7 @@ class Smoke:
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     with_models: bool = True
-    """Whether to wait for writer and encoder."""
+    """True to wait for writer and encoder."""
 
     def __call__(self) -> None:
         """Run once; `Stuck` is raised at the first hop that does not work."""

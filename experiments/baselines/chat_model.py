@@ -45,7 +45,7 @@ class ModelTurn:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it reached a token limit, or the service reports it as malformed: its calls may be incomplete."""
+        """True if it reached a token limit, or the service reports it as malformed: its calls may be incomplete."""
         return self.stop in CUT_OFF or self.stop.startswith(MALFORMED)
 
 

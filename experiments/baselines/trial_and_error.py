@@ -80,7 +80,7 @@ def pages(ordered: Sequence[Registration]) -> list[list[str]]:
 
 
 def _says_done(turn: ModelTurn) -> bool:
-    """Whether a whole reply without a call begins or ends with the word: "done", "I am done.", not "not done"."""
+    """True if a whole reply without a call begins or ends with the word: "done", "I am done.", not "not done"."""
     words = re.findall(r"\w+", turn.text.casefold())
     said = words[:1] == ["done"] or (words[-1:] == ["done"] and words[-2:-1] != ["not"])
     return said and not turn.calls and not turn.is_broken

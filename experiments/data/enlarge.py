@@ -61,7 +61,7 @@ def mix_words(one: str, other: str, chance: random.Random) -> str:
 
 
 def is_original(registration: Registration) -> bool:
-    """Whether a registration of `enlarge` is not composed."""
+    """True if a registration of `enlarge` is not composed."""
     return _COPY not in registration.namespace
 
 

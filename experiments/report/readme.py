@@ -149,7 +149,7 @@ def _speed() -> str:
 
 
 def _is_shown(row: Json) -> bool:
-    """Whether a size of the index stands for the deployment: 100,000 entries with Titan's vectors."""
+    """True if a size of the index stands for the deployment: 100,000 entries with Titan's vectors."""
     return (row["documents"], row["dimension"], row["encoding"]) == (100_000, 1_024, "float")
 
 

@@ -1,4 +1,4 @@
-"""What experiments share: the value that each of them is, data sets with their registries, and answers."""
+"""Shared by experiments: the value that each of them is, data sets with their registries, and answers."""
 
 import json
 import random
@@ -26,7 +26,7 @@ from mats.ports import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """What there is to know of an experiment: how it is run, and what the report says about its results."""
+    """An experiment: how it is run, and what the report says about its results."""
 
     name: str
     place: int

@@ -1,4 +1,4 @@
-"""What a model reads of MCP, in tokens, over the sample registry: docs/decisions/0045."""
+"""Tokens that a model reads of MCP over the sample registry: docs/decisions/0045."""
 
 from collections.abc import Iterator
 

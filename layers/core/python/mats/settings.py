@@ -33,22 +33,22 @@ class SettingsInvalid(ValueError):
 
 
 def is_prior(text: str) -> bool:
-    """Whether a text is a trust prior: 0 to 100, or `none`."""
+    """True if a text is a trust prior: 0 to 100, or `none`."""
     return text == "none" or bool(re.fullmatch(r"\d{1,2}|100", text))
 
 
 def is_calibration(text: str) -> bool:
-    """Whether a text has the form of MATS_CALIBRATION."""
+    """True if a text has the form of MATS_CALIBRATION."""
     return bool(re.fullmatch(r"[^:\s]+:\d+:-?\d+(\.\d+)?:-?\d+(\.\d+)?", text))
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a major and a minor number."""
+    """True if a text is a major and a minor number."""
     return bool(re.fullmatch(r"\d+\.\d+", text))
 
 
 def is_address(text: str, *, plain_http: bool = False) -> bool:
-    """Whether a text is an https address, or an http one on this machine; `plain_http`: on any machine."""
+    """True if a text is an https address, or an http one on this machine; `plain_http`: on any machine."""
     try:
         address = urlsplit(text)
         host, _ = address.hostname, address.port
@@ -328,7 +328,7 @@ class Settings:
 
     @property
     def has_llm(self) -> bool:
-        """Whether a service for language models is configured."""
+        """True if a service for language models is configured."""
         return self.bedrock or bool(self.llm_url)
 
     def llm_for(self, configured: str) -> str:
@@ -347,7 +347,7 @@ class Settings:
 
     @property
     def in_aws(self) -> bool:
-        """Whether registry and index are in AWS."""
+        """True if registry and index are in AWS."""
         return bool(self.index_endpoint)
 
     @classmethod
@@ -395,7 +395,7 @@ def variable_of(setting: str) -> str:
 
 
 def on_lambda(environment: Mapping[str, str]) -> bool:
-    """Whether this process is an execution environment of AWS Lambda."""
+    """True if this process is an execution environment of AWS Lambda."""
     return "AWS_LAMBDA_FUNCTION_NAME" in environment
 
 

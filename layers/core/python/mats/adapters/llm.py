@@ -71,17 +71,17 @@ class ModelReply:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the model or a guardrail declined."""
+        """True if the model or a guardrail declined."""
         return self.stop in (FILTERED, "guardrail_intervened")
 
     @property
     def is_malformed(self) -> bool:
-        """Whether the service itself reports malformed model output."""
+        """True if the service itself reports malformed model output."""
         return self.stop.startswith(MALFORMED)
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the model reached a token limit."""
+        """True if the model reached a token limit."""
         return self.stop in CUT_OFF
 
 

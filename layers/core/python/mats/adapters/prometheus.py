@@ -113,7 +113,7 @@ class PrometheusMetrics:
 
 
 class _StateCollector(Collector):
-    """What the service has and has spent; without that, if it cannot be read, `mats_state_readable` is 0."""
+    """Contents and spending of the service, or just `mats_state_readable` 0 where they cannot be read."""
 
     def __init__(self, read_state: Callable[[], ServiceState]) -> None:
         self._read_state = read_state

@@ -85,7 +85,7 @@ def local_system(
 
 
 def is_missing(settings: Settings) -> bool:
-    """Whether there is no local registry, nor anything in its place."""
+    """True if there is no local registry, nor anything in its place."""
     home = settings.home
     return not os.path.exists(home / DATABASE) and (home.is_dir() or not os.path.lexists(home))  # noqa: PTH110
 

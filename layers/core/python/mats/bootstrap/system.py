@@ -273,7 +273,7 @@ class System(Generic[S_co]):
 
     @property
     def teach(self) -> "Teach":
-        """What operators teach.
+        """The use case that keeps operators' lessons.
 
         Raises:
             NotPossible: requests cannot be compared or kept here.
@@ -431,7 +431,7 @@ def service_observer(settings: Settings, service: str, further: Sequence[Observe
 
 
 def stages_of(settings: Settings, clock: Clock) -> Stages:
-    """What waits for a network has threads and a budget; what only computes runs in the answer's own thread."""
+    """Threads and a budget for stages that wait for a network; others run in the thread of the answer."""
     models = DaemonThreads(_THREADS, "model")
     return Stages(
         clock=clock,

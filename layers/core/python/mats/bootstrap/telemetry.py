@@ -1,4 +1,4 @@
-"""What watches the local service beside its log: metrics for Prometheus, and OpenTelemetry spans."""
+"""Observers of the local service beside its log: metrics for Prometheus, and OpenTelemetry spans."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Telemetry:
     render_metrics: Callable[[], tuple[bytes, str]]
     """The metrics and their content type. Raises DependencyFailed: the package is not installed."""
     wants_answers: bool = False
-    """Whether an observer reads the answers of a request."""
+    """True if an observer reads the answers of a request."""
     close: Callable[[], None] = lambda: None
 
 

@@ -131,7 +131,7 @@ class Client:
         return self._transport.call("POST", "/feedback", FeedbackAnswer, request)
 
     def health(self) -> Health:
-        """Whether the API can answer, and its index and models."""
+        """Tell if the API can answer, and its index and models."""
         return self._transport.call("GET", "/healthz", Health)
 
     def close(self) -> None:

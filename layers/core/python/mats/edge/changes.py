@@ -170,7 +170,7 @@ def parse_change(message: Mapping[str, Any]) -> Change | NamespaceChange:
 
 
 def _parse_report(message: Mapping[str, Any]) -> tuple[str, Any]:
-    """What was reported on, with its kind: the query id of an answer, or the id of a removed capability."""
+    """The subject of a report, with its kind: the query id of an answer, or the id of a removed capability."""
     with _unreadable(message):
         keys = json.loads(message["body"])["detail"]["keys"]
         if "query_id" in keys:

@@ -62,7 +62,7 @@ class Route:
         return self.path.replace("+}", "}") + self.ending
 
     def matches(self, path: str) -> bool:
-        """Whether a percent-decoded path is this endpoint's."""
+        """True if a percent-decoded path is this endpoint's."""
         prefix, parameter, _ = self.path.partition("{")
         return path.startswith(prefix) and path.endswith(self.ending) if parameter else path == prefix
 

@@ -26,7 +26,7 @@ MEASURES = {
 }
 """The paper's names. Match@k: any gold in the first k; MRR over the list returned; Recall@k: share of gold in them."""
 COMPLETE = "all@15"
-"""Whether all gold is among the first 15, which a task with several steps needs."""
+"""True if all gold is among the first 15, which a task with several steps needs."""
 NAMES = (*MEASURES, COMPLETE)
 
 RESAMPLES = 1_000

@@ -63,7 +63,7 @@ class Access:
     tokens: Tokens | None = None
 
     def knows(self, host: str) -> bool:
-        """Whether a `Host` header names this service. No DNS record can make a page have an address as its host."""
+        """True if a `Host` header names this service. No DNS record can make a page have an address as its host."""
         name, _, port = host.rpartition(":") if host[-1:] != "]" and ":" in host else (host, "", "")
         if port and not (port.isascii() and port.isdigit()):
             return False
@@ -74,7 +74,7 @@ class Access:
         return known or (self.tokens is not None and _is_address(bare))
 
     def accepts_origin(self, origin: str, scheme: str, host: str) -> bool:
-        """Whether a page of the service itself sends the request; behind a proxy its scheme may be another."""
+        """True if a page of the service itself sends the request; behind a proxy its scheme may be another."""
         schemes = (scheme, "https") if self.tokens else (scheme,)
         return origin.lower() in {f"{one}://{host}".lower() for one in schemes}
 

@@ -52,10 +52,10 @@ class LanguageBound(Protocol):
     """An encoder that knows what it cannot read."""
 
     def reads(self, text: str) -> bool:
-        """Whether its vocabulary covers the language of a text."""
+        """True if its vocabulary covers the language of a text."""
 
     def knows(self, word: str) -> bool:
-        """Whether its vocabulary has a word in lower case as a whole, so that it is spelled right."""
+        """True if its vocabulary has a word in lower case as a whole, so that it is spelled right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

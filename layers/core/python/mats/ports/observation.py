@@ -1,4 +1,4 @@
-"""What the system tells those who watch it: log, metrics and spans read the same values."""
+"""The system's reports to those who watch it: log, metrics and spans read the same values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

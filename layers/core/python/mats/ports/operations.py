@@ -52,7 +52,7 @@ class ProviderExposure(NamedTuple):
     shown: int
     candidates: int
     verified: bool = False
-    """Whether operators verified the provider; a claimed one is counted apart."""
+    """True if operators verified the provider; a claimed one is counted apart."""
 
 
 class Exposure(NamedTuple):
@@ -66,7 +66,7 @@ class Exposure(NamedTuple):
 
 
 class ServiceState(NamedTuple):
-    """What a local service has and has spent, at one moment."""
+    """Contents and spending of a local service, at one moment."""
 
     capabilities: Mapping[tuple[str, str], int]
     """By kind (`unknown` until a profile tells it) and state: `waiting`, `rejected`, `raw` or `enriched`."""

@@ -49,7 +49,7 @@ class TaggedItem(NamedTuple):
 
 
 Precondition: TypeAlias = Callable[[str | None], bool]
-"""Whether a write may replace the item with this ETag; None: there is no item."""
+"""True if a write may replace the item with this ETag; None: there is no item."""
 
 
 class TrustBook(Protocol):

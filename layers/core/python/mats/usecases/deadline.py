@@ -33,7 +33,7 @@ class Deadline:
         return cls(left_ms, min(1.0, left_ms() / 1000 / FULL_S))
 
     def allows(self, seconds: float) -> bool:
-        """Whether a step that takes this long would end in time."""
+        """True if a step that takes this long would end in time."""
         return self.left_ms() >= 1000 * seconds * self.scale
 
     def wait_s(self, reserve_s: float) -> float | None:

@@ -87,7 +87,7 @@ class ProfileMaker:
         return raw, self.recipe.origin(registration) if self.describes(registration) else raw
 
     def describes(self, registration: Registration) -> bool:
-        """Whether the writer is to describe a registration."""
+        """True if the writer is to describe a registration."""
         return self.writer is not None and (not self.sparse_only or is_sparse(registration))
 
     def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:
@@ -125,11 +125,11 @@ class ProfileMaker:
             raise ReplyUnusable(f"the enriched profile {error}") from error
 
     def is_enriched_elsewhere(self, before: Profile, registration: Registration) -> bool:
-        """Whether no writer is to describe it here, but one has enriched the same text; that enrichment is kept."""
+        """True if no writer is to describe it here, but one has enriched the same text; that enrichment is kept."""
         return not self.describes(registration) and before.enriched and same_text(before.origin, registration)
 
     def is_stale(self, before: Profile, registration: Registration) -> bool:
-        """Whether another writer, prompt or encoder made this profile."""
+        """True if another writer, prompt or encoder made this profile."""
         if before.encoder != self.raw_recipe.encoder:
             return True
         current = before.origin == self.origins(registration)[1]
@@ -179,7 +179,7 @@ class Drafted:
         self._hashes[id] = self._hash(source, profile)
 
     def take(self, id: Id, source: object, profile: Profile) -> bool:
-        """Whether this profile was made of this source; it is forgotten."""
+        """True if this profile was made of this source; it is forgotten."""
         return self._hashes.pop(id, None) == self._hash(source, profile)
 
     @staticmethod

@@ -164,7 +164,7 @@ class _Batch:
 
 
 def _is_same(target: Stored, kept: Stored | None) -> bool:
-    """Whether saving would be a no-op: equal content and a vector on both sides or on neither."""
+    """True if saving would be a no-op: equal content and a vector on both sides or on neither."""
     if kept is None:
         return target.profile.status is Status.DELETED
     return target.profile.content == kept.profile.content and (target.vector is None) == (kept.vector is None)
@@ -199,5 +199,5 @@ def _seniority(after: Profile, before: Profile | None, cause: Cause) -> dict[str
 
 
 def _text(profile: Profile) -> tuple[object, ...]:
-    """What the sample of a text depends on."""
+    """The attributes that the sample of a text depends on."""
     return profile.name, profile.source, profile.tags, profile.enrichment, profile.enriched, profile.owner_examples

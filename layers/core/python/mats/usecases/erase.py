@@ -20,11 +20,11 @@ class Traces(NamedTuple):
     versions: int
     """Number of earlier revisions of the profile."""
     outcomes: bool = False
-    """Whether callers have reported success or failure."""
+    """True if callers have reported success or failure."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether there is nothing but, perhaps, a tombstone."""
+        """True if there is nothing but, perhaps, a tombstone."""
         left = self.registration or self.trust or self.versions or self.outcomes
         return not left and self.profile in (None, Status.DELETED)
 

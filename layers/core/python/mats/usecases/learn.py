@@ -1,6 +1,6 @@
-"""What callers report on answers: recorded, read as reliability, remembered, and forgotten with what is removed.
+"""Learning from callers' reports on answers: recorded, read as reliability, remembered, and forgotten.
 
-And what operators teach.
+And from operators' lessons.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -91,7 +91,7 @@ class ForgetRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teach:
-    """What operators teach: requests, each with the capability that serves it, whether or not an answer showed it.
+    """Keeps operators' lessons: requests, each with the capability that serves it, whether or not an answer showed it.
 
     A lesson is a success that nobody reported: under a query id that no answer has, of no caller, confirmed.
     """

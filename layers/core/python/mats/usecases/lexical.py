@@ -17,7 +17,7 @@ _REWRITTEN = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalQuery:
-    """What a request is searched by.
+    """The texts by which a request is searched.
 
     Args:
         terms: Its words.

@@ -73,7 +73,7 @@ class Probe:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a call of this run has ended."""
+        """True if a call of this run has ended."""
         return self._settled
 
     def call(self, work: Callable[[], T]) -> T:

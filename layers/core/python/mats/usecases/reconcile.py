@@ -94,13 +94,13 @@ class Reconcile:
         return len(orphans)
 
     def _is_missing(self, profile: Profile, indexed: Mapping[Id, int], outcome: ChangeResult | None) -> bool:
-        """Whether the index lacks a profile's current revision, although enrichment changed nothing."""
+        """True if the index lacks a profile's current revision, although enrichment changed nothing."""
         if outcome not in (ChangeResult.UNCHANGED, ChangeResult.REFUSED) or self._is_expired(profile):
             return False
         return indexed.get(profile.id) != profile.rev
 
     def _is_expired(self, profile: Profile) -> bool:
-        """Whether a tombstone is older than any event that could still arrive."""
+        """True if a tombstone is older than any event that could still arrive."""
         if profile.status is not Status.DELETED or profile.cause is None:
             return False
         age = datetime.fromisoformat(self.clock.now()) - datetime.fromisoformat(profile.cause.time)

@@ -132,7 +132,7 @@ def knows_none(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What was found for one text, in the order of fusion; `words`: None if lexical search failed.
+    """The hits for one text, in the order of fusion; `words`: None if lexical search failed.
 
     `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: the
     profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has. `votes` are
@@ -428,12 +428,12 @@ class Retrieve:
         return scores_of(lexical), scores_of(neural)
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
-        """What the misspelt words of a text mean that the encoder reads."""
+        """The words meant by the misspelt ones of a text that the encoder reads."""
         words = [word for word in may_be_misspelt(text) if not self.knows(word)]
         return self.index.spellings(words, admitted) if words and self.reads(text) else {}
 
     def _absent_namespaces(self, admitted: Filter, stages: Stages, trace: Trace) -> list[str]:
-        """What to say of namespaces of the filter that the caller sees nothing of."""
+        """Notes on namespaces of the filter that the caller sees nothing of."""
         if not admitted.namespaces:
             return []
         visible = Filter(audiences=admitted.audiences)
@@ -505,7 +505,7 @@ def _check_answered(trace: Trace, *sides: object) -> None:
 
 
 def _is_admitted(profile: Profile, admitted: Filter) -> bool:
-    """Whether a profile passes the filter, which the index has not applied to one that only the memory names."""
+    """True if a profile passes the filter, which the index has not applied to one that only the memory names."""
     return (
         admitted.sees(profile.visible_to)
         and admitted.admits_kind(profile.kind)

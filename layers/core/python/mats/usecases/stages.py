@@ -28,7 +28,7 @@ class CircuitBreaker:
         self._lock = threading.Lock()
 
     def allows_call(self, now_ms: float) -> bool:
-        """Whether to call now; while open, only one probe is allowed."""
+        """True if to call now; while open, only one probe is allowed."""
         with self._lock:
             if self._failures < self._limit:
                 return True
@@ -82,7 +82,7 @@ class Stage(Generic[T]):
     future: "Future[tuple[T, float]]"
 
     def run(self, took_ms: float, fault: str = "") -> StageRun:
-        """What the trace keeps of this run."""
+        """This run as the trace keeps it."""
         return StageRun(self.name, self.started_ms, took_ms, fault)
 
     def result(self) -> tuple[T, float]:

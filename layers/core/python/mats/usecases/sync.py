@@ -46,7 +46,7 @@ class SourceSync:
     book: SourceBook
     name: str
     first: bool = False
-    """Whether the source was never synced."""
+    """True if the source was never synced."""
     kept: list[Kept] = field(default_factory=list)
     _entries: dict[Id, TrackedEntry] | None = None
 

@@ -207,7 +207,7 @@ def _error_text(body: Mapping[str, object]) -> str:
 
 
 def is_too_long(message: str) -> bool:
-    """Whether a server says that a request exceeds the model's context."""
+    """True if a server says that a request exceeds the model's context."""
     return bool(_TOO_LONG.search(message))
 
 

@@ -1,4 +1,4 @@
-"""What operators write by hand: the audiences of IAM callers, the choice of models, and synonyms.
+"""Items that operators write: the audiences of IAM callers, the choice of models, and synonyms.
 
 Audiences are in a table with the key `caller`: the ARN of a role or user.
 

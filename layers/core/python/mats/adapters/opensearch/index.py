@@ -162,7 +162,7 @@ class OpenSearchIndex:
         return mapping.namespaces_in(found["spaces"]) if found else ()
 
     def _aggregate(self, clauses: list[dict[str, Any]], wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What each of these aggregations finds among what matches; empty if there is no index."""
+        """The result of each of these aggregations over the matches; empty if there is no index."""
         if not wanted:
             return {}
         body = {"size": 0, "query": mapping.every(clauses), "aggs": wanted}

@@ -63,7 +63,7 @@ def _places_from(least: float, values: Values, above: float, mask: Mask | None) 
 
 
 def _guessed_bound(values: Values, depth: int, mask: Mask | None) -> float:
-    """What some more than `depth` values are likely to reach, from a sample."""
+    """A bound that some more than `depth` values are likely to reach, from a sample."""
     step = max(1, len(values) // _SAMPLE)
     sample = values[::step] if mask is None else values[::step][mask[::step]]
     share = depth / step

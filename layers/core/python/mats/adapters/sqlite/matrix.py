@@ -57,7 +57,7 @@ class Column(Generic[V]):
         return other
 
     def arrays(self) -> tuple[npt.NDArray[np.int32], Sequence[V]]:
-        """What `restore` takes."""
+        """The arguments of `restore`."""
         return self._rows, list(self._codes)
 
     def values_of(self, rows: Rows) -> frozenset[V]:

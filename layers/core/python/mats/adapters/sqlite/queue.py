@@ -77,7 +77,7 @@ class SqliteQueue:
             connection.execute("DELETE FROM events WHERE id = ?", (id,))
 
     def has_unfinished(self, id: Id) -> bool:
-        """Whether a change of this capability waits, is being handled, or is a dead letter."""
+        """True if a change of this capability waits, is being handled, or is a dead letter."""
         return bool(self.database.rows("SELECT 1 FROM events WHERE id = ? LIMIT 1", (id,)))
 
     def depth(self) -> QueueDepth:

@@ -1,1 +1,1 @@
-"""What an owner registers: kinds and ids, registrations and their faults, namespaces, callers, suspicious text."""
+"""Registration by an owner: kinds and ids, registrations and their faults, namespaces, callers, suspicious text."""

@@ -94,7 +94,7 @@ def _grammar() -> _Grammar:
 
 
 def _token(phrases: Mapping[str, str], unspaced: Iterable[str]) -> re.Pattern[str]:
-    """What is one token: the group of the match is its class, or `space`, `stop`, `pause`, `cjk` or `word`."""
+    """A pattern of one token: the group of the match is its class, or `space`, `stop`, `pause`, `cjk` or `word`."""
     return re.compile(
         "|".join((
             r"(?P<space> +)", rf"(?P<F>{_PRIVATE})", rf"(?P<L0>{_ADDRESS})",
@@ -158,7 +158,7 @@ def _classify(text: str) -> _Sentences:
 
 
 def steering_in(text: str) -> Iterator[Found]:
-    """What steers a model in a visible text that `may_steer`: at most one finding of each reason."""
+    """Passages that steer a model, in a visible text that `may_steer`: at most one finding of each reason."""
     classes, spans = _classify(text)
     for reason, rules in _grammar().rules:
         if found := rules.search(classes):
@@ -212,7 +212,7 @@ _LETTERS_MIXED = re.compile(r"[A-Za-z](?=[\u0370-\u052f\u13a0-\u13ff])|[\u0370-\
 
 
 def decoded_forms(text: str) -> Iterator[tuple[str, int, int]]:
-    """What a model may read in encoded, spelled or turned parts of a text, with the part of the text that says it."""
+    """Readings by a model of encoded, spelled or turned parts of a text, each with that part's place in it."""
     for found in _BASE64.finditer(text):
         yield from _if_text(found, _from_base64(found[0]))
     for found in _HEX.finditer(text):

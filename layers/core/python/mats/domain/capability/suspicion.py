@@ -133,7 +133,7 @@ _ANY = _any_of(
 )
 """Every pattern, for text in lower case: a tenth of the time of ignoring case."""
 _UNQUOTED = frozenset({ORDERS, RANK, ROLE})
-"""What a text may quote as an example of an attack."""
+"""Reasons whose passages a text may quote as an example of an attack."""
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
@@ -242,7 +242,7 @@ _CODE = re.compile(
 
 
 def _has_hidden(hidden: Counter[str]) -> bool:
-    """Whether there are hidden characters that honest text does not use, or more than it would use."""
+    """True if there are hidden characters that honest text does not use, or more than it would use."""
     selectors = {c: count for c, count in hidden.items() if "\U000e0100" <= c <= "\U000e01ef"}
     if hidden.keys() - selectors.keys() - _ORDINARY - _BIDI:
         return True
@@ -263,7 +263,7 @@ def _visible_forms(text: str) -> Iterator[str]:
 
 
 def _is_stuffed(registration: Registration) -> bool:
-    """Whether a word is stuffed in the descriptive text, or in the text of the parameters."""
+    """True if a word is stuffed in the descriptive text, or in the text of the parameters."""
     about = f"{registration.name} {registration.description} {' '.join((*registration.tags, *registration.examples))}"
     parameters = " ".join(read_parameters(registration.input_schema, registration.descriptor).texts)
     # lists of values repeat words, hence the higher share

@@ -86,7 +86,7 @@ class Gap:
 
 
 def is_gap(asked: Sequence[Asked], met: float) -> bool:
-    """Whether unmet requests are demand, beside `met`: the weight of reports that like requests were served."""
+    """True if unmet requests are demand, beside `met`: the weight of reports that like requests were served."""
     return sum(each.unmet for each in asked) - met >= LEAST and (
         len(asked) >= FEWEST or any(each.missing for each in asked)
     )

@@ -24,7 +24,7 @@ class Receipt:
     text: str
     """The query; empty if queries are not logged as text."""
     caller: str
-    """Who asked: the ARN of a principal, the subject of a token, or `local`; empty for what an operator taught."""
+    """The ARN of a principal, the subject of a token, or `local`; empty in an operator's lesson."""
     audiences: frozenset[str]
     at: str
     """ISO 8601 in UTC."""
@@ -36,7 +36,7 @@ class Receipt:
     relevance: float | None = None
     """That of the best candidate, 0 to 1."""
     narrowed: bool = False
-    """Whether the query had filters."""
+    """True if the query had filters."""
     encoder: str = ""
     """Name of the encoder of the vector; empty without a vector."""
     vector: bytes | None = None

@@ -42,7 +42,7 @@ class Near(NamedTuple):
 
 
 LESSONS = 5
-"""What operators taught that is read for one request."""
+"""Most lessons that are read for one request."""
 
 
 def with_lessons(found: Iterable[Near], lessons: Iterable[Near], depth: int) -> list[Near]:

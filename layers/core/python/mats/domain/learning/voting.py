@@ -96,7 +96,7 @@ class Votes:
     alone: Set[str] = frozenset()
     """Callers who say so, and whom nobody confirms."""
     sure: Sequence[Set[Id]] = ()
-    """What each of the caller's own and of the confirmed requests among them used."""
+    """The capabilities that each of the caller's own and of the confirmed requests among them used."""
     repeated: Set[Id] = frozenset()
     """The capabilities that at least two requests of that sort used, on whatever request."""
     rule: MemoryRule = RULE
@@ -122,7 +122,7 @@ class Votes:
         return replace(self, reported=frozenset(outcomes), repeated=repeated)
 
     def lesson(self, query_id: str) -> Set[Id]:
-        """What serves the request of this id, if an operator taught it."""
+        """The capabilities that serve the request of this id, if an operator taught it."""
         return next((each.memory.used for each in self.near if each.memory.query_id == query_id), frozenset())
 
     def share(self, id: Id) -> float:

@@ -1,1 +1,1 @@
-"""What enrichment makes of a registration: the profile, its origin, its texts in the index, operators' assignments."""
+"""The product of enrichment: the profile, its origin, its texts in the index, operators' assignments."""

@@ -67,7 +67,7 @@ def parse_target(text: str) -> Id:
 
 
 def covers(namespace: str, id: Id) -> bool:
-    """Whether a capability is in a namespace or below it."""
+    """True if a capability is in a namespace or below it."""
     return f"{parts(id)[0]}.".startswith(f"{namespace}.")
 
 
@@ -108,6 +108,6 @@ def parse_row(row: Mapping[str, object]) -> Assigned:
 
 
 def is_provider(text: str) -> bool:
-    """Whether this can be the name of a provider: on one line, not too long, and as visible as an owner's must be."""
+    """True if this can be the name of a provider: on one line, not too long, and as visible as an owner's must be."""
     breaks = any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text)
     return bool(text.strip()) and len(text) <= MAX_PROVIDER and not breaks and not find_hidden(text, allow_shaping=True)

@@ -68,7 +68,7 @@ class SearchedText(NamedTuple):
 
 
 def searched_text(profile: Profile) -> SearchedText:
-    """What is compared with a query once the profile is a candidate; candidates are often those of earlier queries."""
+    """Texts to compare with a query once the profile is a candidate; candidates are often those of earlier queries."""
     source, examples = profile.source or SourceText(), profile.enrichment.positive_examples
     return _searched_text(profile.name, source, profile.tags, examples)
 

@@ -26,7 +26,7 @@ class Placed(StrEnum):
 
     @property
     def writes(self) -> bool:
-        """Whether the item is written."""
+        """True if the item is written."""
         return self in (Placed.NEW, Placed.CHANGED)
 
 
@@ -72,7 +72,7 @@ NOT_TEXT = ("version", "endpoint", "lifecycle", "visible_to")
 
 
 def same_text(origin: str, registration: Registration) -> bool:
-    """Whether an origin was made from this registration's text, by any models."""
+    """True if an origin was made from this registration's text, by any models."""
     return origin.startswith(f"{_text_fingerprint(registration)}-")
 
 

@@ -77,7 +77,7 @@ class ChangeResult(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the event can be deleted from the queue."""
+        """True if the event can be deleted from the queue."""
         return self not in (ChangeResult.DEGRADED, ChangeResult.SUPERSEDED, ChangeResult.POSTPONED)
 
 
@@ -198,12 +198,12 @@ class Profile(_Frozen):
 
     @property
     def findable(self) -> bool:
-        """Whether there is content to index; also true if only the latest registration was rejected."""
+        """True if there is content to index; also true if only the latest registration was rejected."""
         return self.status is not Status.DELETED and self.source is not None
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the index has acknowledged this revision."""
+        """True if the index has acknowledged this revision."""
         return self.indexed_rev == self.rev
 
     def content_fingerprint(self) -> str:
@@ -241,7 +241,7 @@ _DESCRIBED, _EXEMPLIFIED = 20, 5
 
 
 def is_sparse(registration: Registration) -> bool:
-    """Whether a registration says so little that a writer's examples complete it."""
+    """True if a registration says so little that a writer's examples complete it."""
     described = len(set(content_words(registration.description))) >= _DESCRIBED
     return not described and len(registration.examples) < _EXEMPLIFIED
 

@@ -34,7 +34,7 @@ class TrackedSource:
     """An address, a path, or a command with its arguments."""
     namespace: str = ""
     live: bool = False
-    """Whether the servers that an `mcpServers` file names are asked for their tools."""
+    """True if the servers that an `mcpServers` file names are asked for their tools."""
     timeout_s: float = 30
 
 
@@ -60,10 +60,10 @@ class TrackedEntry(NamedTuple):
     previous: str = ""
     """Of the content before, while a write is under way: after a crash, the registry has one of the two."""
     gone: bool = False
-    """Whether the source no longer lists it."""
+    """True if the source no longer lists it."""
 
     def wrote(self, digest: str) -> bool:
-        """Whether sync wrote this content, and nobody has changed it since."""
+        """True if sync wrote this content, and nobody has changed it since."""
         return digest in (self.digest, self.previous) and bool(digest)
 
 
@@ -108,7 +108,7 @@ def next_step(
 
 
 def exceeds_guard(gone: int, total: int) -> bool:
-    """Whether a prune would remove more than a fifth of a source's entries."""
+    """True if a prune would remove more than a fifth of a source's entries."""
     return gone * GUARD > total
 
 

@@ -1,1 +1,1 @@
-"""What models are asked, and how their replies are read."""
+"""Requests to models, and parsers of their replies."""

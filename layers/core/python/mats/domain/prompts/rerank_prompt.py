@@ -187,7 +187,7 @@ def _keywords(keywords: Sequence[str], known: Set[str]) -> str:
 
 
 def _is_model(profile: Profile) -> bool:
-    """Whether its entries are facts of a model, under names that all models share; some are filed as tools."""
+    """True if its entries are facts of a model, under names that all models share; some are filed as tools."""
     names = profile.source.parameter_names if profile.source else ""
     return profile.kind is Kind.MODEL or (names.startswith("domain ") and " functionality " in names)
 

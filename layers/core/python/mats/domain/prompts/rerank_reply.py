@@ -211,17 +211,17 @@ def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> R
 
 
 def _is_ranking(numbers: Sequence[float]) -> bool:
-    """Whether the numbers are 1, 2, … in some order: ranks of candidates, or candidates by rank, but no scores."""
+    """True if the numbers are 1, 2, … in some order: ranks of candidates, or candidates by rank, but no scores."""
     return len(numbers) >= _FEWEST_RANKED and sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
 def _mixes_scales(numbers: Sequence[float]) -> bool:
-    """Whether one score may be 0.95 of 1 and another 40 of 100: then no scale is certain."""
+    """True if one score may be 0.95 of 1 and another 40 of 100: then no scale is certain."""
     return max(numbers) > 1 and any(0 < number < 1 for number in numbers)
 
 
 def _is_unit_scale(numbers: Sequence[float]) -> bool:
-    """Whether scores are on a scale from 0 to 1: none is above 1, and at least one is a fraction.
+    """True if scores are on a scale from 0 to 1: none is above 1, and at least one is a fraction.
 
     Whole numbers stay on the scale that was asked for, also if all are 0 or 1: [1, 0, 0] is a usual answer where
     nothing fits. Should it have meant yes and no, the order is right all the same and the verdict errs to `none`.

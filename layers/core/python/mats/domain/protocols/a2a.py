@@ -48,7 +48,7 @@ class A2aCall(Call):
 
 
 def is_card(value: Json) -> bool:
-    """Whether a value is a card, or a list that begins with one."""
+    """True if a value is a card, or a list that begins with one."""
     card = first_of(value)
     if not isinstance(card, Mapping) or not isinstance(card.get("name"), str):
         return False

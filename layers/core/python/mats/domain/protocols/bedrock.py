@@ -41,7 +41,7 @@ class BedrockCall(Call):
 
 
 def is_list(value: Json) -> bool:
-    """Whether a value is a result with one of the two lists, or both together."""
+    """True if a value is a result with one of the two lists, or both together."""
     return isinstance(value, Mapping) and any(isinstance(value.get(key), list) for key in _LISTS)
 
 

@@ -48,7 +48,7 @@ _CONFIG_KEYS = ("mcpServers", "servers")
 
 
 def is_server(value: Json) -> bool:
-    """Whether a value is a `server.json`, an entry or a response of the MCP registry, or a list that begins with one.
+    """True if a value is a `server.json`, an entry or a response of the MCP registry, or a list that begins with one.
 
     Of schema 2025-12-11, or one before it.
     """
@@ -131,7 +131,7 @@ def servers_of(value: Json) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def is_disabled(entry: Json) -> bool:
-    """Whether a server is switched off, as some clients do."""
+    """True if a server is switched off, as some clients do."""
     return value_at(entry, "disabled") is True or value_at(entry, "enabled") is False
 
 
@@ -169,13 +169,13 @@ def _from_config(where: str, name: str, entry: Json, source: Source) -> MappedVa
 
 
 def is_tool_list(value: Json) -> bool:
-    """Whether a value is a result or response with `tools`, or a list that begins with a tool or a response."""
+    """True if a value is a result or response with `tools`, or a list that begins with a tool or a response."""
     first = first_of(value)
     return _is_page(first) or (isinstance(value, list) and _is_tool(first))
 
 
 def _is_page(value: object) -> bool:
-    """Whether a value is a page: an empty list of tools is one, an object with other things in `tools` is not."""
+    """True if a value is a page: an empty list of tools is one, an object with other things in `tools` is not."""
     answer = _result(value)
     tools = answer.get("tools")
     if not isinstance(tools, list):

@@ -95,7 +95,7 @@ class _TooMuch(Exception):
 
 
 def is_document(value: Json) -> bool:
-    """Whether a value is an OpenAPI or Swagger document of any version."""
+    """True if a value is an OpenAPI or Swagger document of any version."""
     return isinstance(value, Mapping) and ("openapi" in value or "swagger" in value) and (
         isinstance(value.get("paths"), Mapping) or isinstance(value.get("info"), Mapping)
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a protocol is made of: formats of documents, drafts of registrations from them, and access to JSON values."""
+"""The elements of a protocol: formats of documents, drafts of registrations from them, and access to JSON values."""
 
 import hashlib
 import ipaddress
@@ -92,7 +92,7 @@ class Format(NamedTuple):
     order: int
     """Of detection: the most specific first."""
     detect: Callable[[Json], bool]
-    """Whether a value looks like this format, well-formed or not."""
+    """True if a value looks like this format, well-formed or not."""
     registrations: Callable[[Json, Source], Iterator[MappedValue]]
     """The entries of a value of this format, in their order."""
 

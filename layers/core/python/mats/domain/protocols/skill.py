@@ -76,7 +76,7 @@ def parse_by_line(front: str) -> dict[str, str]:
 
 
 def is_skill(value: Json) -> bool:
-    """Whether `to_value` made this value."""
+    """True if `to_value` made this value."""
     return isinstance(value, Mapping) and {_FRONT, INSTRUCTIONS} <= value.keys()
 
 

@@ -180,7 +180,7 @@ MinRelevance = float | Literal["weak"]
 
 
 class Verdict(StrEnum):
-    """Whether the registry has a capability for the query."""
+    """True if the registry has a capability for the query."""
 
     MATCH = "match"
     WEAK = "weak"

@@ -130,7 +130,7 @@ _WORDS_OF_TASK = 6
 
 
 def may_be_task(text: str) -> bool:
-    """Whether a request is long enough, in content words, for several steps."""
+    """True if a request is long enough, in content words, for several steps."""
     return len(content_words(text)) >= _WORDS_OF_TASK
 
 
@@ -140,7 +140,7 @@ def with_implied_step(text: str, parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _names_something(clause: str) -> bool:
-    """Whether a clause can be found on its own: `provide a list` says nothing of what."""
+    """True if a clause can be found on its own: `provide a list` says nothing of what."""
     return not _NAMELESS.issuperset(content_words(clause))
 
 
@@ -157,7 +157,7 @@ def _literals(text: str) -> Sequence[_Span]:
 
 
 def _begins_part(left: str, boundary: re.Match[str], right: str) -> bool:
-    """Whether what follows a boundary asks for something else than what is before it."""
+    """True if what follows a boundary asks for something else than what is before it."""
     if boundary["noun"]:
         return len(content_words(right)) > 1
     if boundary["sentence"]:
@@ -168,7 +168,7 @@ def _begins_part(left: str, boundary: re.Match[str], right: str) -> bool:
 
 
 def _asks(clause: str, *, within_sentence: bool = False, first: bool = False) -> bool:
-    """Whether a clause begins as a request: with a verb, a wish or a question.
+    """True if a clause begins as a request: with a verb, a wish or a question.
 
     Within a sentence a verb is in lower case, and a relative clause is no question. The `first` clause of a text needs
     no known verb, because nothing is cut before the next one has one.

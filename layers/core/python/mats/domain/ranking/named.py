@@ -66,7 +66,7 @@ class NameUse(NamedTuple):
 
 
 _MARKS = frozenset("on with in via from using".split())
-"""What stands before the name of a product."""
+"""Words before the name of a product."""
 _BETWEEN = frozenset("the my our your a an".split())
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
@@ -76,7 +76,7 @@ _NAME, _ORDINARY = 0.5, 0.2
 _UNMARKED = {True: 0.6, False: 0.25}
 """Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
 _GAIN, _LOSS = 0.1, 0.2
-"""What the capabilities of a product gain, and those lose that do not mention it, of the mixture of measurements."""
+"""Gain of a product's capabilities, and loss of those that do not mention it, in the mixture of measurements."""
 STRONG = 0.5
 """Strength of a name from which on its product is searched for itself, and told."""
 _MOST_SPACES = 50
@@ -96,7 +96,7 @@ class Products:
 
     @property
     def note(self) -> str:
-        """What the reader of an answer should know; empty without a strong name."""
+        """The note for the reader of an answer; empty without a strong name."""
         said = ", ".join(self.spelled[name] for name in self.strong)
         return f"ranks what belongs to {said} higher, which the query names" if said else ""
 
@@ -107,7 +107,7 @@ class Products:
         return replace(scope, keys=frozenset(map(name_key, self.strong)), exact_namespaces=few)
 
     def shift(self, profile: Profile) -> float:
-        """What is added to the mixture of a capability's measurements."""
+        """The amount to add to the mixture of a capability's measurements."""
         if not self.strengths:
             return 0.0
         has = names(profile.namespace, profile.provider)

@@ -177,7 +177,7 @@ class Filter:
         return self.tags.issubset(tags) and not any(choice.isdisjoint(tags) for choice in self.scope.tag_choices)
 
     def sees(self, visible_to: Collection[str] | None) -> bool:
-        """Whether a capability is visible to this caller: to everyone, or to one of the caller's audiences."""
+        """True if a capability is visible to this caller: to everyone, or to one of the caller's audiences."""
         return visible_to is None or not self.audiences.isdisjoint(visible_to)
 
 
@@ -242,5 +242,5 @@ def named_words(text: str) -> frozenset[str]:
 
 
 def is_listing(text: str) -> bool:
-    """Whether a request asks what something has: `which tools does jira have`."""
+    """True if a request asks what something has: `which tools does jira have`."""
     return _LISTING.search(text[:_LONGEST]) is not None

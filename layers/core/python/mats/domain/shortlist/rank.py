@@ -382,7 +382,7 @@ def present(
 
 
 def note_on_none(ranked: Sequence[Result]) -> str:
-    """What an answer with the verdict `none` has instead, and what to try.
+    """The nearest results, for an answer with the verdict `none`, and advice on what to try.
 
     Ids are spelled out and quoted: a note is in the words of mats, and names are in those of their owners.
     """

@@ -45,7 +45,7 @@ def visible(text: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character is invisible: formatting, private, filler, tag or variation selector."""
+    """True if a character is invisible: formatting, private, filler, tag or variation selector."""
     return bool(_IS_HIDDEN.match(character))
 
 

@@ -1,4 +1,4 @@
-"""Whether an encoder's vocabulary reads a query, judged by the word pieces it is cut into.
+"""Recognition of queries that an encoder's vocabulary reads, judged by the word pieces it is cut into.
 
 Measured with all-MiniLM-L6-v2: docs/decisions/0084.
 """
@@ -20,7 +20,7 @@ _UNLIKE_ENGLISH = re.compile(
 
 
 def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
-    """Whether a vocabulary reads a text.
+    """True if a vocabulary reads a text.
 
     Args:
         words: Its words, in lower case.
@@ -42,5 +42,5 @@ def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
 
 
 def may_be_foreign(words: Collection[str]) -> bool:
-    """Whether words in lower case are without function words of English, and some are of another language or script."""
+    """True if words in lower case are without function words of English, and some are of another language or script."""
     return ENGLISH_WORDS.isdisjoint(words) and (not FOREIGN_WORDS.isdisjoint(words) or not all(map(str.isascii, words)))

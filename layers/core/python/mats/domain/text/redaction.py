@@ -59,12 +59,12 @@ def without_expansions(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text has no hidden and no control characters, except tabs and line breaks."""
+    """True if a text has no hidden and no control characters, except tabs and line breaks."""
     return bool(remove_hidden(text) == text)
 
 
 def names_secret(name: str) -> bool:
-    """Whether a value of this name is likely to be secret: `api_key`, `X-Auth-Token`; not `no-auth`."""
+    """True if a value of this name is likely to be secret: `api_key`, `X-Auth-Token`; not `no-auth`."""
     named = words(split_identifier(name))
     return not _SECRET_WORDS.isdisjoint(named) and _SWITCHED_OFF.isdisjoint(named[:1])
 
@@ -139,7 +139,7 @@ def _redact_tokens(text: str) -> str:
 
 
 def _is_token(found: re.Match[str], text: str) -> bool:
-    """Whether a run of characters is a token: a known prefix, or one long part of mixed letters and digits."""
+    """True if a run of characters is a token: a known prefix, or one long part of mixed letters and digits."""
     run = found[0]
     if _HEX.fullmatch(run) and _PINNED.search(text[: found.start()]):
         return False

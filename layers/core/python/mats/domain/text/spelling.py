@@ -28,7 +28,7 @@ def correct(text: str, meant: Mapping[str, str]) -> str:
 
 
 def has_spelling(word: str) -> bool:
-    """Whether a word is of letters that may be mistaken, and of a common length."""
+    """True if a word is of letters that may be mistaken, and of a common length."""
     return SHORTEST <= len(word) <= _LONGEST and word.isascii() and word.isalpha()
 
 

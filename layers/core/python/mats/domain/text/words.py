@@ -158,7 +158,7 @@ def _walk(node: object, level: int, *, named: bool = False) -> Iterator[tuple[bo
 
 
 def _names_something(key: str, value: object) -> bool:
-    """Whether a key is a parameter or field of the capability, not a keyword of the schema language."""
+    """True if a key is a parameter or field of the capability, not a keyword of the schema language."""
     if key in _STRUCTURE:
         return False
     return isinstance(value, Mapping) or (key != "name" and key not in _TEXT and key not in _SKIPPED)

@@ -106,7 +106,7 @@ class Evidence:
     initials: str
     numbers: frozenset[str]
     foreign: bool
-    """Whether it is in another language, so that its words cannot be compared with those of an English claim."""
+    """True if it is in another language, so that its words cannot be compared with those of an English claim."""
 
     @classmethod
     def of(cls, registration: Registration) -> Self:
@@ -320,13 +320,13 @@ def _note(field: str, text: str, why: str) -> str:
 
 
 def is_bare(registration: Registration) -> bool:
-    """Whether the name is the only text about the capability's purpose."""
+    """True if the name is the only text about the capability's purpose."""
     described = normalize(registration.description) not in ("", normalize(registration.name))
     return not _has_more(registration) and not described
 
 
 def says_nothing(registration: Registration) -> bool:
-    """Whether name and description could be any project's, such as `Demo Project`, and there is nothing else."""
+    """True if name and description could be any project's, such as `Demo Project`, and there is nothing else."""
     return not _has_more(registration) and all(
         _is_empty(word)
         for text in (registration.name, registration.description)
@@ -335,7 +335,7 @@ def says_nothing(registration: Registration) -> bool:
 
 
 def _has_more(registration: Registration) -> bool:
-    """Whether there is more about the capability's purpose than name and description."""
+    """True if there is more about the capability's purpose than name and description."""
     given = registration.item().keys()
     if registration.descriptor and without_call(registration.descriptor):
         return True
@@ -343,7 +343,7 @@ def _has_more(registration: Registration) -> bool:
 
 
 def _is_empty(word: str) -> bool:
-    """Whether a word of a name, in lower case, says nothing: generic, a number, unreadable."""
+    """True if a word of a name, in lower case, says nothing: generic, a number, unreadable."""
     if word in GENERIC or word.isdigit() or _MASHED.search(word):
         return True
     return not _READABLE.fullmatch(word) and word.upper() not in ACRONYMS
@@ -365,7 +365,7 @@ def _beyond_a_bare_name(text: str, registration: Registration) -> str:
 
 
 def is_opaque(name: str) -> bool:
-    """Whether a name is unreadable: no pronounceable word, or just one beside fragments, as in `xq7_proc`."""
+    """True if a name is unreadable: no pronounceable word, or just one beside fragments, as in `xq7_proc`."""
     said = words(split_identifier(name))
     readable = sum(_READABLE.fullmatch(word) is not None for word in said)
     return readable == 0 or (readable == 1 and len(said) > 1)

@@ -37,7 +37,7 @@ def sample_text(profile: Profile) -> str:
 
 
 def is_same_work(first: str, profile: Profile) -> bool:
-    """Whether both the description and the whole text still resemble those that were sampled first."""
+    """True if both the description and the whole text still resemble those that were sampled first."""
     pairs = zip(first.split(":"), sample_text(profile).split(":"), strict=True)
     return all(_resemble(_hashes(one), _hashes(other)) for one, other in pairs)
 
@@ -57,7 +57,7 @@ def _hashes(sample: str) -> list[str]:
 
 
 def _resemble(one: list[str], other: list[str]) -> bool:
-    """Whether the Jaccard similarity that two samples suggest is high enough; true for two empty ones."""
+    """True if the Jaccard similarity that two samples suggest is high enough; true for two empty ones."""
     union = sorted({*one, *other})[:_SAMPLED]
     common = set(one).intersection(other, union)
     return len(common) >= LEAST * len(union)
@@ -135,7 +135,7 @@ class Wording:
     description: frozenset[str]
     letters: str
     acts: frozenset[str] = frozenset()
-    """What the name and the title do, and for whom: classes of verbs and scopes."""
+    """Actions of the name and the title, and for whom: classes of verbs and scopes."""
 
     @classmethod
     def of(cls, profile: Profile) -> "Wording":
@@ -147,13 +147,13 @@ class Wording:
         return _wording(profile.name, source.title[:_READ], source.description[:_READ], " ".join(rest)[:_READ])
 
     def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
-        """Whether the descriptions are nearly the same, be it with other spaces."""
+        """True if the descriptions are nearly the same, be it with other spaces."""
         if not self.letters:
             return False
         return self.letters == other.letters or _overlap(self.description, other.description, least)
 
     def is_near(self, other: "Wording", least: float = SIMILARITY) -> bool:
-        """Whether the whole texts or the descriptions are nearly the same."""
+        """True if the whole texts or the descriptions are nearly the same."""
         return _overlap(self.text, other.text, least) or self.describes_the_same(other, least)
 
     def similarity(self, other: "Wording") -> float:
@@ -175,7 +175,7 @@ def _wording(name: str, title: str, description: str, rest: str) -> Wording:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:
-    """Whether the Jaccard similarity is at least this, greater than 0; the sizes alone rule out most pairs."""
+    """True if the Jaccard similarity is at least this, greater than 0; the sizes alone rule out most pairs."""
     size, others = len(one), len(other)
     if size < least * others or others < least * size or not size:
         return False
@@ -240,7 +240,7 @@ def limit_near_duplicates(
 
 
 def _is_other_act(one: Profile, wording: Wording, other: Profile, others: Wording) -> bool:
-    """Whether two of one namespace do something else, or for someone else, however near their texts.
+    """True if two of one namespace do something else, or for someone else, however near their texts.
 
     Of different namespaces it says nothing: a copy costs its author another verb in the name.
     """

@@ -1,4 +1,4 @@
-"""What is ranked behind what: copies behind their originals, claimed providers behind verified ones."""
+"""The order of precedence: copies behind their originals, claimed providers behind verified ones."""
 
 import math
 import re
@@ -68,7 +68,7 @@ def provider_key(name: str) -> str:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a character is a symbol such as `™` or `+`, and no letter in a circle or box, such as `Ⓢ`."""
+    """True if a character is a symbol such as `™` or `+`, and no letter in a circle or box, such as `Ⓢ`."""
     if not unicodedata.category(character).startswith("S"):
         return False
     seen = skeleton(character)

@@ -153,7 +153,7 @@ def media_type(profile: Profile) -> str:
 
 
 def is_address(endpoint: str) -> bool:
-    """Whether an endpoint is a valid absolute http or https URL."""
+    """True if an endpoint is a valid absolute http or https URL."""
     try:
         return bool(_ADDRESS.fullmatch(endpoint) and urlsplit(endpoint).hostname)
     except ValueError:

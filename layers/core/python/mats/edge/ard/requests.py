@@ -91,7 +91,7 @@ class EntryFilter:
     matches_nothing: bool = False
 
     def accepts(self, profile: Profile) -> bool:
-        """Whether a profile that the index returned satisfies all predicates."""
+        """True if a profile that the index returned satisfies all predicates."""
         return all(predicate(profile) for predicate in self.predicates)
 
     def to_query(self, text: str) -> Query:

@@ -73,7 +73,7 @@ def _reply_to_batch(messages: list[object], version: str | None, session: McpSes
 
 
 def _is_allowed_origin(request: Request) -> bool:
-    """Whether the request comes from no page, or from one of our own origin.
+    """True if the request comes from no page, or from one of our own origin.
 
     Browsers send `Origin`, other clients do not. Behind API Gateway its host must be the domain of the API. On loopback
     it must be a loopback name, because DNS can be rebound.

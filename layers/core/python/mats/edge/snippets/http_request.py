@@ -117,7 +117,7 @@ class HttpRequest:
     cookies: Mapping[str, str] = field(default_factory=dict)
     secrets: Sequence[Secret] = ()
     user_and_password: bool = False
-    """Whether it is sent with the variables API_USER and API_PASSWORD (RFC 7617)."""
+    """True if it is sent with the variables API_USER and API_PASSWORD (RFC 7617)."""
     media_type: str = ""
     body: Any = None
 

@@ -102,7 +102,7 @@ def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted
 
 
 def _is_hit(scale: Scale, one: CandidateScores, trust: Values | None = None) -> float:
-    """Whether the candidate with the best score is gold (1 or 0); NaN as trust means none."""
+    """1 if the candidate with the best score is gold, else 0; NaN as trust means none."""
     quality = np.full(len(one.gold), np.nan) if trust is None else trust
     measures = zip(one.bm25, one.cosine, one.pairs, quality, strict=True)
     scores = [_score(scale, bm25, cosine, int(pairs), q) for bm25, cosine, pairs, q in measures]

@@ -150,7 +150,7 @@ class Models:
 
     @property
     def speaks_converse(self) -> bool:
-        """Whether requests are Bedrock's, not those of chat completions."""
+        """True if requests are Bedrock's, not those of chat completions."""
         return not self.settings.llm_url
 
     @property

@@ -105,7 +105,7 @@ class BudgetSpent(NotPermitted):
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """What a run may spend on calls that the cache does not answer. Safe for several threads.
+    """The budget of a run for calls that the cache does not answer. Safe for several threads.
 
     Dollars are known when a reply is there, so calls under way may exceed `max_usd`; `max_calls` is never exceeded.
     """

@@ -169,7 +169,7 @@ def bar(title: str, total: int | None) -> Iterator[Bar]:
 
 
 _EVALUATION = frozenset(("ir_measures", "matplotlib", "rank_bm25", "scipy", "Stemmer"))
-"""What the extra of this name installs."""
+"""Packages that the extra of this name installs."""
 
 
 class ExitCodes(TyperGroup):

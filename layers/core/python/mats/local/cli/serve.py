@@ -110,7 +110,7 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
     from mats.local.service import application  # noqa: PLC0415
 
     def exclude_from_collections() -> None:
-        """What is in memory, mostly the console's list: a garbage collection stops all threads."""
+        """Exclude what is in memory, mostly the console's list: a garbage collection stops all threads."""
         gc.collect()
         gc.freeze()
 
@@ -231,7 +231,7 @@ def access_to(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches a service that listens on this address or name."""
+    """True if nobody but this machine reaches a service that listens on this address or name."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

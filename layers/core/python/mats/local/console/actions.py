@@ -135,7 +135,7 @@ class RegistryActions:
         registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
 
     def lessons(self) -> dict[str, Any]:
-        """What operators taught."""
+        """The lessons of operators."""
         return {"lessons": [{"request": text, "id": id} for text, id in self.local.teach.lessons()]}
 
     def teach(self, lesson: LessonRequest) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class RegistryService:
         self._list.expire()
 
     def _wait_for_index(self, id: Id, is_expected: Callable[[Profile], bool]) -> bool:
-        """Whether the index has the expected profile, now or within the timeout."""
+        """True if the index has the expected profile, now or within the timeout."""
         deadline = time.monotonic() + self._timeout_s
         try:
             while True:
@@ -205,7 +205,7 @@ class RegistryService:
 
 
 def _home_json(snapshot: Snapshot, uses: UseCounts, demand: DemandReader) -> dict[str, Any]:
-    """What there is, what is new, and what was asked for and not found; `demand` is null until it is computed."""
+    """Counts, the newest entries, and requests that found nothing; `demand` is null until it is computed."""
     newest = snapshot.page(ListQuery(sort=Sort.REGISTERED_DOWN, limit=_NEWEST), uses)["capabilities"]
     found = demand.get(DAYS) if uses.answers <= _FEW else demand.peek(DAYS)
     return {

@@ -93,7 +93,7 @@ _FILTERS: dict[Show, Callable[[ListRow], bool]] = {
 
 
 def is_vector_pending(profile: Profile, encoder: str) -> bool:
-    """Whether words find it, and it has no vector of this encoder yet; never without an encoder."""
+    """True if words find it, and it has no vector of this encoder yet; never without an encoder."""
     return bool(encoder) and profile.findable and profile.encoder != encoder
 
 

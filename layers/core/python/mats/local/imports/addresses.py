@@ -89,7 +89,7 @@ def _names_loopback(host: str) -> bool:
 
 
 def is_private(address: str) -> bool:
-    """Whether an IP address is not on the public internet."""
+    """True if an IP address is not on the public internet."""
     return not _effective(address).is_global
 
 

@@ -41,7 +41,7 @@ _PROBED_LINES = 200
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is that of no file, but an address to be fetched."""
+    """True if a name is that of no file, but an address to be fetched."""
     return name.lower().startswith(("http://", "https://"))
 
 
@@ -257,7 +257,7 @@ def read_content(name: str, file: IO[bytes]) -> Content:
 
 
 def _begins_with_lines(head: bytes, *, ended: bool) -> bool:
-    """Whether there are several lines, one of the first is a JSON object, and no list was begun."""
+    """True if there are several lines, one of the first is a JSON object, and no list was begun."""
     if head.lstrip()[:1] == b"[":
         return False
     single = ended and b"\n" not in head.strip()
@@ -265,7 +265,7 @@ def _begins_with_lines(head: bytes, *, ended: bool) -> bool:
 
 
 def _has_lines(head: bytes, *, ended: bool) -> bool:
-    """Whether one of the first lines is a whole JSON object: in a document, objects are indented or span lines."""
+    """True if one of the first lines is a whole JSON object: in a document, objects are indented or span lines."""
     lines = head.split(b"\n", _PROBED_LINES)
     for line in lines if ended else lines[:-1]:
         if line[:1] == b"{" and line.rstrip()[-1:] == b"}" and len(line) <= MAX_LINE_BYTES:

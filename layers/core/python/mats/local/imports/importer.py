@@ -235,7 +235,7 @@ _TRUST_ATTRIBUTES = ("id", "trust", "provider", "cleared")
 
 
 def _is_trust_row(value: object) -> bool:
-    """Whether a line is a row of trust: `{"trust": {"id": "com.acme/refund", "trust": 80}}`.
+    """True if a line is a row of trust: `{"trust": {"id": "com.acme/refund", "trust": 80}}`.
 
     `mats export` writes them and `mats import --with-trust` assigns them. A registration cannot carry trust, since
     owners write registrations and operators assign trust.

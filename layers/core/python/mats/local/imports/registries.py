@@ -152,7 +152,7 @@ def _is_site(url: str) -> bool:
 
 
 def _is_same_site(url: str, other: str) -> bool:
-    """Whether two addresses have scheme, host and port in common: a catalog may not lead anywhere else."""
+    """True if two addresses have scheme, host and port in common: a catalog may not lead anywhere else."""
     try:
         left, right = split_url(url), split_url(other)
     except Unfetchable:

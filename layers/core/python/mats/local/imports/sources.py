@@ -48,7 +48,7 @@ class Reading:
 
     sources: Iterable[tuple[Source, Stream]]
     is_whole: bool = True
-    """Whether it lists everything, not only what changed since a time."""
+    """True if it lists everything, not only what changed since a time."""
     cursor: Callable[[str], str] = lambda now: ""
     """After all values: the `since` of the next reading, given the time now."""
 

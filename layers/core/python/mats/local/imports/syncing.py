@@ -30,7 +30,7 @@ class Synced:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether it failed, or left something out that it should not have."""
+        """True if it failed, or left something out that it should not have."""
         return bool(self.error or self.report.rejected or (self.pruned and self.pruned.refused))
 
 

@@ -42,7 +42,7 @@ def entries(value: Json) -> list[Mapping[str, Any]]:
 
 
 def _is_catalog(value: Json) -> bool:
-    """Whether a value is an object whose entries have identifiers of ARD."""
+    """True if a value is an object whose entries have identifiers of ARD."""
     return any(text_at(entry, "identifier").startswith("urn:air:") for entry in entries(value)[:10])
 
 

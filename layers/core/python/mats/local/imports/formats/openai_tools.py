@@ -22,7 +22,7 @@ _PROBED = 10
 
 
 def _is_tool_list(value: Json) -> bool:
-    """Whether a value is a function, a list that has one among its first entries, or a request with such `tools`."""
+    """True if a value is a function, a list that has one among its first entries, or a request with such `tools`."""
     tools = value_at(value, "tools") or value
     found = [tools] if isinstance(tools, Mapping) else list(objects(tools)[:_PROBED])
     return any(map(_is_function, found))
