@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, capability_id
 from mats.domain.capability.registration import Registration
-from mats.domain.capability.suspicion import WRITTEN, findings
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
@@ -304,6 +303,8 @@ def profile_of(
 
 def _flags(registration: Registration, enrichment: Enrichment | None, assigned: Assigned) -> tuple[str, ...]:
     """The findings in a registration, unless an operator cleared them for this very text, and in what a writer made."""
+    from mats.domain.capability.suspicion import WRITTEN, findings  # noqa: PLC0415 - cold starts count
+
     found = findings(registration, enrichment.texts() if enrichment else ())
     if found and assigned.cleared == fingerprint(registration.item()):
         found = tuple(each for each in found if each.where == WRITTEN)
