@@ -87,7 +87,7 @@ bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs 
 	@$(BIN)/python -m experiments.benchmarks.aws --data $(DATA) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
-	@$(BIN)/python -m mats.evaluation.calibration --data $(DATA)
+	@$(BIN)/python -m experiments.calibration --data $(DATA)
 
 readme: setup ## Render the parts of README and docs that come from experiments/results
 	@$(BIN)/python -m experiments readme

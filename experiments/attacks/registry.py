@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.attacks.measures import Observation
 from experiments.attacks.scene import SEED, AttackTarget, Scene, Wave
+from experiments.query_cache import QueryCache
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -18,7 +19,6 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
-from mats.evaluation.systems.models import QueryCache
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
 from mats.usecases.discover import Discover
 

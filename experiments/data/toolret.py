@@ -7,18 +7,19 @@ The paper does not say how its registry was made: ours holds each tool once that
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from experiments.data.rows import SourceInvalid, SourceRow, files, rows
 from mats.domain.errors import Fault
-from mats.evaluation.data.defects import shared_document
 from mats.evaluation.data.layout import JudgedSet
 
 MAX_LABELS = 10_000
 """Labels of one query; a file with more is broken."""
+_FEW_LABELS = 5
+"""Sources with fewer labels are not judged."""
 _PROVIDERS = ("provider", "api_provider", "tool_name", "server", "package", "domain")
 """Entries of a document that may name the provider of a tool; the first with text counts."""
 
@@ -211,6 +212,14 @@ def _broken_sources(copy: _LocalCopy) -> dict[str, str]:
             by_source[copy.queries[query]["source"]][label] = _content(copy.embedded[label])
     shared = {source: shared_document(labels) for source, labels in by_source.items()}
     return {source: str(document) for source, document in shared.items() if document is not None}
+
+
+def shared_document(labels: Mapping[Any, Hashable]) -> Hashable | None:
+    """The document that more than half of a source's labels embed; None if there is none, or fewer than five labels."""
+    if len(labels) < _FEW_LABELS:
+        return None
+    document, count = Counter(labels.values()).most_common(1)[0]
+    return document if 2 * count > len(labels) else None
 
 
 def _deduplicate(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.report.results import paper
+from experiments.report.results import paper, read_results
 from experiments.report.scale import cost_table, domain_table, growth_table
 from experiments.report.security import security_tables
 from experiments.studies.language_model import together
-from mats.evaluation.results import RESULTS, Json, read_results
+from mats.evaluation.results import RESULTS, Json
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
 from experiments.report.cells import Figure, PaperRow, Section, Table, comma_list
-from experiments.report.results import paper
+from experiments.report.results import ResultsInvalid, paper, read_results
 from experiments.report.style import png, style_context, svg
 from mats.domain.errors import Fault
-from mats.evaluation.results import RESULTS, Json, ResultsInvalid, read_results
+from mats.evaluation.results import RESULTS, Json
 
 _Made = TypeVar("_Made")
 TITLE = "Experiments after the paper"

@@ -1,10 +1,31 @@
 """Reading of results: the paper's own numbers, and systems that were not run."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mats.evaluation.results import Json, read_results
+from mats.domain.errors import Fault, Invalid
+from mats.evaluation.results import Json
+
+
+class ResultsInvalid(Invalid):
+    """A results file has another shape than its experiment writes."""
+
+
+def read_results(path: Path) -> Json:
+    """The object in a file of JSON.
+
+    Raises:
+        ResultsInvalid: there is none, or the file cannot be read.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResultsInvalid([Fault(str(path), f"cannot be read: {error}")]) from error
+    if not isinstance(value, dict):
+        raise ResultsInvalid([Fault(str(path), f"must hold a JSON object, not {type(value).__name__}")])
+    return value
 
 
 def paper() -> Json:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from mats.evaluation.results import RESULTS, Json, read_results
+from experiments.report.results import read_results
+from mats.evaluation.results import RESULTS, Json
 
 _RESULTS = RESULTS / "bench-attacks.json"
 _SETS = ("sample", "tools")

@@ -3,7 +3,8 @@
 import pytest
 
 from experiments.report.readme import PAGES, README, render
-from mats.evaluation.results import RESULTS, read_results
+from experiments.report.results import read_results
+from mats.evaluation.results import RESULTS
 from mats.local.cli.search import _details, _headline
 
 

@@ -11,9 +11,9 @@ from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
 from experiments.report.cells import PaperRow, Section, Table, gained_lost, measure, p_value, percent
 from experiments.report.render import build_report
-from experiments.report.results import not_run_notes, paper
+from experiments.report.results import ResultsInvalid, not_run_notes, paper
 from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, write_results
-from mats.evaluation.results import RESULTS, ResultsInvalid
+from mats.evaluation.results import RESULTS
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from experiments.data import rows as reading
 from experiments.data.appworld import appworld
 from experiments.data.rows import SourceInvalid, files
-from experiments.data.toolret import MAX_LABELS, agents, toolret
+from experiments.data.toolret import MAX_LABELS, agents, shared_document, toolret
 from mats.evaluation.data.datasets import load
 from mats.evaluation.data.layout import FILES, FolderInUse, write
 
@@ -351,3 +351,9 @@ def test_an_appworld_file_that_is_not_as_published_is_named(tmp_path, path, text
     (a_world(tmp_path) / "data" / path).write_text(text)
     with pytest.raises(SourceInvalid, match=said):
         appworld(tmp_path)
+
+
+def test_a_shared_document_needs_half_of_at_least_five_labels():
+    assert shared_document(dict(enumerate("aaabb"))) == "a"
+    assert shared_document(dict(enumerate("aaaa"))) is None
+    assert shared_document(dict(enumerate("aaabbb"))) is None

@@ -4,7 +4,7 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.data.defects import defects, largest_group, shared_document
+from mats.evaluation.data.defects import defects, largest_group
 from tests.builders import a_registration
 
 
@@ -53,9 +53,3 @@ def test_a_set_without_sources_is_one_by_its_own_name():
 @pytest.mark.parametrize(("documents", "size"), [([], 0), (["a"], 0), (["a", "b"], 0), (["a", "a", "b"], 2)])
 def test_a_group_is_two_or_more(documents, size):
     assert largest_group(documents) == size
-
-
-def test_a_shared_document_needs_half_of_at_least_five_labels():
-    assert shared_document(dict(enumerate("aaabb"))) == "a"
-    assert shared_document(dict(enumerate("aaaa"))) is None
-    assert shared_document(dict(enumerate("aaabbb"))) is None

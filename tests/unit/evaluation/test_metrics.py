@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.evaluation.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
 from mats.evaluation.measures import NAMES, estimate, per_query
 from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
@@ -51,27 +50,6 @@ def test_an_interval_holds_its_mean_and_repeats():
     first, second = estimate(values), estimate(values)
     assert first == second
     assert first.low < first.mean == 0.5 < first.high
-
-
-def test_the_scale_with_the_most_gold_in_front_is_chosen():
-    lexical_is_right = CandidateScores(
-        np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]), np.array([0, 0])
-    )
-    scale, grid = fit([[lexical_is_right]])
-    assert max(row["match@1"] for row in grid) == 1.0
-    assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
-
-
-def test_the_spread_that_ranks_gold_above_trusted_others_is_chosen():
-    one = CandidateScores(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3]), np.array([0, 0]))
-    close = [one] * 40
-    plain, _ = fit([close])
-    chosen, grid = fit_spread([close], plain)
-    best = max(sum(row[name] for name in TRUSTED) for row in grid)
-    taken = next(row for row in grid if (row["even"], row["spread"]) == (chosen.even, chosen.spread))
-    assert sum(taken[name] for name in TRUSTED) == best
-    assert taken["none"] == 1.0
-    assert min(row["all, any"] for row in grid) < taken["all, any"]
 
 
 def written(folder, *, corpus, queries, qrels, packed=True):

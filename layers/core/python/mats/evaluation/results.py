@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mats.domain.errors import Fault, Invalid
 from mats.evaluation.measures import RESAMPLES, SEED
 from mats.resources import REPOSITORY
 
@@ -17,10 +16,6 @@ RESULTS = REPOSITORY / "experiments" / "results"
 _LIBRARIES = ("numpy", "onnxruntime", "pydantic", "rank-bm25", "scipy", "tokenizers")
 
 Json = Mapping[str, Any]
-
-
-class ResultsInvalid(Invalid):
-    """A results file has another shape than its experiment writes."""
 
 
 def has_results(name: str) -> bool:
@@ -59,18 +54,3 @@ def _cpu() -> str:
     except OSError:
         return platform.processor() or platform.machine()
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def read_results(path: Path) -> Json:
-    """The object in a file of JSON.
-
-    Raises:
-        ResultsInvalid: there is none, or the file cannot be read.
-    """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResultsInvalid([Fault(str(path), f"cannot be read: {error}")]) from error
-    if not isinstance(value, dict):
-        raise ResultsInvalid([Fault(str(path), f"must hold a JSON object, not {type(value).__name__}")])
-    return value

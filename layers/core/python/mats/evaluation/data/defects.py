@@ -7,7 +7,6 @@ its labels are in no registry, and every system scores near zero on it.
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
@@ -66,11 +65,3 @@ def largest_group(documents: Iterable[Hashable]) -> int:
     """The count of the most frequent document; 0 if all are different."""
     commonest = max(Counter(documents).values(), default=0)
     return commonest if commonest > 1 else 0
-
-
-def shared_document(labels: Mapping[Any, Hashable]) -> Hashable | None:
-    """The document that more than half of a source's labels embed; None if there is none, or fewer than five labels."""
-    if len(labels) < _FEW:
-        return None
-    document, count = Counter(labels.values()).most_common(1)[0]
-    return document if 2 * count > len(labels) else None

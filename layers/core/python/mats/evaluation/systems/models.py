@@ -66,30 +66,6 @@ class CachedEncoder:
         return None if row is None else array("f", row[0])
 
 
-@dataclass(frozen=True, slots=True)
-class QueryCache:
-    """An encoder that encodes each query once."""
-
-    encoder: Encoder
-    vectors: dict[str, Vector] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
-
-    def encode_query(self, text: str) -> Vector:
-        if text not in self.vectors:
-            self.vectors[text] = self.encoder.encode_query(text)
-        return self.vectors[text]
-
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        return self.encoder.encode_documents(texts)
-
-
 def cached_encoder(settings: Settings, bedrock: "Bedrock | None" = None) -> Encoder | None:
     """The encoder of the settings; None if they say `none`. Titan is made by `bedrock`."""
     encoder = bootstrap.load_encoder(settings, bedrock)

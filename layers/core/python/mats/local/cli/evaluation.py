@@ -237,7 +237,7 @@ def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
     default one does keeps its constants. Set what is printed for the service, too: in AWS as the context key
     `calibration`.
     """
-    from mats.evaluation.calibration.unlabelled import (  # noqa: PLC0415
+    from mats.evaluation.calibration import (  # noqa: PLC0415
         FEWEST,
         fit_cosines,
         measure_cosines,

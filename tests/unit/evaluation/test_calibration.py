@@ -7,7 +7,7 @@ import pytest
 
 from mats import bootstrap
 from mats.domain.profile.profile import Enrichment, SourceText
-from mats.evaluation.calibration.unlabelled import Cosines, fit_cosines, measure_cosines, own_requests
+from mats.evaluation.calibration import Cosines, fit_cosines, measure_cosines, own_requests
 from mats.settings import Settings
 from tests.builders import a_profile
 

@@ -3,13 +3,15 @@
 import json
 import logging
 
+import numpy as np
 import pytest
 
+from experiments.calibration import __main__ as command
+from experiments.calibration.__main__ import encoder_key
+from experiments.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.bootstrap import load_calibration
 from mats.bootstrap import models as calibration
 from mats.domain.shortlist.trace import CalibrationSource
-from mats.evaluation.calibration import __main__ as command
-from mats.evaluation.calibration.__main__ import encoder_key
 from mats.settings import Settings
 from tests.aws.bedrock import BedrockServer
 
@@ -106,3 +108,24 @@ def test_the_constants_are_fitted_for_titan_in_an_account(tmp_path, monkeypatch,
         found = load_calibration(index, f"{TITAN}-1024")
         assert found.source == CalibrationSource(name=f"{index}/{TITAN}", fitted=True)
         assert 0 < found.thresholds.weak <= found.thresholds.match <= 1
+
+
+def test_the_scale_with_the_most_gold_in_front_is_chosen():
+    lexical_is_right = CandidateScores(
+        np.array([1.0, 0.0]), np.array([30.0, 1.0]), np.array([0.4, 0.5]), np.array([0, 0])
+    )
+    scale, grid = fit([[lexical_is_right]])
+    assert max(row["match@1"] for row in grid) == 1.0
+    assert scale.retrieval(30.0, 0.4) > scale.retrieval(1.0, 0.5)
+
+
+def test_the_spread_that_ranks_gold_above_trusted_others_is_chosen():
+    one = CandidateScores(np.array([1.0, 0.0]), np.array([20.0, 8.0]), np.array([0.5, 0.3]), np.array([0, 0]))
+    close = [one] * 40
+    plain, _ = fit([close])
+    chosen, grid = fit_spread([close], plain)
+    best = max(sum(row[name] for name in TRUSTED) for row in grid)
+    taken = next(row for row in grid if (row["even"], row["spread"]) == (chosen.even, chosen.spread))
+    assert sum(taken[name] for name in TRUSTED) == best
+    assert taken["none"] == 1.0
+    assert min(row["all, any"] for row in grid) < taken["all, any"]

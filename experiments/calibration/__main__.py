@@ -13,12 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mats import bootstrap
+import mats
+from experiments.calibration.scale import candidate_scores, fit, fit_spread
+from experiments.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.ranking.blend import Scale
-from mats.evaluation.calibration.scale import candidate_scores, fit, fit_spread
-from mats.evaluation.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
-from mats.evaluation.calibration.unlabelled import measure_cosines, own_requests
+from mats.evaluation.calibration import measure_cosines, own_requests
 from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
@@ -26,7 +26,7 @@ from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.ports import Encoder
 from mats.settings import Settings
 
-_TABLE = Path(bootstrap.__file__).parents[1] / "calibration.json"
+_TABLE = Path(mats.__file__).with_name("calibration.json")
 """The constants that the service reads."""
 _LEAST_MATCH = 0.72
 """Small registries, which are not among the sets, need it: docs/decisions/0080."""

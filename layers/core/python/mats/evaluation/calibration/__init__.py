@@ -1,1 +1,0 @@
-"""Calibration: fit the score scale and the verdict thresholds. `python -m mats.evaluation.calibration --help`."""
