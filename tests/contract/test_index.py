@@ -113,7 +113,7 @@ def test_a_word_that_no_entry_has_is_taken_for_the_nearest_that_the_caller_sees(
         [
             entry("a", "open a pull request of the database"),
             entry("b", "request, requests"),
-            entry("c", "oven and workflow"),
+            entry("c", "oven and workflow of an address"),
             entry("hidden", "a secretword", visible_to=("ops",)),
             tombstone("gone", rev=1),
         ]
@@ -122,8 +122,8 @@ def test_a_word_that_no_entry_has_is_taken_for_the_nearest_that_the_caller_sees(
     def meant(*words: str, admitted: Filter = EVERYTHING) -> dict[str, str]:
         return {word: stem(near) for word, near in index.spellings(words, admitted).items()}
 
-    assert meant("opne", "requets", "workflwo", "databsae") == {
-        "opne": "open", "requets": "request", "workflwo": "workflow", "databsae": stem("database"),
+    assert meant("opne", "requets", "workflwo", "databsae", "addres") == {
+        "opne": "open", "requets": "request", "workflwo": "workflow", "databsae": stem("database"), "addres": "address",
     }  # fmt: skip
     assert meant("request", "requesting", "wrxkfolx", "penguin", "secretwrod") == {}
     assert meant("secretwrod", admitted=Filter(audiences=frozenset({"ops"}))) == {"secretwrod": "secretword"}

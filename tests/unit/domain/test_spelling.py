@@ -31,6 +31,8 @@ def test_names_short_and_common_words_and_other_languages_are_not_misspelt(text,
         ("wrokfolws", {"workflow": 1}, "workflow"),
         ("opne", {"open": 0}, ""),
         ("pager", {"page": 9}, ""),
+        ("addres", {"address": 1, "addict": 9}, "address"),
+        ("pages", {"page": 9}, ""),
     ],
 )
 def test_the_nearest_has_few_edits_then_the_same_letters_then_many_capabilities(word, known, found):

@@ -145,12 +145,10 @@ class OpenSearchIndex:
         """With a second search if a word is unknown."""
         if not words:
             return {}
-        body = {"size": 0, "suggest": mapping.misspelt(words)}
         try:
-            found = self.domain.search_for(lambda response: dict(response["suggest"]), self.read, body)
+            options = self.domain.search_for(mapping.stems_suggested, self.read, mapping.misspelt(words))
         except Missing:
             return {}
-        options = {word: stems for word in words if (stems := mapping.stems_suggested(found[word]))}
         counted = {each: mapping.holding(each) for stems in options.values() for each in stems}
         counts = self._aggregate(mapping.filter_clauses(admitted), counted)
         seen = {each: int(count["doc_count"]) for each, count in counts.items()}

@@ -14,6 +14,8 @@ from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
 from mats.domain.ranking.bm25 import in_reference
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
+from mats.domain.text.spelling import forms
+from mats.domain.text.words import stem
 from mats.ports import Stored, Vector
 
 VERSION = 1
@@ -224,14 +226,19 @@ def elsewhere(name: str) -> dict[str, Any]:
 
 
 def misspelt(words: Collection[str]) -> dict[str, Any]:
-    """Suggestions for the words that no entry has."""
-    term = {"field": "text", "suggest_mode": "missing", "max_edits": 2, "min_word_length": 3, "size": _SUGGESTED}
-    return {word: {"text": word, "term": term} for word in words}
+    """A search for stems that are near to words, and for the entries that have the words."""
+    term = {"field": "text", "analyzer": "whitespace", "max_edits": 2, "min_word_length": 3, "size": _SUGGESTED}
+    suggested = {word: {"text": " ".join(forms(word)), "term": term} for word in words}
+    return {"size": 0, "suggest": suggested, "aggs": {word: holding(stem(word)) for word in words}}
 
 
-def stems_suggested(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The stems that an answer to `misspelt` suggests for a word."""
-    return [each["text"] for one in found for each in one["options"]]
+def stems_suggested(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The stems that the response to `misspelt` suggests for each word that no entry has, if any."""
+    counts = {word: count["doc_count"] for word, count in found["aggregations"].items()}
+    options = {
+        word: [each["text"] for one in ones for each in one["options"]] for word, ones in found["suggest"].items()
+    }
+    return {word: stems for word, stems in options.items() if stems and not counts[word]}
 
 
 def holding(stem: str) -> dict[str, Any]:

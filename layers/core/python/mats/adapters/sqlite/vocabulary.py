@@ -4,8 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from mats.adapters.sqlite.database import Readable
-from mats.domain.text.spelling import distance, most_edits
-from mats.domain.text.words import stem
+from mats.domain.text.spelling import edits, forms, most_edits
 
 _NEW = "SELECT number, stem, word FROM vocabulary WHERE number > ?"
 
@@ -27,6 +26,5 @@ class Vocabulary:
 
     def near(self, word: str) -> list[str]:
         """The stems that are near a word."""
-        asked = stem(word)
-        most = most_edits(asked)
-        return [each for each in self._stems.get(asked[0], ()) if distance(asked, each, most) <= most]
+        asked = forms(word)
+        return [each for each in self._stems.get(word[0], ()) if edits(asked, each) <= most_edits(asked)]

@@ -32,8 +32,19 @@ def has_spelling(word: str) -> bool:
     return SHORTEST <= len(word) <= _LONGEST and word.isascii() and word.isalpha()
 
 
-def most_edits(stem: str) -> int:
-    return 2 if len(stem) >= _LONG else 1
+def forms(word: str) -> list[str]:
+    """The stem of a word and the word itself: "addres" has the stem "addr", and is near "address"."""
+    return list(dict.fromkeys((stem(word), word)))
+
+
+def edits(asked: Sequence[str], known: str) -> int:
+    """Edits from the nearest of a word's `forms` to a stem; if they are too many, more than `most_edits`."""
+    return min(distance(form, known, most_edits(asked)) for form in asked)
+
+
+def most_edits(asked: Sequence[str]) -> int:
+    """Edits of a misspelt word with these `forms`."""
+    return 2 if len(asked[0]) >= _LONG else 1
 
 
 def nearest(word: str, known: Mapping[str, int]) -> str:
@@ -41,11 +52,11 @@ def nearest(word: str, known: Mapping[str, int]) -> str:
 
     Each begins with the same letter. A longer word is another one: a pager is no page. Empty if none is near.
     """
-    asked = stem(word)
-    most = most_edits(asked)
-    edits = {each: distance(asked, each, most) for each in known if known[each]}
-    near = [each for each in edits if edits[each] <= most and not asked.startswith(each)]
-    return min(near, key=lambda each: (edits[each], sorted(each) != sorted(asked), -known[each], each), default="")
+    asked = forms(word)
+    far = {each: edits(asked, each) for each in known if known[each] and not any(it.startswith(each) for it in asked)}
+    letters = [sorted(form) for form in asked]
+    near = [each for each in far if far[each] <= most_edits(asked)]
+    return min(near, key=lambda each: (far[each], sorted(each) not in letters, -known[each], each), default="")
 
 
 def distance(one: str, other: str, most: int) -> int:
