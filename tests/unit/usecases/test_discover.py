@@ -12,9 +12,10 @@ from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, S
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Signal, Verdict
-from mats.domain.ranking.query import Query
+from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Shortlist
-from mats.domain.shortlist.trace import RerankStats
+from mats.domain.shortlist.trace import RerankStats, Trace
+from mats.domain.text.words import query_terms
 from mats.ports import RerankResult, Stored
 from mats.usecases.discover import Discover
 from mats.usecases.retrieve import QueryVectors
@@ -451,10 +452,27 @@ def test_what_belongs_to_a_named_product_is_a_candidate_and_comes_first():
     assert ids(discover(Query(query="refund a card payment on PayPal", namespaces=["com.n1"]))) == ["refund"]
 
 
+@pytest.mark.parametrize(
+    ("text", "synonyms"), [("reund a card on PayPal", []), ("repay a card on PayPal", ["refund a card on PayPal"])]
+)
+def test_what_belongs_to_a_named_product_is_measured_as_everything_else(text: str, synonyms: list[str]):
+    own = a_profile(namespace="com.paypal", name="create", description="refund a card")
+    index = indexed(own, *(a_profile(namespace=f"com.n{n}", name="card") for n in range(9)))
+    discover = discover_over(index)
+    retrieve = replace(discover.retrieve, rewrites=lambda text: synonyms)
+    found = retrieve.search(text, query_terms(text), Filter(), discover.stages, Trace(index="memory"))
+    assert found.products.strong
+    assert found.words is not None
+    assert found.bm25[own.id] == found.words.of(index, [own.id])[own.id]
+    assert found.bm25[own.id] > index.bm25_of(found.words.terms, [own.id])[own.id]
+
+
 def test_misspelt_words_are_read_as_the_nearest_of_the_registry_which_the_answer_says():
-    discover = discover_over(indexed(*THREE))
+    encoder = FakeEncoder()
+    discover = discover_over(indexed(*THREE), encoder=encoder)
     shortlist = discover(Query(query="adress coordinates"))
     assert ids(shortlist)[0] == "geocode"
+    assert encoder.encoded == ["address coordinates"]
     assert "reads adress as address" in shortlist.notes
     knowing = replace(discover, retrieve=replace(discover.retrieve, knows=lambda word: True))
     assert not [note for note in knowing(Query(query="adress")).notes if note.startswith("reads")]

@@ -30,10 +30,12 @@ class LexicalQuery:
     rewrites: Sequence[str] = ()
 
     def search(self, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:
-        """Scores of the best by the words or, a little less, by synonyms, without what misspelt words may mean."""
+        """Scores of the best by the words or, a little less, by synonyms, and by what misspelt words may mean."""
         found = scores_of(index.lexical(self.terms, admitted, depth=depth))
         for rewrite in self.rewrites:
             found = _better(found, scores_of(index.lexical(query_terms(rewrite), admitted, depth=depth)))
+        if self.guessed:
+            return self.widen(found, index, admitted, depth=depth)
         return {id: found[id] for id in best_first(found)[:depth]} if self.rewrites else found
 
     def widen(self, found: Scores, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:

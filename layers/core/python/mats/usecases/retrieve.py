@@ -4,13 +4,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import taught_id
-from mats.domain.learning.remembered import Near
+from mats.domain.learning.remembered import Near, nearest_first
 from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_votes, shifts, vote
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
@@ -32,7 +32,7 @@ from mats.domain.shortlist.trace import Trace
 from mats.domain.text.spelling import correct, may_be_misspelt
 from mats.domain.text.words import clip, pairs, query_terms
 from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
-from mats.ports import Encoder, Memory, SearchIndex, Vector
+from mats.ports import Encoder, Hit, Memory, SearchIndex, Vector
 from mats.usecases.lexical import LexicalQuery, scores_of
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
@@ -87,8 +87,7 @@ class Recall:
         if crowd and len(near) == depth:
             known = {each.memory.query_id for each in near}
             others = self.memory.nearest(vector, depth=depth, without=crowd)
-            near += [each for each in others if each.memory.query_id not in known]
-            near.sort(key=lambda each: (-each.similarity, each.memory.query_id))
+            return nearest_first([*near, *(each for each in others if each.memory.query_id not in known)])
         return near
 
     def complete(self, votes: Votes, ids: Collection[Id], caller: str, stages: Stages, trace: Trace) -> Votes | None:
@@ -340,51 +339,33 @@ class Retrieve:
         Raises:
             DependencyFailed: neither side answered.
         """
-        index, lists, free = self.index, is_listing(text), not admitted.is_within_namespaces
-        names_stage = stages.start("names", lambda: self._names(text, admitted)) if free else None
-        uses, rated = finish(names_stage, trace) or ({}, False) if names_stage and lists else ({}, False)
-        spaces = listed_spaces(text, uses, rated=rated)[:_MOST_NAMESPACES]
+        index, names = self.index, self._begin_names(text, admitted, stages, trace)
+        spaces = _find_listed(text, names, trace)
         if spaces:
-            trace.notes.append(f"answered from {', '.join(spaces)}, which the query names")
             admitted = replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(spaces)))
         asked = LexicalQuery(terms=terms, rewrites=self.rewrites(text))
-        spelling_stage = stages.start("spelling", lambda: {} if asked.rewrites else self._spellings(text, admitted))
-        encoding = self._encode(text, stages, trace)
-        trace.notes += [_REWRITTEN.format(clip(each, 200)) for each in asked.rewrites]
         lexical_stage = stages.start("lexical", lambda: asked.search(index, admitted, depth=self.depth))
         exact_stage = stages.start("exact", lambda: self._exact((text, *asked.rewrites), admitted))
-        meant = finish(spelling_stage, trace) or {}
-        words = replace(asked, guessed=query_terms(" ".join(meant.values())))
-        trace.notes += [f"reads {word} as {near}" for word, near in meant.items()]
-        vector = (self._encode(correct(text, meant), stages, trace) if meant else encoding)()
-        deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms
+        words, vector = self._interpret(text, asked, admitted, stages, trace)
+        deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms  # of all of retrieval after encoding
         neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
         memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
-        lexical, exact = finish(lexical_stage, trace), finish(exact_stage, trace) or {}
-        neural = finish(neural_stage, trace) if neural_stage else None
-        _check_answered(trace, lexical, neural)
-        if neural is not None and not neural and lexical:
-            trace.degraded.append("neural")  # no entry has a vector of this encoder
-        trace.notes += [] if lexical or neural else self._absent_namespaces(admitted, stages, trace)
-        bm25, cosine = lexical or {}, scores_of(neural)
-        if words.guessed and lexical is not None:
-            wider = stages.start("spelling", lambda: words.widen(lexical, index, admitted, depth=self.depth))
-            bm25 = finish(wider, trace) or bm25
-        if names_stage and not lists:
-            uses, _ = finish(names_stage, trace) or ({}, False)
-        products = NO_PRODUCTS if spaces else products_named(text, uses)
+        lexical, cosine = self._finish_sides(words, lexical_stage, neural_stage or None, admitted, stages, trace)
+        products = NO_PRODUCTS if spaces else products_named(text, names()[0])
         trace.notes += filter(None, [products.note])
+        theirs_stage = stages.start("products", lambda: self._of_products(products, words, vector, admitted))
+        bm25 = lexical or {}
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
+        taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT) if votes else {}
         if self.recall and votes:
-            taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT)
-            exact = {**taught, **exact, **taught}
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
-        theirs = stages.start("products", lambda: self._of_products(products, terms, vector, admitted))
-        more_bm25, more_cosine = finish(theirs, trace) or ({}, {})
+        matched = finish(exact_stage, trace) or {}
+        exact = taught | {id: how for id, how in matched.items() if id not in taught}
+        more_bm25, more_cosine = finish(theirs_stage, trace) or ({}, {})
         their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
         fused = fuse_votes(fused, votes) if votes else fused
         ids = list(dict.fromkeys((*exact, *their_best, *best_first(fused))))
-        left_ms = deadline_ms - stages.clock.elapsed_ms()  # one budget for all of retrieval after encoding
+        left_ms = deadline_ms - stages.clock.elapsed_ms()
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact), budget_ms=left_ms)
         (profiles, near), took_ms = fetching.result()
         trace.took_ms["fetch"] = took_ms
@@ -394,13 +375,66 @@ class Retrieve:
             near=near,
             words=words if lexical is not None else None,
             vector=vector,
-            bm25={**bm25, **more_bm25},
-            cosine={**cosine, **more_cosine},
+            bm25={**more_bm25, **bm25},
+            cosine={**more_cosine, **cosine},
             named=bool(spaces),
             votes=votes,
             exact=exact,
             products=products,
         )
+
+    def _begin_names(
+        self, text: str, admitted: Filter, stages: Stages, trace: Trace
+    ) -> Callable[[], tuple[Mapping[str, NameUse], bool]]:
+        """Start reading the use of names in a request; the function that is returned waits for it.
+
+        Also if operators trust anything, where the request asks what a namespace has. Nothing within given namespaces.
+        """
+        if admitted.is_within_namespaces:
+            return lambda: ({}, False)
+
+        def look_up() -> tuple[Mapping[str, NameUse], bool]:
+            uses = self.index.names(asked_names(text), admitted)
+            return uses, bool(uses and is_listing(text) and self.index.exact(TRUSTED_KEYS, admitted, most=1))
+
+        stage = stages.start("names", look_up)
+        return cache(lambda: finish(stage, trace) or ({}, False))
+
+    def _interpret(
+        self, text: str, asked: LexicalQuery, admitted: Filter, stages: Stages, trace: Trace
+    ) -> tuple[LexicalQuery, Vector | None]:
+        """The words with what misspelt ones may mean, and the vector of the text so corrected."""
+        spelling_stage = stages.start("spelling", lambda: {} if asked.rewrites else self._spellings(text, admitted))
+        early = None if spelling_stage.has_ended else self._encode(text, stages, trace)  # hardly any text is corrected
+        meant = finish(spelling_stage, trace) or {}
+        trace.notes += [_REWRITTEN.format(clip(each, 200)) for each in asked.rewrites]
+        trace.notes += [f"reads {word} as {near}" for word, near in meant.items()]
+        if early is None or meant:
+            early = self._encode(correct(text, meant) if meant else text, stages, trace)
+        return replace(asked, guessed=query_terms(" ".join(meant.values()))), early()
+
+    def _finish_sides(
+        self,
+        words: LexicalQuery,
+        lexical_stage: Stage[Scores],
+        neural_stage: Stage[Sequence[Hit]] | None,
+        admitted: Filter,
+        stages: Stages,
+        trace: Trace,
+    ) -> tuple[Scores | None, Scores]:
+        """BM25 scores, with those by what misspelt words may mean, and cosines; None if lexical search failed."""
+        lexical, neural = finish(lexical_stage, trace), finish(neural_stage, trace) if neural_stage else None
+        if lexical is None and neural is None:
+            message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
+            raise trace.unusable or DependencyFailed(message)
+        if neural is not None and not neural and lexical:
+            trace.degraded.append("neural")  # no entry has a vector of this encoder
+        trace.notes += [] if lexical or neural else self._absent_namespaces(admitted, stages, trace)
+        if words.guessed and lexical is not None:
+            found = lexical
+            wider = stages.start("spelling", lambda: words.widen(found, self.index, admitted, depth=self.depth))
+            lexical = finish(wider, trace) or lexical
+        return lexical, scores_of(neural)
 
     def _exact(self, texts: Sequence[str], admitted: Filter) -> Mapping[Id, Exactness]:
         """The exact matches that come before others, in order."""
@@ -411,21 +445,15 @@ class Retrieve:
             found |= {id: exact for id, exact in more.items() if id not in found}
         return found
 
-    def _names(self, text: str, admitted: Filter) -> tuple[Mapping[str, NameUse], bool]:
-        """The use of names in a request, and if it asks what a namespace has, whether operators trust anything."""
-        uses = self.index.names(asked_names(text), admitted)
-        return uses, bool(uses and is_listing(text) and self.index.exact(TRUSTED_KEYS, admitted, most=1))
-
     def _of_products(
-        self, products: Products, terms: Sequence[str], vector: Vector | None, admitted: Filter
-    ) -> tuple[dict[Id, float], dict[Id, float]]:
+        self, products: Products, words: LexicalQuery, vector: Vector | None, admitted: Filter
+    ) -> tuple[Scores, Scores]:
         """BM25 scores and cosines of the best of the products, if any is strong."""
         if not products.strong:
             return {}, {}
         own = replace(admitted, scope=products.within(admitted.scope))
-        lexical = self.index.lexical(terms, own, depth=self.k)
         neural = self.index.neural(vector, own, depth=self.k) if vector else ()
-        return scores_of(lexical), scores_of(neural)
+        return words.search(self.index, own, depth=self.k), scores_of(neural)
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
         """The words meant by the misspelt ones of a text that the encoder reads."""
@@ -497,11 +525,14 @@ class Retrieve:
         return vector
 
 
-def _check_answered(trace: Trace, *sides: object) -> None:
-    """Raises: DependencyFailed: neither side of the search answered."""
-    if all(found is None for found in sides):
-        message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
-        raise trace.unusable or DependencyFailed(message)
+def _find_listed(text: str, names: Callable[[], tuple[Mapping[str, NameUse], bool]], trace: Trace) -> list[str]:
+    """The namespaces that answer alone, if the request asks what they have."""
+    if not is_listing(text):
+        return []
+    uses, rated = names()
+    spaces = listed_spaces(text, uses, rated=rated)[:_MOST_NAMESPACES]
+    trace.notes += [f"answered from {', '.join(spaces)}, which the query names"] if spaces else []
+    return spaces
 
 
 def _is_admitted(profile: Profile, admitted: Filter) -> bool:

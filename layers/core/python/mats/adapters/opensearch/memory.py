@@ -86,9 +86,8 @@ class OpenSearchMemory:
         queries = [knn(depth, **all_but), knn(LESSONS, must=[_IS_LESSON])]
         body = {"query": {"dis_max": {"queries": queries}}, "size": depth + LESSONS, "_source": list(_FIELDS)}
         near: Sequence[Near] = self._search(_near, body, nothing=[])
-        silent = {*without}
         return with_lessons(
-            (each for each in near if each.memory.caller not in silent),
+            (each for each in near if each.memory.caller not in without),
             (each for each in near if each.memory.is_lesson),
             depth,
         )

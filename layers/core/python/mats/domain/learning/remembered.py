@@ -47,11 +47,12 @@ LESSONS = 5
 
 def with_lessons(found: Iterable[Near], lessons: Iterable[Near], depth: int) -> list[Near]:
     """The best `depth` of those found, and beside them the best of the lessons; best first."""
-    best = [*_best_first(found)[:depth], *_best_first(lessons)[:LESSONS]]
-    return _best_first({near.memory.query_id: near for near in best}.values())
+    best = [*nearest_first(found)[:depth], *nearest_first(lessons)[:LESSONS]]
+    return nearest_first({near.memory.query_id: near for near in best}.values())
 
 
-def _best_first(near: Iterable[Near]) -> list[Near]:
+def nearest_first(near: Iterable[Near]) -> list[Near]:
+    """The most similar first, equal ones by query id."""
     return sorted(near, key=lambda each: (-each.similarity, each.memory.query_id))
 
 
