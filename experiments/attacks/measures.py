@@ -1,11 +1,10 @@
 """Measures of an attack: its gain, and the loss of honest capabilities."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.attacks.scene import TRUSTED
 from mats.domain.capability.capability import Id
 from mats.domain.capability.suspicion import suspicions
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
@@ -24,7 +23,6 @@ class Observation:
         before: The candidates without the attack, best first.
         attackers: Whose places are counted.
         flagged: The candidates with a reason for caution.
-        trust: The highest trust of a relevant capability; None if none is rated.
     """
 
     relevant: frozenset[Id]
@@ -32,21 +30,6 @@ class Observation:
     before: tuple[Id, ...]
     attackers: frozenset[Id]
     flagged: frozenset[Id]
-    trust: int | None
-
-
-GROUPS: Mapping[str, Callable[[int | None], bool]] = {
-    "all": lambda trust: True,
-    "trusted": lambda trust: trust is not None and trust >= TRUSTED,
-    "unrated": lambda trust: trust is None,
-}
-"""Queries by the trust of their relevant capability; a low one is in neither of the last two."""
-
-
-def measure_groups(observations: Sequence[Observation]) -> dict[str, dict[str, float]]:
-    """The measures of each group that has queries."""
-    groups = {name: [one for one in observations if has(one.trust)] for name, has in GROUPS.items()}
-    return {name: measure_answers(group) for name, group in groups.items() if group}
 
 
 def measure_answers(observations: Sequence[Observation]) -> dict[str, float]:

@@ -13,7 +13,6 @@ from experiments.query_cache import QueryCache
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.learning.reliability import TrustRule
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
@@ -69,13 +68,6 @@ class AttackedRegistry:
         finally:
             self.pipeline, self._before = pipeline, before
 
-    @contextmanager
-    def scoring_by(self, rule: TrustRule) -> Iterator[None]:
-        """Another rule for trust, for the length of a `with` block."""
-        scoring = self.pipeline.with_scoring(trust=rule).scoring
-        with self.changed(scoring=scoring, retrieve={"unrated": rule.unrated_trust}):
-            yield
-
     @property
     def scene(self) -> Scene:
         return Scene(registrations=self.registrations, targets=self.targets, trust=self.trust)
@@ -112,7 +104,6 @@ class AttackedRegistry:
             before=self._before[target.query.text],
             attackers=attackers - target.query.relevant,
             flagged=frozenset(result.id for result in results if result.suspicious),
-            trust=max((self.trust[id] for id in target.query.relevant if id in self.trust), default=None),
         )
 
     @contextmanager

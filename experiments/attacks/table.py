@@ -232,12 +232,6 @@ def _deprecated_twins(trust: int | None = None) -> Waves:
     return lambda scene: [wave(target) for target in scene.targets if target.item.lifecycle is not Lifecycle.DEPRECATED]
 
 
-def _trusted_noise(scene: Scene) -> list[Wave]:
-    """Unrated targets, and the trusted capabilities that are irrelevant to their queries."""
-    targets = [target for target in scene.targets if not target.query.relevant & scene.trust.keys()]
-    return [Wave(items=[], targets=targets, attackers=scene.trusted)] if scene.trusted and targets else []
-
-
 def _stock_query(scene: Scene) -> list[Wave]:
     """A query in the words of no trusted capability, with the right capability in the registry, unrated."""
     stock = Registration.parse(
@@ -299,7 +293,6 @@ ATTACKS = (
     ),
     Attack("deprecated twin", _NOTHING, _deprecated_twins()),
     Attack("deprecated twin rated 90", _NOTHING, _deprecated_twins(90)),
-    Attack("trusted capabilities of another task", _NOTHING, _trusted_noise),
-    Attack("the same, SKU 4711 in Hamburg", _NOTHING, _stock_query),
+    Attack("trusted capabilities of another task", _NOTHING, _stock_query),
 )
 """In the order of the report."""

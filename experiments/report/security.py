@@ -1,6 +1,5 @@
 """Render the tables of docs/security.md from the results of the attacks."""
 
-from collections.abc import Mapping
 
 from experiments.report.results import read_results
 from mats.evaluation.results import RESULTS, Json
@@ -19,8 +18,8 @@ def security_tables() -> str:
 
 
 def render_attacks(results: Json) -> str:
-    """The attacks, the prior, the flags on the honest, and false reports if they were measured."""
-    parts = [_attacks(results), _curve(results["sample"]["prior_curve"]), _flags(results["honest"])]
+    """The attacks, the flags on the honest, and false reports if they were measured."""
+    parts = [_attacks(results), _flags(results["honest"])]
     if all("false_reports" in results[name] for name in _SETS):
         parts.append(_false_reports(results))
     return "\n\n".join(parts)
@@ -80,21 +79,6 @@ def _cells(unrated: Json | None, trusted: Json | None) -> str:
 
 def _share(row: Json) -> str:
     return f"{row['rank1']} of {row['queries']}"
-
-
-def _curve(curve: Json) -> str:
-    rules: Mapping[str, Json] = curve["rules"]
-    tried = list(next(iter(rules.values()))["first"])
-    lines = [
-        f"| trust | honest Match@1, of {curve['honest_queries']} | " + " | ".join(tried) + " |",
-        "|---|---:|" + "---:|" * len(tried),
-    ]
-    for rule, row in rules.items():
-        lines.append(
-            f"| {rule} | {row['honest']['match@1']} | {' | '.join(str(row['first'][name]) for name in tried)} |"
-        )
-    caption = f"Sample registry: trusted targets, of {curve['trusted_targets']}, on which an unrated attacker is first."
-    return f"{caption}\n\n" + "\n".join(lines)
 
 
 def _flags(honest: Json) -> str:

@@ -1,15 +1,13 @@
 """Attacks over a tiny registry, and their measures against counting by hand."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from experiments.attacks import table
-from experiments.attacks.benchmark import ATTACKS_TRIED, RULES, DeceivedReranker, prior_curve, run_attacks
+from experiments.attacks.benchmark import run_attacks
 from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
-from experiments.attacks.hidden import a_probe, read_outputs, try_hidden
-from experiments.attacks.measures import Observation, count_flags, measure_answers, measure_groups
+from experiments.attacks.measures import Observation, count_flags, measure_answers
 from experiments.attacks.registry import AttackedRegistry, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
@@ -40,7 +38,7 @@ DATASET = Dataset("tiny", (PAY, MAP, MAIL), QUERIES, {}, "", {PAY.id: 90})
 SCENE = Scene(registrations=DATASET.registrations, targets=targets_of(DATASET), trust=DATASET.trust)
 
 
-def an_answer(ranked: str, *, before: str = "r", flagged: str = "", trust: int | None = None) -> Observation:
+def an_answer(ranked: str, *, before: str = "r", flagged: str = "") -> Observation:
     """An answer with a letter per candidate: `r` is relevant, `a` to `e` are attackers."""
     relevant, attackers = frozenset({Id("r")}), frozenset(map(Id, "abcde"))
     return Observation(
@@ -49,7 +47,6 @@ def an_answer(ranked: str, *, before: str = "r", flagged: str = "", trust: int |
         before=tuple(map(Id, before)),
         attackers=attackers,
         flagged=frozenset(map(Id, flagged)),
-        trust=trust,
     )
 
 
@@ -77,11 +74,6 @@ class TestMeasures:
             "lost@1": 1,  # the first and the third lost it, the fourth won it
             "lost@15": 0,  # the third lost it, the fourth won it
         }
-
-    def test_queries_are_grouped_by_the_trust_of_the_right_capability(self):
-        groups = measure_groups([an_answer("r", trust=70), an_answer("r", trust=69), an_answer("r"), an_answer("a")])
-        assert {name: group["queries"] for name, group in groups.items()} == {"all": 4, "trusted": 1, "unrated": 2}
-        assert groups["unrated"]["rank1"] == 1
 
 
 class TestAttacks:
@@ -137,37 +129,6 @@ def test_trust_is_replaced_in_the_index(registry):
     assert (fetched[PAY.id].trust, fetched[MAP.id].trust) == (None, 10)
 
 
-def test_the_curve_has_a_row_per_rule(registry):
-    curve = prior_curve(registry, DATASET, {PAY.id: 90}, honest=2)
-    assert (curve["rated"], curve["honest_queries"], curve["trusted_targets"]) == (1, 2, 1)
-    assert curve["without_trust"] == {"match@1": 2, "match@15": 2}
-    assert curve["rules"].keys() == RULES.keys()
-    for row in curve["rules"].values():
-        assert row["honest"]["match@15"] == 2
-        assert row["first"].keys() == row["taken"].keys() == set(ATTACKS_TRIED)
-        assert all(row["taken"][name] <= min(row["held"], first) for name, first in row["first"].items())
-    pasted = [row["first"]["1 item a query, as its example"] for row in curve["rules"].values()]
-    assert pasted[0] == 1  # the paper's rule: an unrated item has no quality signal to lose
-
-
-def test_another_rule_for_trust_is_in_force_within_its_block_only(registry):
-    before = registry.pipeline
-    with registry.scoring_by(PAPER_TRUST):
-        assert registry.pipeline.scoring.trust == PAPER_TRUST
-    assert registry.pipeline is before
-
-
-def test_a_deceived_reranker_leaves_the_choice_to_trust(registry):
-    reranker = DeceivedReranker(
-        {query.text: query.relevant for query in QUERIES}, {item.id for item in DATASET.registrations}
-    )
-    pasted = next(attack for attack in ATTACKS if attack.name == "1 item a query, as its description")
-    with registry.changed(rerank=replace(registry.pipeline.rerank, reranker=reranker)):
-        [row] = run_attacks(registry, {"assigned": {PAY.id: 90}}, [pasted])["assigned"]["attacks"]
-    assert row["trusted"]["rank1"] == 0
-    assert row["unrated"]["rank1"] == 1
-
-
 def test_flags_on_the_honest_are_counted_once_each(registry):
     twin = a_registration(namespace="com.other", name="refund", description=PAY.description)
     hidden = a_registration(namespace="com.other", name="noted", description="a\U000e0041b")
@@ -181,20 +142,6 @@ def test_flags_on_the_honest_are_counted_once_each(registry):
     assert sum(flags["reasons"]["in_answers"].values()) == 1
 
 
-class TestHidden:
-    def test_every_output_tells_of_the_probe(self, registry):
-        probe = a_probe({"name": "plainly"})
-        with registry.with_items([probe], {}):
-            outputs = dict(read_outputs(registry.local, probe))
-        assert len(outputs) == 5
-        assert all("plainly" in text for text in outputs.values())
-
-    def test_the_outputs_that_repeat_hidden_characters_are_named(self, registry):
-        tried = try_hidden(registry)
-        assert tried["registrations"] >= tried["refused"] + tried["flagged"]
-        assert "reranker's card" not in tried["raw_in"]
-
-
 def test_a_target_is_the_best_rated_relevant_capability():
     query = JudgedQuery("q", "q", frozenset({PAY.id, MAP.id}))
     dataset = Dataset("tiny", (PAY, MAP), [query], {}, "", {MAP.id: 20})
@@ -204,7 +151,7 @@ def test_a_target_is_the_best_rated_relevant_capability():
 def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_stays_assigned(registry):
     attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
     registry.assign({PAY.id: 70})
-    with registry.scoring_by(PAPER_TRUST):
+    with registry.changed(scoring=registry.pipeline.with_scoring(trust=PAPER_TRUST).scoring):
         observations = [one for wave in attack.waves(registry.scene) for one in registry.observe(wave)]
     assert observations
     for one in observations:

@@ -14,10 +14,8 @@ def results() -> dict[str, Any]:
     def by_trust(*both: dict[str, Any], rated: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
         return {"attacks": {"none": {"attacks": both}, "targets rated": {"attacks": (*both, *rated)}}}
 
-    rule = {"honest": {"match@1": 100, "match@15": 130}, "first": {"paste": 7}}
-    curve = {"honest_queries": 142, "trusted_targets": 36, "rules": {"paper": rule}}
     return {
-        "sample": {**by_trust(a_row("paste", 16), rated=(a_row("claim", 5),)), "prior_curve": curve},
+        "sample": by_trust(a_row("paste", 16), rated=(a_row("claim", 5),)),
         "tools": by_trust(a_row("paste", 9, places=11.84)),
         "honest": {"all": {"registrations": 19_000, "ever": 95, "share": 0.005}},
     }
@@ -34,7 +32,5 @@ def test_an_attack_that_needs_trust_has_no_cell_without_it():
     assert "| claim | queries | – / 5 of 50 | 1.2 | 3 / 0 | 2 | – | – | – | – |" in render_attacks(results())
 
 
-def test_the_curve_and_the_flags_follow():
-    page = render_attacks(results())
-    assert "| paper | 100 | 7 |" in page
-    assert "Of 19,000 honest registrations 95 (0.50 %) are flagged" in page
+def test_the_flags_follow():
+    assert "Of 19,000 honest registrations 95 (0.50 %) are flagged" in render_attacks(results())
