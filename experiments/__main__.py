@@ -57,9 +57,6 @@ def run(
     ] = None,
     max_usd: MaxUsd = None,
     max_calls: MaxCalls = None,
-    examples: Annotated[
-        Path, typer.Option(help="Folder for real texts of misses, which are not part of the results.")
-    ] = Path("build/examples"),
 ) -> None:
     """Run experiments over judged data sets and write their results to experiments/results.
 
@@ -77,7 +74,6 @@ def run(
         sets=tuple(sets or sets_in(data)),
         model_ids=tuple(model_ids or ()),
         enriched=enriched,
-        examples=examples,
     )
     with context as shared:
         for name in names or RUNNABLE:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from experiments.attacks.benchmark import attacks
 from experiments.benchmarks import mcp, pipeline, reranker, size
 from experiments.benchmarks.console import console
-from experiments.benchmarks.importing import importing
 from experiments.benchmarks.load import load
 from experiments.benchmarks.openapi import openapi
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
@@ -21,7 +20,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "load": load,
     "console": console,
     "openapi": openapi,
-    "importing": importing,
 }
 
 if __name__ == "__main__":

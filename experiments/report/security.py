@@ -1,6 +1,5 @@
 """Render the tables of docs/security.md from the results of the attacks."""
 
-
 from experiments.report.results import read_results
 from mats.evaluation.results import RESULTS, Json
 

@@ -99,17 +99,12 @@ def error_bars(estimates: Sequence[Mapping[str, float] | None]) -> tuple[list[fl
     return means, [below, above]
 
 
-def bars(
-    panel: Axes, side: int, label: str, estimates: Sequence[Mapping[str, float] | None], *, vertical: bool = False
-) -> None:
+def bars(panel: Axes, side: int, label: str, estimates: Sequence[Mapping[str, float] | None]) -> None:
     """The first (`side` 0) or second (1) bar of the pairs at 0, 1, 2 …, with intervals."""
     shift, colour, hatch = _SIDES[side]
     at = [i + shift for i in range(len(estimates))]
     means, intervals = error_bars(estimates)
-    if vertical:
-        panel.bar(at, means, 0.38, yerr=intervals, color=colour, hatch=hatch, label=label, **_BARS)
-    else:
-        panel.barh(at, means, 0.38, xerr=intervals, color=colour, hatch=hatch, label=label, **_BARS)
+    panel.bar(at, means, 0.38, yerr=intervals, color=colour, hatch=hatch, label=label, **_BARS)
 
 
 def diamonds(panel: Axes, x: Sequence[float], y: Sequence[float], *, label: str | None) -> None:

@@ -1,6 +1,5 @@
 """Shared by experiments: the value that each of them is, data sets with their registries, and answers."""
 
-import json
 import random
 import sys
 from collections.abc import Callable, Collection
@@ -51,8 +50,6 @@ class ExperimentContext:
     """The language models to compare; without any, the configured one."""
     enriched: bool = False
     """Pipelines with a language model search registries that its writer enriched, as in the paper."""
-    examples: Path | None = None
-    """The folder for texts of real failures, which may not be part of the results."""
     _datasets: dict[str, Dataset] = field(default_factory=dict)
     _benches: dict[tuple[str, bool], Workbench] = field(default_factory=dict)
     _answers: dict[tuple[str, str], Answers] = field(default_factory=dict)
@@ -156,14 +153,6 @@ class ExperimentContext:
 
     def log(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
-
-    def write_examples(self, name: str, rows: list[dict[str, Any]]) -> None:
-        if self.examples is None:
-            return
-        self.examples.mkdir(parents=True, exist_ok=True)
-        path = self.examples / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-        self.log(f"{len(rows)} examples in {path}")
 
 
 FULL_CONTEXT_QUERIES = 500

@@ -1,14 +1,9 @@
 """Cost and latency of a query."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-from experiments.report.cells import NONE, NOT_RUN, Figure, PaperRow, Section, Table, comma_list, number, percent
+from experiments.report.cells import NONE, NOT_RUN, PaperRow, Section, Table, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
-from experiments.report.style import COLOURS, INK, MARKERS, legend_below, panels
 from experiments.studies.context import OURS, Experiment, ExperimentContext, first_is_right
 from experiments.variants import SYSTEMS
 from mats.domain.prompts.usage import Usage
@@ -16,9 +11,6 @@ from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers
 from mats.evaluation.systems.score import stage_percentiles
-
-_NO_TIME = 0.01
-"""Milliseconds, the precision of results; a logarithmic axis has no zero."""
 
 
 def run(context: ExperimentContext) -> dict[str, Any]:
@@ -51,35 +43,12 @@ def _per_query(calls: int, usage: Usage, queries: int) -> dict[str, float | None
 
 
 def section(results: Json, paper: Json) -> Section:
-    sets, name = _sets(results), results["dataset"]
-    systems = sets[name]
-    times = {system: one["ms"] for system, one in measured_only(systems).items() if one["ms"]}
-    stages = stages_of(times)
-    by_stage = Table(
-        id="efficiency-stages",
-        caption="Latency by stage, p50 / p95 in ms",
-        head=("system", *stages),
-        rows=tuple((system, *(_percentiles(took.get(stage)) for stage in stages)) for system, took in times.items()),
-    )
-    figure = Figure(
-        id="latency",
-        caption="Latency by stage: the marker is the median, the line ends at the 95th percentile; logarithmic.",
-        alt=f"p50 and p95 in milliseconds of {comma_list(stages)} for {comma_list(times)}.",
-        draw=lambda: latency(times),
-    )
-    costs = _costs(sets, paper)
     return Section(
         id="efficiency",
         title="Cost and latency",
-        summary=f"Means per query; latency over `{name}`. The total of a query does not count waiting for other "
-        "queries.",
-        tables=(costs, by_stage) if times else (costs,),
-        figures=(figure,) if times else (),
+        summary="Means per query; its latency does not count waiting for other queries.",
+        tables=(_costs(_sets(results), paper),),
     )
-
-
-def _percentiles(times: Json | None) -> str:
-    return f"{times['p50']:,.1f} / {times['p95']:,.1f}" if times else NONE
 
 
 def _sets(results: Json) -> Json:
@@ -130,55 +99,6 @@ def _cells(one: Json) -> tuple[str, ...]:
 
 def _tokens(one: Json) -> tuple[str, ...]:
     return number(one["input_tokens"]), number(one["output_tokens"]), number(one["usd_per_1000"], 4)
-
-
-def stages_of(systems: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The stages of all systems, the total last."""
-    names = dict.fromkeys(stage for times in systems.values() for stage in times)
-    return sorted(names, key=lambda stage: stage == "total")
-
-
-def latency(systems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Canvas:
-    """p50 as a marker and p95 as the end of a line, for every stage of every system that is not instantaneous."""
-    systems = {
-        name: {stage: took for stage, took in times.items() if took["p95"] >= _NO_TIME}
-        for name, times in systems.items()
-    }
-    stages = stages_of(systems)
-    looks: dict[str, dict[str, Any]] = {
-        stage: {
-            "color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 9,
-            "markeredgecolor": INK, "markeredgewidth": 0.7,
-        }
-        for i, stage in enumerate(stages)
-    }  # fmt: skip
-    height = 0.2 * sum(len(times) for times in systems.values()) + 0.2 * len(systems)
-    figure, (panel,) = panels(1, 1, height=1.9 + max(1.6, height) + 0.3 * (len(stages) // 5))
-    y, middles = 0.0, []
-    for times in systems.values():
-        start = y
-        for stage in sorted(times, key=stages.index):
-            low, high, colour = max(times[stage]["p50"], _NO_TIME), times[stage]["p95"], looks[stage]["color"]
-            panel.plot([low, high], [y, y], color=colour, linewidth=2.6, solid_capstyle="butt")
-            panel.plot([high], [y], marker="|", markersize=11, markeredgewidth=2.2, color=colour)
-            panel.plot([low], [y], linestyle="none", **looks[stage])
-            y += 1.0
-        middles.append((start + y - 1) / 2)
-        if len(middles) < len(systems):
-            panel.axhline(y - 0.1, color=INK, linewidth=0.5, alpha=0.5)
-        y += 0.8
-    for stage in stages:
-        panel.plot([], [], label=stage, **looks[stage])
-    panel.set(xscale="log", xlabel="milliseconds (log scale): marker p50, line to p95", ylim=(y - 1.1, -0.8))
-    low, high = panel.get_xlim()
-    panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0,) if high / low > 100 else (1.0, 2.0, 5.0)))
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.set_yticks(middles, list(systems))
-    panel.tick_params(axis="y", length=0)
-    panel.grid(visible=True, axis="x")
-    legend_below(figure, panel, columns=5)
-    return figure
 
 
 def finding(results: Json) -> str:

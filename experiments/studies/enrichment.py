@@ -52,12 +52,6 @@ LEVELS: Mapping[str, Callable[[Registration], Registration]] = {
     "hint": lambda r: _with_description(r, first_sentence(r.description, _HINT)),
     "name-only": lambda r: _with_description(r, ""),
 }
-OWNERS_FIELDS: Mapping[str, Callable[[Registration], Registration]] = {
-    "description": lambda r: r.model_copy(update={"description": ""}),
-    "parameters": lambda r: r.model_copy(update={"input_schema": None, "descriptor": None}),
-    "provider and tags": lambda r: r.model_copy(update={"provider": "", "tags": ()}),
-}
-"""Functions that remove a part of a registration; a name cannot be removed."""
 _MEASURES = ("match@1", "match@3", "recall@15")
 _MCNEMAR = "Gained and lost are queries whose first result became right or wrong; p is exact McNemar, two-sided."
 
@@ -90,8 +84,8 @@ class SingleFieldWriter:
 
 
 def run(context: ExperimentContext) -> dict[str, Any]:
-    """Raw against enriched at three levels of the owner's text and on whole sets; then part by part, field by field."""
-    whole, answers = context.dataset(context.large_set), context.answers(context.large_set, OURS)
+    """Raw against enriched at three levels of the owner's text and on whole sets; then field by field."""
+    whole = context.dataset(context.large_set)
     pool = sample_pool(whole)
     levels = {name: _compare(context, _with_registrations(pool, cut), OURS, PAPERS) for name, cut in LEVELS.items()}
     pools = [sample_pool(context.dataset(name)) for name in ABLATION if name in context.sets]
@@ -105,7 +99,6 @@ def run(context: ExperimentContext) -> dict[str, Any]:
         "ablation": {
             f"{one.name}, {len(one.registrations):,}": _compare(context, one, PAPERS)[PAPERS] for one in pools
         },
-        "fields": {} if isinstance(answers, str) else _owners_fields(context, whole, answers),
         "added_fields": _added_fields(context, sample_pool(whole, FIELDS_POOL)),
     }
 
@@ -155,14 +148,6 @@ def _answers(
         return answers, sum(not profile.enrichment.summary for profile in profiles.values())
 
 
-def _owners_fields(context: ExperimentContext, whole: Dataset, answers: Answers) -> dict[str, Any]:
-    results = {}
-    for name, change in OWNERS_FIELDS.items():
-        without, _ = _answers(context, _with_registrations(whole, change), [OURS])
-        results[name] = _changed(answers, without[OURS], whole)
-    return results
-
-
 def _added_fields(context: ExperimentContext, pool: Dataset) -> dict[str, Any]:
     """Over raw profiles, then with each written field alone."""
     if lacking := context.lacking({"llm"}):
@@ -184,7 +169,6 @@ def section(results: Json, paper: Json) -> Section:
     reranked, added = part(results, "reranked", "enrichment"), part(results, "added_fields", "enrichment")
     shown, system = (reranked, PAPERS) if any(map(_has_both, reranked.values())) else (levels, OURS)
     fields, ablation = paper["fields"], paper["ablation"]
-    left_out = (_fields_table("enrichment-fields", "Without each part of the registration, %", results["fields"], {}),)
     tables = (
         _arms_table("enrichment-levels", f"`{OURS}` by the owner's text, %", levels, {}),
         _arms_table(
@@ -198,7 +182,6 @@ def section(results: Json, paper: Json) -> Section:
             part(results, "ablation", "enrichment"), ablation["rows"],
             f"The paper ({ablation['table']}) gives recall at a k that it does not name, and {ablation['differs']}.",
         ),
-        *(left_out if results["fields"] else ()),
         _fields_table(
             "enrichment-added", f"`{PAPERS}` with each written field alone, %", added, fields["match@1"],
             f"{fields['pool']:,} capabilities. The paper ({fields['table']}) names only its best field.",
@@ -289,7 +272,7 @@ def _arms(panel: Axes, levels: Json, paper: Json, name: str) -> None:
     for side, arm in enumerate(("raw", "enriched")):
         estimates = [None if not_run_reason(level[arm]) else level[arm][name] for level in levels.values()]
         if any(estimates):
-            bars(panel, side, arm, estimates, vertical=True)
+            bars(panel, side, arm, estimates)
         else:
             panel.plot([], [], " ", label=f"{arm}: not run")
         at = [i + (-0.2, 0.2)[side] for i in range(len(levels))]

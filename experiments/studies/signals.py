@@ -1,6 +1,6 @@
-"""Signals: each one left out, and the fallback for a missing reranker."""
+"""Signals: each one left out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from mats.evaluation.data.datasets import sample
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import ask
 from mats.evaluation.systems.pipeline import shortlist_system
-from mats.evaluation.systems.score import dataset_json, metrics_json
 from mats.usecases.discover import Discover
 
 _MEASURES = ("match@1", "match@3", "recall@15")
@@ -24,19 +23,8 @@ def without(*run: Signal) -> Weights:
     return {signal: weight for signal, weight in PAPER_WEIGHTS.items() if signal not in run}
 
 
-PLAIN = without(Signal.LLM)
-"""The paper's rule: a missing signal drops out, the reranker's too, without a fallback."""
-
-
 def run(context: ExperimentContext) -> dict[str, Any]:
-    """Each signal left out over the sample registry, which has trust and tags; both rules over the judged sets.
-
-    Trust is added, as in the paper. No public set has trust or type tags, so that two run are left there.
-    """
-    return {"sample": _sample(context), "sets": {name: _rules_json(context, name) for name in context.sets}}
-
-
-def _sample(context: ExperimentContext) -> dict[str, Any]:
+    """Each signal left out over the sample registry, which has trust and tags; trust is added, as in the paper."""
     dataset = sample()
     dataset = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     lacking = context.lacking({"llm"})
@@ -58,26 +46,13 @@ def _sample(context: ExperimentContext) -> dict[str, Any]:
             for name, system in left_out.items()
         }
     two, four = answers["quality and intent"], answers["nothing"]
-    return {
+    found = {
         "queries": len(dataset.queries),
         "without": {name: outcome(each, dataset) for name, each in answers.items()},
         "reranker": "none" if lacking else context.models.names["reranker"],
         "four_against_two": {f"match@{n}": mcnemar_json(two, four, dataset, places=n) for n in (1, 3)},
     }
-
-
-def _rules_json(context: ExperimentContext, name: str) -> dict[str, Any]:
-    dataset, discover = context.dataset(name), context.bench(name).discover
-    fallback = context.answers(name, "hybrid")
-    if isinstance(fallback, str):
-        return {**dataset_json(dataset), "rules": {"stand-in": {"not_run": fallback}}, "mcnemar": None}
-    context.log(f"{name}: the paper's plain rule")
-    plain = ask(shortlist_system(discover.with_scoring(weights=PLAIN)), dataset.queries)
-    return {
-        **dataset_json(dataset),
-        "rules": {"stand-in": metrics_json(fallback, dataset), "plain": metrics_json(plain, dataset)},
-        "mcnemar": mcnemar_json(plain, fallback, dataset),
-    }
+    return {"sample": found}
 
 
 def section(results: Json, paper: Json) -> Section:
@@ -111,36 +86,18 @@ def section(results: Json, paper: Json) -> Section:
             *not_run_notes([("ours", tests)]),
         ),
     )
-    rules = Table(
-        id="signals-rules",
-        caption="Without a reranker: the fallback (stand-in) against the paper's plain rule, %",
-        head=("set", "rule", *_MEASURES, "gained / lost"),
-        rows=tuple(_rules(results["sets"])),
-        labels=2,
-        notes=(
-            "By the paper's rule a missing signal drops out, the reranker's too. Gained and lost: by the fallback.",
-            *not_run_notes((name, rule) for name, one in results["sets"].items() for rule in one["rules"].values()),
-        ),
-    )
     return Section(
         id="signals",
         title="Signals",
         summary=f"{number(results['sample']['queries'])} queries over the sample registry, which has trust and type "
         f"tags; no public set has. {INTERVALS}",
-        tables=(sample, pairs, rules),
+        tables=(sample, pairs),
     )
 
 
 def _gain(without: Json, name: str) -> str:
     four, two = (if_run(without[arm]).get(name) for arm in ("nothing", "quality and intent"))
     return f"{100 * (four['mean'] - two['mean']):+.1f}" if four and two else NONE
-
-
-def _rules(sets: Json) -> Iterator[tuple[str, ...]]:
-    for name, one in sets.items():
-        for rule, metrics in one["rules"].items():
-            test = gained_lost(one.get("mcnemar")) if rule == "stand-in" else NONE
-            yield name, rule, *measures(metrics, _MEASURES), test
 
 
 EXPERIMENTS = (Experiment(name="signals", place=50, run=run, section=section),)

@@ -138,7 +138,7 @@ def enrichment(judged: bool = True) -> dict[str, Any]:
     levels = {"full": level(0.5, 0.03), "hint": level(0.46, 0.06), "name-only": level(0.1, 0.2)}
     return {
         "dataset": "tools", "variant": "hybrid", "pool": 1_000, "queries": 431, "levels": levels, "reranked": levels,
-        "ablation": {"tools, 1,000": level(0.5, 0.0)}, "fields": fields,
+        "ablation": {"tools, 1,000": level(0.5, 0.0)},
         "added_fields": fields if judged else {"not_run": NO_JUDGE},
     }  # fmt: skip
 
@@ -146,7 +146,6 @@ def enrichment(judged: bool = True) -> dict[str, Any]:
 def signals(judged: bool = True) -> dict[str, Any]:
     without: dict[str, Any] = {name: metrics(0.5) for name in ("nothing", "quality", "bm25")}
     without |= {name: metrics(0.45) if judged else {"not_run": NO_JUDGE} for name in ("intent", "llm")}
-    rules = {"stand-in": metrics(0.4), "plain": metrics(0.36)}
     test = {"gained": 90, "lost": 40, "p": 0.0004}
     return {
         "sample": {
@@ -155,7 +154,6 @@ def signals(judged: bool = True) -> dict[str, Any]:
             "reranker": "a-model",
             "four_against_two": {"match@1": test, "match@3": test},
         },
-        "sets": {name: {**sizes(name, i), "rules": rules, "mcnemar": test} for i, name in enumerate(SETS)},
     }
 
 
@@ -181,19 +179,6 @@ def models(judged: bool = True) -> dict[str, Any]:
     return {"models": {"a-model": {"tools (1,000)": dict.fromkeys(names, one)}}}
 
 
-def kinds(judged: bool = True) -> dict[str, Any]:
-    names = ("model", "agent", "tool", "skill")
-    some = {"match@1": an_estimate(0.5), "match@15": an_estimate(0.8)}
-    return {
-        "documents": 11_027,
-        "kinds": {
-            kind: {"queries": 200, "without_intent": some, "with_intent": some,
-                   "first_of_kind": {other: 0.85 if other == kind else 0.04 for other in names}}
-            for kind in names
-        },
-    }  # fmt: skip
-
-
 def decided(judged: bool = True) -> dict[str, Any]:
     """An archived experiment: only its provenance is read."""
     return {}
@@ -202,7 +187,7 @@ def decided(judged: bool = True) -> dict[str, Any]:
 ALL = {
     "language-model": language_model,
     "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "efficiency": efficiency, "kinds": kinds, "models": models,
+    "efficiency": efficiency, "models": models,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 
 

@@ -29,6 +29,7 @@ def test_a_decided_experiment_keeps_its_section_and_its_result():
         "learning",
         "abstention",
         "demand",
+        "kinds",
     }
     for name in decided:
         assert (RESULTS / f"experiment-{name}.json").exists()

@@ -9,8 +9,7 @@ from experiments.data.enlarge import dense_slice
 from experiments.studies import enrichment, scale
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
 from experiments.studies.decomposition import category
-from experiments.studies.kinds import first_of_kind
-from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.measures import mcnemar
 from mats.evaluation.systems.base import SystemAnswer, ask, run_of
@@ -143,9 +142,3 @@ def test_a_slice_has_all_that_its_queries_ask_for():
     assert len(ids) == len(part.registrations) == 12
     assert part.queries
     assert all(query.relevant <= ids for query in part.queries)
-
-
-def test_the_kind_of_the_first_result_is_counted_and_empty_answers_are_of_none():
-    answers = {"q1": an_answer("a", "b"), "q2": an_answer("b"), "q3": an_answer("b"), "q4": SystemAnswer(ranked=[])}
-    shares = first_of_kind(answers, {Id("a"): Kind.TOOL, Id("b"): Kind.SKILL})
-    assert shares == {"model": 0.0, "agent": 0.0, "tool": 0.25, "skill": 0.5}
