@@ -3,7 +3,7 @@
 import json
 from array import array
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -398,9 +398,21 @@ def test_at_none_the_nearest_are_named_and_shown_as_far_as_the_caller_allows(lea
 # languages and namespaces
 
 
+@dataclass
+class OfOneLanguage(FakeEncoder):
+    """Has every word in its vocabulary, and reads all of them or none."""
+
+    readable: bool = False
+
+    def reads(self, text: str) -> bool:
+        return self.readable
+
+    def knows(self, word: str) -> bool:
+        return True
+
+
 def unread(index: MemoryIndex) -> Discover:
-    discover = discover_over(index)
-    return replace(discover, retrieve=replace(discover.retrieve, reads=lambda text: False))
+    return discover_over(index, encoder=OfOneLanguage())
 
 
 def test_a_query_that_the_encoder_does_not_read_is_never_told_none():
@@ -474,7 +486,7 @@ def test_misspelt_words_are_read_as_the_nearest_of_the_registry_which_the_answer
     assert ids(shortlist)[0] == "geocode"
     assert encoder.encoded == ["address coordinates"]
     assert "reads adress as address" in shortlist.notes
-    knowing = replace(discover, retrieve=replace(discover.retrieve, knows=lambda word: True))
+    knowing = discover_over(indexed(*THREE), encoder=OfOneLanguage(readable=True))
     assert not [note for note in knowing(Query(query="adress")).notes if note.startswith("reads")]
 
 

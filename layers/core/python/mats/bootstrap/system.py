@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mats.adapters.clock import SystemClock, fresh_id
@@ -26,7 +26,6 @@ from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import (
     Clock,
     Generations,
-    LanguageBound,
     Memory,
     ModelChoice,
     ModelsRefused,
@@ -49,7 +48,7 @@ from mats.usecases.look_up import LookUp
 from mats.usecases.models import CurrentChoice, SwitchedModel
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
-from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, knows_none, no_rewrites, reads_all
+from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
@@ -148,8 +147,6 @@ _OPEN_S = 2.0
 _THREADS = 256
 """Threads start on demand, and an idle one is cheap."""
 _FRESH_MS = 60_000
-_WORDS = 20_000
-"""Words of queries that the encoder was asked for, and which are kept."""
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -183,8 +180,6 @@ class System(Generic[S_co]):
                 encoder=encoder,
                 k=self.settings.k,
                 unrated=trust.unrated_trust,
-                reads=encoder.reads if isinstance(encoder, LanguageBound) else reads_all,
-                knows=lru_cache(_WORDS)(encoder.knows) if isinstance(encoder, LanguageBound) else knows_none,
                 recall=Recall(memory=memory) if memory else None,
                 vectors=QueryVectors(),
                 rewrites=self._synonyms,

@@ -126,7 +126,7 @@ class Discover:
 
     def _count(self, reading: Stage[Tallies] | None, caller: str, trace: Trace) -> Mapping[Id, Counts]:
         """The reported outcomes that count for the caller; none if they cannot be read."""
-        tallies = finish(reading, trace) if reading else None
+        tallies = finish(reading, trace)
         now = self.stages.clock.now()
         return {id: count(rows, asking=caller, now=now) for id, rows in (tallies or {}).items()}
 

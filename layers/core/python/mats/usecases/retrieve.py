@@ -32,7 +32,7 @@ from mats.domain.shortlist.trace import Trace
 from mats.domain.text.spelling import correct, may_be_misspelt
 from mats.domain.text.words import clip, pairs, query_terms
 from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
-from mats.ports import Encoder, Hit, Memory, SearchIndex, Vector
+from mats.ports import Encoder, Hit, LanguageBound, Memory, SearchIndex, Vector
 from mats.usecases.lexical import LexicalQuery, scores_of
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
@@ -110,23 +110,14 @@ _UNREAD = "the encoder {} does not read the language of this query: results are 
 _ABOUT_AS_RELEVANT = 0.9
 """Share of a candidate's best relevance from which on it serves another part as well."""
 
+_Sides = tuple[Stage[Scores], Stage[Sequence[Hit]] | None]
 Measured = Sequence[tuple[Scores, Scores] | None]
 """BM25 scores and cosines of the candidates for each text that could be searched."""
-
-
-def reads_all(text: str) -> bool:
-    """The default: an encoder of many languages."""
-    return True
 
 
 def no_rewrites(text: str) -> Sequence[str]:
     """The default: no word has synonyms."""
     return ()
-
-
-def knows_none(word: str) -> bool:
-    """The default: an encoder whose vocabulary is not known."""
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +232,8 @@ class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
-    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. `reads` tells whether the encoder
-    reads the language of a text, and `knows` whether its vocabulary has a word. `recall` reads the memory; None: there
-    is none. `vectors` are those of earlier queries; None: each query is encoded.
+    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. Without `recall` there is no
+    memory, and without `vectors`, those of earlier queries, each query is encoded.
     """
 
     index: SearchIndex
@@ -254,8 +244,6 @@ class Retrieve:
     unrated: int = 50
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    reads: Callable[[str], bool] = reads_all
-    knows: Callable[[str], bool] = knows_none
     recall: Recall | None = None
     vectors: QueryVectors | None = None
     rewrites: Callable[[str], Sequence[str]] = no_rewrites
@@ -348,14 +336,16 @@ class Retrieve:
         exact_stage = stages.start("exact", lambda: self._exact((text, *asked.rewrites), admitted))
         words, vector = self._interpret(text, asked, admitted, stages, trace)
         deadline_ms = stages.clock.elapsed_ms() + stages.budgets.retrieve_ms  # of all of retrieval after encoding
-        neural_stage = vector and stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
-        memory_stage = vector and self.recall and self.recall.start(vector, caller, stages)
-        lexical, cosine = self._finish_sides(words, lexical_stage, neural_stage or None, admitted, stages, trace)
+        neural_stage = memory_stage = None
+        if vector is not None:
+            neural_stage = stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
+            memory_stage = self.recall.start(vector, caller, stages) if self.recall else None
+        lexical, cosine = self._finish_sides((lexical_stage, neural_stage), words, admitted, stages, trace)
         products = NO_PRODUCTS if spaces else products_named(text, names()[0])
         trace.notes += filter(None, [products.note])
         theirs_stage = stages.start("products", lambda: self._of_products(products, words, vector, admitted))
         bm25 = lexical or {}
-        fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace) if memory_stage else None
+        fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace)
         taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT) if votes else {}
         if self.recall and votes:
             votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
@@ -414,16 +404,10 @@ class Retrieve:
         return replace(asked, guessed=query_terms(" ".join(meant.values()))), early()
 
     def _finish_sides(
-        self,
-        words: LexicalQuery,
-        lexical_stage: Stage[Scores],
-        neural_stage: Stage[Sequence[Hit]] | None,
-        admitted: Filter,
-        stages: Stages,
-        trace: Trace,
+        self, sides: _Sides, words: LexicalQuery, admitted: Filter, stages: Stages, trace: Trace
     ) -> tuple[Scores | None, Scores]:
         """BM25 scores, with those by what misspelt words may mean, and cosines; None if lexical search failed."""
-        lexical, neural = finish(lexical_stage, trace), finish(neural_stage, trace) if neural_stage else None
+        lexical, neural = finish(sides[0], trace), finish(sides[1], trace)
         if lexical is None and neural is None:
             message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
             raise trace.unusable or DependencyFailed(message)
@@ -457,8 +441,13 @@ class Retrieve:
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
         """The words meant by the misspelt ones of a text that the encoder reads."""
-        words = [word for word in may_be_misspelt(text) if not self.knows(word)]
-        return self.index.spellings(words, admitted) if words and self.reads(text) else {}
+        words = may_be_misspelt(text) if self._reads(text) else []
+        if isinstance(encoder := self.encoder, LanguageBound):
+            words = [word for word in words if not encoder.knows(word)]
+        return self.index.spellings(words, admitted) if words else {}
+
+    def _reads(self, text: str) -> bool:
+        return not isinstance(self.encoder, LanguageBound) or self.encoder.reads(text)
 
     def _absent_namespaces(self, admitted: Filter, stages: Stages, trace: Trace) -> list[str]:
         """Notes on namespaces of the filter that the caller sees nothing of."""
@@ -509,7 +498,7 @@ class Retrieve:
         known = self.vectors.get(encoder.name, text) if self.vectors else None
         if known is None:
             reply = stages.begin_call("encode", lambda: encoder.encode_query(text), self.breaker, trace)
-        if not self.reads(text):
+        if not self._reads(text):
             trace.unread = True
             trace.notes.append(_UNREAD.format(encoder.name))
 

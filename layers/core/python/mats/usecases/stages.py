@@ -105,8 +105,10 @@ class Stage(Generic[T]):
             raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
 
 
-def finish(stage: Stage[T], trace: Trace) -> T | None:
-    """The stage's value; records its time in the trace, or its fault and returns None."""
+def finish(stage: Stage[T] | None, trace: Trace) -> T | None:
+    """The stage's value; records its time in the trace, or its fault and returns None, as for no stage."""
+    if stage is None:
+        return None
     try:
         value, took_ms = stage.result()
     except DependencyFailed as error:

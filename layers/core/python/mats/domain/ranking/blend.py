@@ -180,7 +180,7 @@ MinRelevance = float | Literal["weak"]
 
 
 class Verdict(StrEnum):
-    """True if the registry has a capability for the query."""
+    """The answer to whether the registry has a capability for the query."""
 
     MATCH = "match"
     WEAK = "weak"
