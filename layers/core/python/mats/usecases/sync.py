@@ -93,9 +93,6 @@ class SourceSync:
         self._record({id: entry._replace(previous="") for id, entry in writes.items()} | refused)
         return placed
 
-    def _is_ours(self, id: Id, digest: str) -> bool:
-        return self._own(id).wrote(digest)
-
     def _own(self, id: Id) -> TrackedEntry:
         return self.entries.get(id, TrackedEntry())
 
@@ -158,7 +155,7 @@ class SourceSync:
         return Pruned(removed, kept)
 
     def _remove_ours(self, id: Id, item: Item) -> bool:
-        if not self._is_ours(id, content_digest(item)):
+        if not self._own(id).wrote(content_digest(item)):
             return False
         try:
             self.target.remove_same(id, item)

@@ -14,7 +14,6 @@ from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
 from mats.domain.ranking.bm25 import in_reference
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
-from mats.domain.text.spelling import forms
 from mats.domain.text.words import stem
 from mats.ports import Stored, Vector
 
@@ -228,7 +227,7 @@ def elsewhere(name: str) -> dict[str, Any]:
 def misspelt(words: Collection[str]) -> dict[str, Any]:
     """A search for stems that are near to words, and for the entries that have the words."""
     term = {"field": "text", "analyzer": "whitespace", "max_edits": 2, "min_word_length": 3, "size": _SUGGESTED}
-    suggested = {word: {"text": " ".join(forms(word)), "term": term} for word in words}
+    suggested = {word: {"text": f"{stem(word)} {word}", "term": term} for word in words}
     return {"size": 0, "suggest": suggested, "aggs": {word: holding(stem(word)) for word in words}}
 
 

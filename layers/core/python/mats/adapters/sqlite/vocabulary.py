@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from mats.adapters.sqlite.database import Readable
-from mats.domain.text.spelling import edits, forms, most_edits
+from mats.domain.text.spelling import near
 
 _NEW = "SELECT number, stem, word FROM vocabulary WHERE number > ?"
 
@@ -26,5 +26,4 @@ class Vocabulary:
 
     def near(self, word: str) -> list[str]:
         """The stems that are near a word."""
-        asked = forms(word)
-        return [each for each in self._stems.get(word[0], ()) if edits(asked, each) <= most_edits(asked)]
+        return list(near(word, self._stems.get(word[0], ())))

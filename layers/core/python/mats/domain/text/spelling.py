@@ -1,6 +1,6 @@
 """Words of a request that a registry does not have, and the nearest that it has, both as stems."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mats.domain.text.common_words import ORDINARY
 from mats.domain.text.language import may_be_foreign
@@ -32,19 +32,12 @@ def has_spelling(word: str) -> bool:
     return SHORTEST <= len(word) <= _LONGEST and word.isascii() and word.isalpha()
 
 
-def forms(word: str) -> list[str]:
-    """The stem of a word and the word itself: "addres" has the stem "addr", and is near "address"."""
-    return list(dict.fromkeys((stem(word), word)))
-
-
-def edits(asked: Sequence[str], known: str) -> int:
-    """Edits from the nearest of a word's `forms` to a stem; if they are too many, more than `most_edits`."""
-    return min(distance(form, known, most_edits(asked)) for form in asked)
-
-
-def most_edits(asked: Sequence[str]) -> int:
-    """Edits of a misspelt word with these `forms`."""
-    return 2 if len(asked[0]) >= _LONG else 1
+def near(word: str, stems: Iterable[str]) -> dict[str, int]:
+    """Those of the stems that are near a word or its stem, with the edits: "addres", stem "addr", is near "address"."""
+    asked = {word, stem(word)}
+    most = 2 if len(stem(word)) >= _LONG else 1
+    edits = {each: min(distance(form, each, most) for form in asked) for each in stems}
+    return {each: count for each, count in edits.items() if count <= most}
 
 
 def nearest(word: str, known: Mapping[str, int]) -> str:
@@ -52,11 +45,10 @@ def nearest(word: str, known: Mapping[str, int]) -> str:
 
     Each begins with the same letter. A longer word is another one: a pager is no page. Empty if none is near.
     """
-    asked = forms(word)
-    far = {each: edits(asked, each) for each in known if known[each] and not any(it.startswith(each) for it in asked)}
+    asked = (word, stem(word))
+    edits = near(word, (each for each in known if known[each] and not any(form.startswith(each) for form in asked)))
     letters = [sorted(form) for form in asked]
-    near = [each for each in far if far[each] <= most_edits(asked)]
-    return min(near, key=lambda each: (far[each], sorted(each) not in letters, -known[each], each), default="")
+    return min(edits, key=lambda each: (edits[each], sorted(each) not in letters, -known[each], each), default="")
 
 
 def distance(one: str, other: str, most: int) -> int:

@@ -292,7 +292,7 @@ def ground(written: Enrichment, registration: Registration) -> Grounded:
     }
 
     def is_grounded(field: str, text: str) -> bool:
-        if invented := _comma_list(checks[field](text)):
+        if invented := ", ".join(dict.fromkeys(checks[field](text))):
             notes.append(_note(field, text, f"{invented} is not in the registration"))
         return not invented
 
@@ -309,10 +309,6 @@ def ground(written: Enrichment, registration: Registration) -> Grounded:
         for field in ("keywords", "positive_examples", "negative_examples")
     }
     return Grounded(Enrichment.model_validate({**claims, **lists}), tuple(notes))
-
-
-def _comma_list(tokens: Iterator[str]) -> str:
-    return ", ".join(dict.fromkeys(tokens))
 
 
 def _note(field: str, text: str, why: str) -> str:

@@ -113,18 +113,13 @@ def _parse_rows(rows: Sequence[Any]) -> tuple[dict[str, Id], list[Registration],
     for row in rows:
         name = row.get("_id") or f"{row.get('namespace')}/{row.get('name')}"
         try:
-            registration = Registration.parse(_without_row_id(row) if "kind" in row else item_of(row))
+            registration = Registration.parse({k: row[k] for k in row if k != "_id"} if "kind" in row else item_of(row))
         except RegistrationInvalid as error:
             refused[name] = str(error)
             continue
         ids[name] = registration.id
         registrations.append(registration)
     return ids, registrations, refused
-
-
-def _without_row_id(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A Registry item that is a row of a judged set, as `mats dataset from-outcomes` writes them."""
-    return {key: value for key, value in row.items() if key != "_id"}
 
 
 def _text(folder: Path, name: str, digest: "hashlib._Hash") -> str:
