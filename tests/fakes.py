@@ -307,9 +307,11 @@ class MemoryIndex:
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         return [id for id in sorted(self._visible_to(admitted)) if after is None or id > after][:limit]
 
-    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        for id, entry in sorted(self.entries.items()):
-            yield id, entry.profile.rev, entry.profile.findable
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        yield from (id for id in sorted(self.entries) if id > (after or ""))
+
+    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        return {id: self.entries[id].profile.rev for id in ids if id in self.entries}
 
     def purge(self, ids: Collection[Id]) -> None:
         for id in ids:

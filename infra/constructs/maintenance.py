@@ -173,8 +173,9 @@ MAINTAIN: Calls = {
     "es:ESHttpPost": [
         "_aliases",
         "capabilities/_search",
+        "capabilities/_mget",
         "capabilities-*-write/_bulk",
-        *(f"capabilities-*/_{call}" for call in ("search", "refresh", "delete_by_query", "forcemerge")),
+        *(f"capabilities-*/_{call}" for call in ("mget", "search", "refresh", "delete_by_query", "forcemerge")),
     ],
 }
 """Calls of maintenance: compare, fill, and make, switch and delete indices; switch the memory's."""

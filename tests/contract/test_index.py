@@ -189,7 +189,7 @@ def test_a_tombstone_is_found_nowhere_and_still_guards_against_older_revisions(i
     assert neural(index, "words") == []
     assert index.fetch([id]) == {}
     assert index.bm25_of(["words"], [id]) == {}
-    assert list(index.revisions()) == [(id, 2, False)]
+    assert index.revisions([id]) == {id: 2}
 
 
 def test_a_capability_comes_back_after_its_tombstone(index: SearchIndex):
@@ -201,7 +201,17 @@ def test_a_capability_comes_back_after_its_tombstone(index: SearchIndex):
 def test_purging_forgets_tombstones_and_nothing_that_is_findable(index: SearchIndex):
     index.put([entry("live", "words"), tombstone("gone", rev=1)])
     index.purge([entry("live").profile.id, entry("gone").profile.id])
-    assert list(index.revisions()) == [(entry("live").profile.id, 1, True)]
+    assert list(index.ids()) == [entry("live").profile.id]
+    assert index.revisions([entry("live").profile.id, entry("gone").profile.id]) == {entry("live").profile.id: 1}
+
+
+def test_ids_are_listed_in_order_tombstones_included_from_any_of_them_on(index: SearchIndex):
+    index.put([entry("c"), entry("a"), tombstone("b", rev=1)])
+    ids = [entry(name).profile.id for name in "abc"]
+    assert list(index.ids()) == ids
+    assert list(index.ids(after=ids[0])) == ids[1:]
+    assert list(index.ids(after=ids[2])) == []
+    assert index.revisions([]) == {}
 
 
 def test_a_purged_id_is_free_for_any_revision(index: SearchIndex):

@@ -128,10 +128,10 @@ class TestTheNetwork:
 
     def test_a_page_that_breaks_off_gives_no_half_list(self, canned, echoing, monkeypatch):
         monkeypatch.setattr("mats.adapters.opensearch.index._PAGE", 1)
-        hit = {"fields": {"id": ["a/b"], "rev": [1], "findable": [True]}, "sort": ["a/b"]}
+        hit = {"fields": {"id": ["a/b"]}, "sort": ["a/b"]}
         canned.respond(CannedResponse(json.dumps({"hits": {"hits": [hit]}}).encode()), CannedResponse(b"", 503))
         with pytest.raises(DependencyFailed):
-            list(an_index(echoing).revisions())
+            list(an_index(echoing).ids())
 
 
 class TestHalfAnswers:
@@ -240,9 +240,9 @@ class TestARealNode:
         with pytest.raises(DependencyFailed, match=r"no such index|there is no index"):
             index.put([entry()])
         with pytest.raises(DependencyFailed, match="no such index"):
-            list(OpenSearchGenerations(
+            OpenSearchGenerations(
                 domain=node, targets=lambda: [TARGET], encoder=ENCODER.name, dimension=ENCODER.dimension
-            ).revisions(TARGET))  # fmt: skip
+            ).revisions(TARGET, [entry().profile.id])
 
     def test_the_memory_of_vectors_of_another_length_is_read_once_it_is_there(self, node):
         alias = "memory-of-lengths"
@@ -333,7 +333,7 @@ class TestARealNode:
         assert both[0] == both[1]
         assert [target.name for target in generations.targets()] == [f"{ALIAS}-1", f"{ALIAS}-2"]
         index.put([entry("b")])
-        assert {id.rpartition("/")[2] for id, _, _ in generations.revisions(both[0])} == {"b"}
+        assert generations.revisions(both[0], [entry(name).profile.id for name in "ab"]) == {entry("b").profile.id: 1}
 
     def test_an_index_of_another_encoder_alone_is_not_written_to(self, index, generations, node, targets):
         index.put([entry("a")])

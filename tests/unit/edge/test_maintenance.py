@@ -103,7 +103,7 @@ def registered() -> Account:
     return account
 
 
-@pytest.mark.parametrize(("left_ms", "pieces"), [(PLENTY_MS, 1), (LITTLE_MS, 4)])
+@pytest.mark.parametrize(("left_ms", "pieces"), [(PLENTY_MS, 1), (LITTLE_MS, 3 * 4)])
 def test_an_empty_index_is_filled_in_as_many_pieces_as_the_time_allows(left_ms: float, pieces: int):
     account = registered()
     account.world.index.entries.clear()
@@ -140,7 +140,7 @@ def test_a_piece_that_fails_is_repeated_from_where_it_began(monkeypatch: pytest.
 def test_a_reindex_fills_checks_and_promotes_across_pieces():
     account = registered()
     outputs = account.pieces({"task": "reindex"})
-    assert [output["checking"] for output in outputs] == [False] * 4 + [True] * 5
+    assert [output["stage"] for output in outputs] == [0] * 4 + [1] * 5
     assert [output["index"] for output in outputs] == ["old"] * 8 + ["new"]
     assert outputs[-1]["counts"] == {"profiles": 7, "written": 7}
     assert account.generations.held.keys() == set(IDS)

@@ -140,7 +140,7 @@ class CountingEncoder(FakeEncoder):
 
 
 def encoding_system(tmp_path):
-    encoder = CountingEncoder(lambda: sum(1 for _ in local.stores.index.revisions()))
+    encoder = CountingEncoder(lambda: sum(1 for _ in local.stores.index.ids()))
     local = local_system(Settings(home=tmp_path), encoder=encoder)
     return local, encoder
 

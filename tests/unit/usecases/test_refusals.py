@@ -60,7 +60,7 @@ def reconcile(world: World) -> list[ChangeResult]:
         enrich=world.enrich, registry=world.registry, profiles=world.profiles, index=world.index,
         clock=FakeClock(), ids=CountingIds(),
     )  # fmt: skip
-    return [outcome for step in run(run.everything()) for outcome in step.outcomes.values()]
+    return [outcome for step in run(id for _, page in run.pages() for id in page) for outcome in step.outcomes.values()]
 
 
 def backfill(world: World) -> list[ChangeResult]:

@@ -1,6 +1,6 @@
 """Checks before promotion, over fakes; the contract tests cover reindexing with every adapter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -32,8 +32,8 @@ class Shelves:
         self.filled.append([entry.profile.id for entry in entries])
         self.held |= {e.profile.id: e.profile.rev for e in entries if e.profile.id not in self.loses}
 
-    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
-        yield from ((id, rev, True) for id, rev in sorted(self.held.items()))
+    def revisions(self, target: Target, ids: Collection[Id]) -> Mapping[Id, int]:
+        return {id: self.held[id] for id in ids if id in self.held}
 
     def promote(self, target: Target) -> None:
         self.promoted.append(target.name)

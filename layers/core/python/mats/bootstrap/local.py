@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import FOR_EVER, Retention, SystemClock, fresh_id
@@ -27,6 +27,9 @@ from mats.domain.profile.profile import Profile
 from mats.ports import CandidateIndex, Encoder, Generations, Item, Memory, SourceBook, SyncTarget, Writer
 from mats.settings import Settings, SettingsInvalid
 from mats.usecases.find_demand import Demand, FindDemand
+
+if TYPE_CHECKING:
+    from mats.adapters.dynamodb.copying import CopyStep
 
 __all__ = [
     "DATABASE",
@@ -194,6 +197,17 @@ def table_target(table: str, region: str = "") -> SyncTarget:
     from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
 
     return DynamoRegistry(Tables(region=region, writers=_WRITERS, attempts=_ATTEMPTS, timeout_s=_TIMEOUT_S), table)
+
+
+def copy_rows(source: str, target: str, *, replace: bool) -> "Iterator[CopyStep]":
+    """As `mats.adapters.dynamodb.copying.copy_rows`."""
+    from mats.adapters.dynamodb.copying import copy_rows  # noqa: PLC0415 - boto3, as above
+    from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
+
+    def tables(region: str) -> Tables:
+        return Tables(region=region, writers=_WRITERS, attempts=_ATTEMPTS, timeout_s=_TIMEOUT_S)
+
+    return copy_rows(source, target, replace=replace, tables=tables)
 
 
 def find_demand(local: LocalSystem, days: int) -> Demand:

@@ -12,7 +12,7 @@ from mats.domain.capability.capability import Id
 from mats.edge.observers import log_record
 from mats.ports import Generations, Outcomes, Registry
 from mats.usecases.backfill import Backfill
-from mats.usecases.reconcile import Reconcile
+from mats.usecases.reconcile import Reconcile, ReconcileCursor, ReconcileStep
 from mats.usecases.reindex import Reindex, ReindexCursor
 
 RESERVE_MS = 120_000
@@ -31,8 +31,8 @@ class MaintenanceEvent(BaseModel):
     task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn"]
     after: Id | None = None
     """The last capability, or of `relearn` the last query id."""
-    checking: bool = False
-    """Of a reindex: the new index is filled, and is being checked."""
+    stage: Annotated[int, Field(ge=0, le=2)] = 0
+    """Of a reindex 1 while the new index is checked; of `reconcile` the place that is listed."""
     per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
     """Of a backfill: how many capabilities are sent to enrichment, which has other changes, too."""
     counts: dict[str, int] = {}
@@ -42,8 +42,8 @@ class Piece(NamedTuple):
     """The progress of one page."""
 
     counts: Mapping[str, int]
-    after: Id
-    checking: bool = False
+    after: Id | None
+    stage: int = 0
     wait_s: int = 0
     """Wait so long before the next page."""
 
@@ -78,7 +78,7 @@ class Maintenance:
         state: dict[str, Any] = {**asked.model_dump(), "done": True, "wait_s": 0}
         for piece in self._pieces(asked):
             counts.update(piece.counts)
-            state |= {"after": piece.after, "checking": piece.checking}
+            state |= {"after": piece.after, "stage": piece.stage}
             if piece.wait_s or remaining_ms() < RESERVE_MS:
                 state |= {"done": False, "wait_s": piece.wait_s}
                 break
@@ -89,9 +89,9 @@ class Maintenance:
     def _pieces(self, asked: MaintenanceEvent) -> Iterator[Piece]:
         match asked.task:
             case "reconcile":
-                return self._reconcile(asked.after)
+                return self._reconcile(ReconcileCursor(asked.after, asked.stage))
             case "reindex":
-                return self._reindex(ReindexCursor(asked.after, asked.checking) if asked.after else None)
+                return self._reindex(ReindexCursor(asked.after, bool(asked.stage)) if asked.after else None)
             case "backfill":
                 return self._backfill(asked.after, asked.per_minute)
             case "relearn":
@@ -102,13 +102,14 @@ class Maintenance:
                 self.generations.retire()
         return iter(())
 
-    def _reconcile(self, after: Id | None) -> Iterator[Piece]:
-        ids = [id for id in self.reconcile.everything() if after is None or id > after]
-        for step in self.reconcile(ids):
+    def _reconcile(self, start: ReconcileCursor) -> Iterator[Piece]:
+        run = self.reconcile.begin()
+        for cursor, page in self.reconcile.pages(start):
+            step = self.reconcile.repair(page, run) if page else ReconcileStep()
             counts = {"compared": len(step.outcomes) + step.sent, "sent": step.sent}
             counts |= {"reindexed": step.reindexed, "orphans": step.orphans, "purged": step.purged}
             counts |= {"given_up": step.given_up}
-            yield Piece(counts, step.last)
+            yield Piece(counts, *cursor)
         self.follow_memory()
 
     def _reindex(self, start: ReindexCursor | None) -> Iterator[Piece]:

@@ -74,8 +74,11 @@ class SearchIndex(Protocol):
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id, starting after `after`."""
 
-    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        """Every entry's id, revision and whether it is findable (or a tombstone), in order of id."""
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        """The id of every entry, tombstones included, in order; with `after`, of those that follow this id."""
+
+    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        """The revision of each of these that has an entry, tombstones included, as last written."""
 
     def purge(self, ids: Collection[Id]) -> None:
         """Delete the tombstones among these; findable entries stay."""
@@ -104,6 +107,8 @@ class Target(NamedTuple):
     name: str
     encoder: str
     filling: bool = False
+    mapping: int = 1
+    """Version of the mapping it was made with, whose fields it takes."""
 
 
 class Generations(Protocol):
@@ -121,7 +126,7 @@ class Generations(Protocol):
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
         """Write revisions to one index; an older or equal one is a no-op."""
 
-    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
+    def revisions(self, target: Target, ids: Collection[Id]) -> Mapping[Id, int]:
         """As `SearchIndex.revisions`, of one index."""
 
     def promote(self, target: Target) -> None:

@@ -1,26 +1,36 @@
 """Compare registry, profiles and index, and repair differences, for example after lost events."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
 from mats.domain.capability.capability import Id, parts
 from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
-from mats.usecases.drafts import NOT_ENRICHED
+from mats.usecases.drafts import NOT_ENRICHED, Pass
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
 
 KEEP_TOMBSTONES_FOR = timedelta(days=7)
 
 
+class ReconcileCursor(NamedTuple):
+    """Where an interrupted comparison continues: after this id of registry (0), profiles (1) or index (2)."""
+
+    after: Id | None = None
+    place: int = 0
+
+
+FROM_THE_BEGINNING = ReconcileCursor()
+
+
 @dataclass(frozen=True, slots=True)
 class ReconcileStep:
-    """The repairs of one page of ids, of which `last` is the last one."""
+    """The repairs of one page of ids."""
 
-    last: Id
-    outcomes: Mapping[Id, ChangeResult]
+    outcomes: Mapping[Id, ChangeResult] = field(default_factory=dict)
     """Of those handled here."""
     sent: int = 0
     """Number of those handed to the event path."""
@@ -43,9 +53,18 @@ class Reconcile:
     ids: Ids
     page: int = 64
 
-    def everything(self) -> list[Id]:
-        """Every id in registry, profiles or index, in order."""
-        return sorted({*self.registry.ids(), *self.profiles.ids(), *self._indexed_revisions()})
+    def pages(self, start: ReconcileCursor = FROM_THE_BEGINNING) -> Iterator[tuple[ReconcileCursor, Sequence[Id]]]:
+        """Every id in registry, profiles or index once, as they are listed, with where each page ends.
+
+        Nothing is held but a page, so a run begins at once, however many there are. A page is empty where all of it is
+        in a place before.
+        """
+        places = (self.registry.ids, self.profiles.ids, self.index.ids)
+        for place, ids in list(enumerate(places))[start.place :]:
+            remaining = ids(after=start.after if place == start.place else None)
+            while page := list(islice(remaining, self.page)):
+                before = set[Id]().union(*(earlier.get(page) for earlier in (self.registry, self.profiles)[:place]))
+                yield ReconcileCursor(page[-1], place), [id for id in page if id not in before]
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[ReconcileStep]:
         """Repair these, a page at a time; a model that refuses one is not called for the others.
@@ -53,40 +72,41 @@ class Reconcile:
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
-        remaining = iter(ids)
-        indexed = self._indexed_revisions()
-        run = self.enrich.maker.begin(probe=True)
+        remaining, run = iter(ids), self.begin()
         while page := list(islice(remaining, self.page)):
-            orphans = self._drop_orphans(page, indexed)
-            cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
-            outcomes = self.enrich([Change(id, cause) for id in page], run=run)
-            kept = self.profiles.get(page)
-            expired = [id for id, entry in kept.items() if id in indexed and self._is_expired(entry.profile)]
-            missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes.get(id))]
-            self.index.put(missed)
-            self.index.purge(expired)
-            sent = len(page) - len(outcomes)
-            yield ReconcileStep(
-                page[-1],
-                outcomes,
-                sent,
-                reindexed=len(missed),
-                orphans=orphans,
-                purged=len(expired),
-                given_up=sum("".join(entry.profile.notes).startswith(NOT_ENRICHED) for entry in kept.values()),
-            )
+            yield self.repair(page, run)
 
-    def _indexed_revisions(self) -> dict[Id, int]:
-        return {id: rev for id, rev, _ in self.index.revisions()}
+    def begin(self) -> Pass:
+        """What a run shares."""
+        return self.enrich.maker.begin(probe=True)
 
-    def _drop_orphans(self, page: list[Id], indexed: Mapping[Id, int]) -> int:
+    def repair(self, page: Sequence[Id], run: Pass) -> ReconcileStep:
+        """Repair one page; raises as a whole run does."""
+        indexed = self.index.revisions(page)
+        orphans = self._drop_orphans(page, indexed)
+        cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
+        outcomes = self.enrich([Change(id, cause) for id in page], run=run)
+        kept = self.profiles.get(page)
+        expired = [id for id, entry in kept.items() if id in indexed and self._is_expired(entry.profile)]
+        missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes.get(id))]
+        self.index.put(missed)
+        self.index.purge(expired)
+        return ReconcileStep(
+            outcomes,
+            len(page) - len(outcomes),
+            reindexed=len(missed),
+            orphans=orphans,
+            purged=len(expired),
+            given_up=sum("".join(entry.profile.notes).startswith(NOT_ENRICHED) for entry in kept.values()),
+        )
+
+    def _drop_orphans(self, page: Sequence[Id], indexed: Mapping[Id, int]) -> int:
         """Remove index entries that are newer than their profile (restored from a backup) or have none.
 
         A registered capability is indexed again with its profile.
         """
-        known = self.profiles.get(page)
-        kept = {id: entry.profile.rev for id, entry in known.items()}
-        orphans = [id for id in page if indexed.get(id, 0) > kept.get(id, 0)]
+        kept = {id: entry.profile.rev for id, entry in self.profiles.get(list(indexed)).items()}
+        orphans = [id for id in indexed if indexed[id] > kept.get(id, 0)]
         gone = [_tombstone(id, indexed[id] + 1) for id in orphans]
         if gone:
             self.index.put(gone)

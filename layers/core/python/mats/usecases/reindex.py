@@ -1,6 +1,6 @@
 """Reindex: fill a new index while the old one answers and both get every write, then switch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -50,24 +50,16 @@ class Reindex:
                 self.generations.fill(target, lacking)
                 yield ReindexStep(len(ids), len(lacking), ReindexCursor(ids[-1]))
         for ids, lacking in self._lacking(target, after if checking else None):
-            if missing := self._missing(target, lacking):
+            # unacknowledged ones are still being indexed
+            if missing := [each for each in lacking if each.profile.is_indexed]:
                 raise DependencyFailed(f"{target.name} lacks {len(missing)} of the profiles; run it again")
             yield ReindexStep(0, 0, ReindexCursor(ids[-1], checking=True))
         self.generations.promote(target)
 
     def _lacking(self, target: Target, after: Id | None) -> Iterator[tuple[list[Id], list[Stored]]]:
         """Each page of ids, and the profiles of those whose current revision an index lacks."""
-        there = self._revisions(target)
         remaining = self.profiles.ids(after=after)
         while page := list(islice(remaining, self.page)):
-            kept = self.profiles.get(page).values()
+            kept = self.profiles.get(page).values()  # before the index, which so has all that they acknowledge
+            there = self.generations.revisions(target, page)
             yield page, [stored for stored in kept if there.get(stored.profile.id, 0) < stored.profile.rev]
-
-    def _missing(self, target: Target, lacking: Sequence[Stored]) -> list[Id]:
-        """Ids of acknowledged revisions that an index lacks; unacknowledged ones are still being indexed."""
-        settled = [stored.profile for stored in lacking if stored.profile.indexed_rev == stored.profile.rev]
-        there = self._revisions(target) if settled else {}
-        return [profile.id for profile in settled if there.get(profile.id, 0) < profile.rev]
-
-    def _revisions(self, target: Target) -> dict[Id, int]:
-        return {id: rev for id, rev, _ in self.generations.revisions(target)}

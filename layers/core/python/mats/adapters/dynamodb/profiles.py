@@ -209,6 +209,9 @@ class DynamoTargets:
 
     def _write(self, targets: Sequence[Target], rev: int) -> bool:
         stored: list[dict[str, Any]] = [each._asdict() for each in targets]
+        for each in stored:
+            if each["mapping"] == 1:  # as earlier releases wrote it, which could not read more
+                del each["mapping"]
         item = {**_KEY, **to_row({"targets": stored, "rev": rev + 1, "row": "targets"})}
         try:
             self.tables.ask(

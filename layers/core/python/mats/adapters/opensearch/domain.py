@@ -98,9 +98,11 @@ class Domain:
         params = {"request_timeout": _timeout(timeout_s or self._read_s), "allow_partial_search_results": "false"}
         return self._call(lambda: parse(self._client.search(index=index, body=body, params=params)))
 
-    def documents(self, index: str, keys: Sequence[str], *, fields: str) -> list[dict[str, Any]]:
+    def documents(
+        self, index: str, keys: Sequence[str], *, fields: str, timeout_s: float | None = None
+    ) -> list[dict[str, Any]]:
         """The existing documents with these keys, with these fields, as last written (real-time read)."""
-        params = {"request_timeout": _timeout(self._read_s), "_source_includes": fields}
+        params = {"request_timeout": _timeout(timeout_s or self._read_s), "_source_includes": fields}
         body = {"ids": list(keys)}
         answers = self._call(lambda: list(self._client.mget(index=index, body=body, params=params)["docs"]))
         for reason in (str(each["error"].get("type")) for each in answers if "error" in each):

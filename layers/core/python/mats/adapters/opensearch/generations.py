@@ -1,7 +1,7 @@
 """Generations of the index in OpenSearch, switched without losing a query or a write."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,7 +54,7 @@ class OpenSearchGenerations:
         return targets
 
     def _first(self) -> Sequence[Target]:
-        first = Target(_index_name(1), self.encoder)
+        first = Target(_index_name(1), self.encoder, mapping=mapping.VERSION)
         self.restore(first)
         return self.targets.change(lambda there: there or [first])  # last, so that an interrupted attempt is repeated
 
@@ -69,6 +69,7 @@ class OpenSearchGenerations:
             aliases=[mapping.write_alias(target.name), *aliases],
             replicas=self.replicas,
             refresh=self.refresh,
+            version=target.mapping,
         )
         self.domain.create(target.name, body)
 
@@ -81,7 +82,7 @@ class OpenSearchGenerations:
         if begun:
             return begun
         number = 1 + max(_number(target.name) for target in self.targets())
-        target = Target(_index_name(number), self.encoder, filling=True)
+        target = Target(_index_name(number), self.encoder, filling=True, mapping=mapping.VERSION)
         self.domain.drop(target.name)  # left over by an attempt that was interrupted before it became a target
         self._create(target)
         self.targets.change(lambda there: there if target in there else [*there, target])
@@ -90,12 +91,12 @@ class OpenSearchGenerations:
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
         self._index.fill(target, entries)
 
-    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
-        self.domain.refresh(target.name)
-        return self._index.revisions(target.name)
+    def revisions(self, target: Target, ids: Collection[Id]) -> Mapping[Id, int]:
+        return self._index.revisions_in(target.name, ids)
 
     def promote(self, target: Target) -> None:
         """Switch the alias. The filled index is merged to one segment soon: docs/decisions/0012."""
+        self.domain.refresh(target.name)
         self.domain.point(ALIAS, target.name)
         self.domain.merge(target.name, wait=False)
         done = target._replace(filling=False)

@@ -73,7 +73,7 @@ class OpenSearchIndex:
             Missing: there is no such index.
             DependencyFailed: some were not written; the others were.
         """
-        for part in _parts(entries, target.encoder):
+        for part in _parts(entries, target):
             self.domain.bulk(part, alias=mapping.write_alias(target.name), refresh=self.refresh)
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
@@ -170,32 +170,46 @@ class OpenSearchIndex:
             return {}
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        start = {"search_after": [after]} if after is not None else {}
-        return self._ids(mapping.every(mapping.filter_clauses(admitted)), limit, **start)
+        return self._ids(mapping.every(mapping.filter_clauses(admitted)), limit, after=after)
 
-    def _ids(self, query: Mapping[str, Any], most: int, **order: Any) -> list[Id]:
+    def _ids(
+        self,
+        query: Mapping[str, Any],
+        most: int,
+        *,
+        after: Id | None = None,
+        timeout_s: float | None = None,
+        **order: Any,
+    ) -> list[Id]:
         """The first ids that match, by id if no other order is given; none if there is no index."""
-        body = {"size": most, "query": query, **_BY_ID, **_only("id"), **order}
+        start = {} if after is None else {"search_after": [after]}
+        body = {"size": most, "query": query, **_BY_ID, **_only("id"), **order, **start}
         try:
-            return [Id(hit["fields"]["id"][0]) for hit in self.domain.search(self.read, body)]
+            return [Id(hit["fields"]["id"][0]) for hit in self.domain.search(self.read, body, timeout_s=timeout_s)]
         except Missing:
             return []
 
-    def revisions(self, index: str | None = None) -> Iterator[tuple[Id, int, bool]]:
-        """Default: of the index behind the alias."""
-        after: dict[str, Any] = {}
-        while True:
-            body = {"size": _PAGE, **_BY_ID, **_only("id", "rev", "findable"), **after}
-            try:
-                page = self.domain.search(index or self.read, body, timeout_s=_PATIENT_S)
-            except Missing:
-                return
-            for hit in page:
-                fields = hit["fields"]
-                yield Id(fields["id"][0]), int(fields["rev"][0]), bool(fields["findable"][0])
-            if len(page) < _PAGE:
-                return
-            after = {"search_after": page[-1]["sort"]}
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        """With the index behind the alias; of writes within the last second some may be missing."""
+        while page := self._ids(mapping.every([]), _PAGE, after=after, timeout_s=_PATIENT_S):
+            yield from page
+            after = page[-1]
+
+    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        try:
+            return self.revisions_in(self.read, ids)
+        except Missing:
+            return {}
+
+    def revisions_in(self, index: str, ids: Collection[Id]) -> Mapping[Id, int]:
+        """The same, of one index.
+
+        Raises:
+            Missing: there is no such index.
+        """
+        keys = [mapping.key(id) for id in ids]
+        found = self.domain.documents(index, keys, fields="id,rev", timeout_s=_PATIENT_S) if keys else []
+        return {Id(each["_source"]["id"]): int(each["_source"]["rev"]) for each in found}
 
     def purge(self, ids: Collection[Id]) -> None:
         """Delete the tombstones from every target."""
@@ -243,14 +257,14 @@ def _best(hits: list[Hit], depth: int) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:depth]
 
 
-def _parts(entries: Sequence[Stored], encoder: str) -> Iterator[str]:
+def _parts(entries: Sequence[Stored], target: Target) -> Iterator[str]:
     """The bodies of bulk requests, each within the limit of small nodes."""
     part: list[str] = []
     size = 0
     for entry in entries:
         profile = entry.profile
         about = {"_id": mapping.key(profile.id), "version": profile.rev, "version_type": "external"}
-        action = f"{json.dumps({'index': about})}\n{json.dumps(mapping.document(entry, encoder))}\n"
+        action = f"{json.dumps({'index': about})}\n{json.dumps(mapping.document(entry, target))}\n"
         if part and (size + len(action) > _BULK_BYTES or len(part) == _BULK):
             yield "".join(part)
             part, size = [], 0

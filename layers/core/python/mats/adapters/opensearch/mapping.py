@@ -15,10 +15,12 @@ from mats.domain.ranking.bm25 import in_reference
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.words import stem
-from mats.ports import Stored, Vector
+from mats.ports import Stored, Target, Vector
 
 VERSION = 1
 """Version of this module; after an increment, run `mats reindex`."""
+ADDED: Mapping[str, int] = {}
+"""Fields that later versions added, which an index made before does not take."""
 
 EVERYONE = ""
 """Value of `audiences` for a capability visible to everyone; it cannot be the name of an audience."""
@@ -52,7 +54,9 @@ def write_alias(index: str) -> str:
     return f"{index}-write"
 
 
-def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str, refresh: str) -> dict[str, Any]:
+def index_body(
+    dimension: int | None, *, aliases: Collection[str], replicas: str, refresh: str, version: int = VERSION
+) -> dict[str, Any]:
     """Settings, aliases and strict mapping of an index for vectors of this dimension; None: without vectors.
 
     Args:
@@ -60,6 +64,7 @@ def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str
         aliases: Its aliases from creation on.
         replicas: Minimum and maximum number of copies, depending on the number of nodes: `0-2`.
         refresh: Maximum delay until searches see a write, such as `1s`.
+        version: Of the mapping: at most VERSION.
     """
     properties: dict[str, Any] = {
         "id": {"type": "keyword"},
@@ -92,11 +97,15 @@ def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str
         },
         "mappings": {
             "dynamic": "strict",
-            "_meta": {"version": VERSION},
+            "_meta": {"version": version},
             "_source": {"excludes": ["vector", "text"]},
-            "properties": properties,
+            "properties": _fields_of(version, properties),
         },
     }
+
+
+def _fields_of(version: int, fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if ADDED.get(name, 1) <= version}
 
 
 def key(id: Id) -> str:
@@ -104,8 +113,8 @@ def key(id: Id) -> str:
     return hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()
 
 
-def document(entry: Stored, encoder: str) -> dict[str, Any]:
-    """The document of a profile; a tombstone if it is not findable.
+def document(entry: Stored, target: Target) -> dict[str, Any]:
+    """The document of a profile, with the fields that the target takes; a tombstone if it is not findable.
 
     Vectors of other encoders than the index's are not comparable and are left out.
     """
@@ -125,9 +134,9 @@ def document(entry: Stored, encoder: str) -> dict[str, Any]:
         "text": _repeat_by_weight(lexical_fields(profile)),
         "profile": profile.model_dump(mode="json", exclude_defaults=True),
     }
-    if entry.vector is not None and profile.encoder == encoder:
+    if entry.vector is not None and profile.encoder == target.encoder:
         found["vector"] = [float(f"{component:.9g}") for component in entry.vector]  # enough for a float32
-    return found
+    return _fields_of(target.mapping, found)
 
 
 def _with_parents(namespace: str) -> Sequence[str]:

@@ -2,12 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.postings import Document, pack
 from mats.adapters.sqlite.profiles import to_blob
+from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
@@ -116,10 +117,10 @@ class SqliteGenerations:
             for entry in entries:
                 write(connection, entry, again=True)
 
-    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
-        """The entries written since `begin`, in order of id."""
-        query = "SELECT id, rev, findable FROM entries WHERE change > (SELECT since FROM renewal) ORDER BY id"
-        yield from ((Id(id), rev, bool(findable)) for id, rev, findable in self.database.rows(query))
+    def revisions(self, target: Target, ids: Collection[Id]) -> Mapping[Id, int]:
+        """Of the entries written since `begin`."""
+        query = f"SELECT id, rev FROM entries WHERE change > (SELECT since FROM renewal) AND id IN {IN}"
+        return dict(self.database.rows(query, (as_json(ids),)))
 
     def promote(self, target: Target) -> None:
         with self.database.writing() as connection:

@@ -200,9 +200,12 @@ class SqliteIndex:
             rows = connection.execute(query, (after or "", limit)).fetchall()
         return [Id(id) for (id,) in rows]
 
-    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        rows = self._source.rows("SELECT id, rev, findable FROM entries ORDER BY id")
-        yield from ((Id(id), rev, bool(findable)) for id, rev, findable in rows)
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        rows = self._source.rows("SELECT id FROM entries WHERE id > ? ORDER BY id", (after or "",))
+        yield from (Id(id) for (id,) in rows)
+
+    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        return dict(self._source.rows(f"SELECT id, rev FROM entries WHERE id IN {IN}", (as_json(ids),)))
 
     def purge(self, ids: Collection[Id]) -> None:
         query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN} RETURNING change"

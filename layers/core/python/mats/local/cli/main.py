@@ -15,7 +15,7 @@ from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
 from mats.local.cli.feedback import confirm, demand, feedback
 from mats.local.cli.import_ import import_
 from mats.local.cli.mcp import mcp
-from mats.local.cli.move import backup, export, restore
+from mats.local.cli.move import backup, copy_table, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex, switch
 from mats.local.cli.output import ExitCodes, note
 from mats.local.cli.preview import preview
@@ -62,11 +62,11 @@ def _common(
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, search, feedback, confirm, teach, synonym, list_, mcp, add, remove, trust, import_, sync, preview, export,
-    backup, restore, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay,
+    backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay,
     evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
-    app.command(command.__name__.removesuffix("_"))(command)
+    app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)
 app.add_typer(source_commands, name="source")
 app.add_typer(dataset.commands, name="dataset")
 

@@ -9,10 +9,10 @@ from typing import IO, Annotated
 
 import typer
 
-from mats.bootstrap.local import Contents, LocalSystem, back_up, local_system, replacing, restore_home
+from mats.bootstrap.local import Contents, LocalSystem, back_up, copy_rows, local_system, replacing, restore_home
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
-from mats.local.cli.output import AsJson, note, print_result
+from mats.local.cli.output import AsJson, bar, note, print_result
 from mats.local.imports.importer import trust_line
 
 
@@ -96,6 +96,28 @@ def restore(
         "previous": str(restored.previous) if restored.previous else None,
     }
     print_result(outcome, f"{home}: {_spell_out(restored.contents)} restored{before}", as_json=as_json)
+
+
+def copy_table(
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="A table, or REGION:TABLE, or a file that ends in .jsonl.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The same.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite rows that TO has already.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the rows of a DynamoDB table into another one, or to or from a file; with your own rights in AWS.
+
+    For a restored table, whose rows go back into the live one, and for a deployment in a second region. Rows that TO
+    has already stay, so you can interrupt it and run it again. Then run `make maintain TASK=reconcile`.
+    """
+    written = kept = 0
+    with bar("Copying", None) as advance:
+        for step in copy_rows(source, target, replace=replace):
+            written, kept = written + step.written, kept + step.kept
+            advance(sum(step))
+    text = f"{target}: {written:,} rows written, {kept:,} were there"
+    print_result({"written": written, "kept": kept}, text, as_json=as_json)
 
 
 def _spell_out(contents: Contents) -> str:

@@ -28,7 +28,7 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
     if local := as_local(system):
         outcomes["redriven"] = local.stores.queue.redrive()
         index(local)
-    ids = sorted(id for id in system.reconcile.everything() if id > after)
+    ids = sorted(id for _, page in system.reconcile.pages() for id in page if id > after)
     with _pages("Comparing", ids) as advance:
         for step in system.reconcile(ids):
             outcomes.update(step.outcomes.values())
