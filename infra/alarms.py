@@ -14,7 +14,7 @@ PIPES = ("Registry", "Trust", "Outcomes")
 """Tables whose streams have a Pipe."""
 HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", *PIPES)
 """Hops with a queue of dead letters."""
-PIPE_RUNNING, UNHEALTHY = "PipeRunning", "Unhealthy"
+PIPE_RUNNING, UNHEALTHY, MODEL_DAYS = "PipeRunning", "Unhealthy", "ModelDaysLeft"
 _USAGE = ("InputTokens", "OutputTokens", "Usd")
 OWN: Mapping[str, tuple[str, ...]] = {
     "discovery": (
@@ -233,6 +233,13 @@ _CHANGES = (
         over=0,
         means="A repair, reindex or backfill gave up: what was lost stays lost until the next night's repair.",
         section="Maintenance fails",
+    ),
+    Alarm(
+        id="ModelEnds",
+        metric=Metric("own.models", MODEL_DAYS, "Minimum", minutes=24 * 60),
+        under=60,
+        means="Bedrock offers a model for less than 60 days more, or to old customers only.",
+        section="A model is refused",
     ),
     Alarm(
         id="PipeStopped",

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from infra.inference_profiles import (
-    DIRECT,
-    GEOGRAPHIES,
-    NOVA,
+    FAMILIES,
+    Family,
     InferenceProfile,
     ProfileUnknown,
+    family_of,
     matches,
     policy_characters,
-    profile_in,
-    regions,
 )
 from infra.sizes import SIZES, Size
 from mats.settings import COHERE, TITAN, Settings, fault_of, parse_value
@@ -321,13 +319,14 @@ class Context:
         chosen = (self.rerank_model, self.writer_model, *self.switch_models)
         return tuple(dict.fromkeys(model for model in chosen if model != "none"))
 
-    def is_by_region(self, model: str) -> bool:
-        """True if the region decides how a model is invoked."""
-        return not self.inference_profile and model in NOVA
+    def family_of(self, model: str) -> Family | None:
+        """The family of a model, if the region decides how it is invoked."""
+        return None if self.inference_profile else family_of(model)
 
     def profile_of(self, model: str, region: str) -> InferenceProfile | None:
         """The profile that a model is invoked through in a region that has no fault; none: directly."""
-        return profile_in(region) if self.is_by_region(model) else self.profile
+        family = self.family_of(model)
+        return family.profile_in(region) if family else self.profile
 
     def settings_of(self, function: str) -> dict[str, Any]:
         """The settings that a function gets from keys of the context, by name."""
@@ -501,7 +500,7 @@ def _model_faults(context: Context) -> Iterator[str]:
         return
     apac = InferenceProfile.parse("apac")
     invoked = dict.fromkeys((context.writer_model, ENCODER, *context.switch_models))
-    length = policy_characters((one, apac if context.is_by_region(one) else profile) for one in invoked)
+    length = policy_characters((one, apac if context.family_of(one) else profile) for one in invoked)
     if length > LONGEST_POLICY:
         yield (
             f"switch_models: the rights to all models take up to {length:,} characters, and IAM allows a policy "
@@ -509,7 +508,7 @@ def _model_faults(context: Context) -> Iterator[str]:
         )
     if profile and profile.geography == "global":
         for model in context.language_models:
-            if model in NOVA:
+            if model in FAMILIES[0].models:
                 yield f"inference_profile=global: {model} has no global profile; leave inference_profile out"
 
 
@@ -520,18 +519,19 @@ def region_faults(context: Context, region: str) -> Iterator[str]:
         return
     if region == "eu-south-1" and context.capacity.master == SIZES["production"].master:
         yield f"{region} does not offer {context.capacity.master} as dedicated master: set master_type=m6g.large.search"
-    nova = [model for model in context.language_models if model in NOVA]
     chosen = context.inference_profile
-    if not chosen and nova and region not in regions():
-        yield (
-            f"{region} cannot invoke {' and '.join(nova)}, neither directly nor through a known inference profile; "
-            f"deploy to one of {', '.join(regions())}, or name a profile and its regions in inference_profile, as in "
-            "ca:ca-central-1,ca-west-1, or choose other models"
-        )
-    if chosen == "none" and nova and region not in DIRECT:
-        yield (
-            f"inference_profile=none: {region} takes {' and '.join(nova)} through an inference profile only; "
-            "leave inference_profile out"
-        )
-    if chosen in GEOGRAPHIES and not matches(chosen, region):
+    for family in FAMILIES:
+        nova = " and ".join(model for model in context.language_models if model in family.models)
+        if not chosen and nova and region not in family.regions:
+            yield (
+                f"{region} cannot invoke {nova}, neither directly nor through a known inference profile; "
+                f"deploy to one of {', '.join(family.regions)}, or name a profile and regions in inference_profile, "
+                "as in ca:ca-central-1,ca-west-1, or choose other models"
+            )
+        if chosen == "none" and nova and region not in family.direct:
+            yield (
+                f"inference_profile=none: {region} takes {nova} through an inference profile only; "
+                "leave inference_profile out"
+            )
+    if chosen and chosen != "none" and ":" not in chosen and not matches(chosen, region):
         yield f"inference_profile={chosen} cannot be called from {region}; leave inference_profile out"

@@ -150,7 +150,7 @@ def _values(traffic: Traffic, assumed: Mapping[str, float]) -> dict[str, Any]:
         "hours": HOURS,
         "seconds": SECONDS,
         "streams": len(PIPES),
-        "metrics": sum(map(len, OWN.values())) + len(PIPES),  # those of refusals apart
+        "metrics": sum(map(len, OWN.values())) + len(PIPES) + 1,  # of models; those of refusals apart
         "alarm_metrics": ALARM_METRICS,
         "vpcs": int(traffic.network == "vpc"),
         "comparisons": comparisons,

@@ -1,15 +1,13 @@
 """Where the Nova models can be invoked, Bedrock's inference profiles, and the exact ARNs of both.
 
-The tables are AWS's (docs/decisions/0027-models-by-region.md); `make preflight` compares them with an account.
+The tables are AWS's but for Nova 2 (docs/decisions/0027-models-by-region.md); `make preflight` compares them with an
+account.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
-
-NOVA = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.nova-pro-v1:0")
-"""The models whose regions are in the tables below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +26,56 @@ GEOGRAPHIES = {
     "eu": Geography(_EU, _EU),
     "apac": Geography(_APAC, (*_APAC, "ap-northeast-3")),
 }
-DIRECT = ("us-east-1", "eu-west-2", "ap-southeast-2")
-"""Regions that take Nova's own ids."""
-_BEGINNINGS = {"us": "us-", "eu": "eu-", "apac": "ap-"}
+_JP = ("ap-northeast-1", "ap-northeast-3")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Models that are invoked in the same regions: with their own ids in `direct`, elsewhere through a profile."""
+
+    mapping: str
+    """Name of the template's mapping."""
+    models: tuple[str, ...]
+    geographies: Mapping[str, Geography]
+    direct: tuple[str, ...] = ()
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The regions where the models can be invoked, directly or through a profile of the tables."""
+        return tuple(sorted({*self.direct, *(source for each in self.geographies.values() for source in each.sources)}))
+
+    def profile_in(self, region: str) -> "InferenceProfile | None":
+        """The profile that the models need in one of the regions; none where they are invoked directly.
+
+        Sydney has both and takes the profile, as its geography does; N. Virginia takes the model.
+        """
+        if region in self.direct and region != "ap-southeast-2":
+            return None
+        geographies = self.geographies.items()
+        return next(InferenceProfile(name, each.destinations) for name, each in geographies if region in each.sources)
+
+
+FAMILIES = (
+    Family(
+        "ModelRegions",
+        ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.nova-pro-v1:0"),
+        GEOGRAPHIES,
+        direct=("us-east-1", "eu-west-2", "ap-southeast-2"),
+    ),
+    Family(
+        "Nova2Regions",
+        ("amazon.nova-2-lite-v1:0",),
+        {"us": GEOGRAPHIES["us"], "eu": GEOGRAPHIES["eu"], "jp": Geography(_JP, _JP)},
+    ),
+)
+
+
+def family_of(model: str) -> Family | None:
+    """The family of a model whose regions are in the tables."""
+    return next((family for family in FAMILIES if model in family.models), None)
+
+
+_BEGINNINGS = {"us": "us-", "eu": "eu-", "apac": "ap-", "jp": "ap-northeast-"}
 _EXAMPLE = "us:us-east-1,us-west-2"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
@@ -57,31 +102,16 @@ class InferenceProfile:
         if not named:
             if geography == "global":
                 return cls(geography, ())
-            if geography not in GEOGRAPHIES:
-                known = ", ".join((*GEOGRAPHIES, "global"))
-                raise ProfileUnknown(f"must be one of {known}, none, or name regions as in {_EXAMPLE}, not {text!r}")
-            return cls(geography, GEOGRAPHIES[geography].destinations)
+            known = {name: each for family in FAMILIES for name, each in family.geographies.items()}
+            if geography not in known:
+                names = ", ".join((*known, "global"))
+                raise ProfileUnknown(f"must be one of {names}, none, or name regions as in {_EXAMPLE}, not {text!r}")
+            return cls(geography, known[geography].destinations)
         regions = tuple(region.strip() for region in named.split(","))
         wrong = [region for region in regions if not _REGION.fullmatch(region)]
         if wrong or not re.fullmatch(r"[a-z-]+", geography):
             raise ProfileUnknown(f"must name regions as in {_EXAMPLE}, not {text!r}")
         return cls(geography, regions)
-
-
-def regions() -> tuple[str, ...]:
-    """The regions where Nova can be invoked, directly or through a profile of the tables."""
-    return tuple(sorted({*DIRECT, *(source for each in GEOGRAPHIES.values() for source in each.sources)}))
-
-
-def profile_in(region: str) -> InferenceProfile | None:
-    """The profile that Nova needs in a region of `regions()`; none where it is invoked directly.
-
-    Sydney has both and takes the profile, as its geography does; N. Virginia takes the model.
-    """
-    if region in DIRECT and region != "ap-southeast-2":
-        return None
-    geography = next(name for name, each in GEOGRAPHIES.items() if region in each.sources)
-    return InferenceProfile.parse(geography)
 
 
 def matches(geography: str, region: str) -> bool:

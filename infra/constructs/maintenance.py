@@ -1,6 +1,7 @@
 """Maintenance: the function that repairs and rebuilds, the state machine that calls it, and what starts that."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from infra.alarms import MODEL_DAYS
 from infra.constructs.event_path import RESENT, EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
@@ -19,6 +21,7 @@ from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
 from infra.constructs.search_domain import INDEX_DENIED, Calls
 from infra.context import Context
+from infra.inference_profiles import model_arn
 
 REFILLED_AFTER = (
     "CREATE_COMPLETE",
@@ -29,6 +32,7 @@ REFILLED_AFTER = (
 """States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
 one is in use already; so a refill begins with the cleanup, and once more after it."""
 _DAILY = events.Schedule.cron(minute="17", hour="3")
+_WEEKLY = events.Schedule.cron(minute="17", hour="4", week_day="MON")
 _SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
 """Errors that a repetition does not resolve, by the names of their classes."""
 
@@ -42,8 +46,11 @@ class MaintenanceMachine(Construct):
     def __init__(
         self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction, discovery: lambda_.IFunction
     ) -> None:
-        """Run tasks of `function`, and delete old versions of `discovery`."""
+        """Run tasks of `function`, delete old versions of `discovery`, and look how long the models live."""
         super().__init__(scope, id)
+        models = [model for model in (*context.language_models, context.encoder_model) if model != "none"]
+        of_models = [model_arn(model, partition=Aws.PARTITION, region=Aws.REGION) for model in models]
+        looks = [iam.PolicyStatement(actions=["bedrock:GetFoundationModel"], resources=of_models)] if models else []
         role = iam.Role(
             self,
             "Role",
@@ -59,11 +66,17 @@ class MaintenanceMachine(Construct):
                         iam.PolicyStatement(
                             actions=["lambda:DeleteFunction"], resources=[f"{discovery.function_arn}:*"]
                         ),
+                        *looks,
+                        iam.PolicyStatement(
+                            actions=["cloudwatch:PutMetricData"],
+                            resources=["*"],
+                            conditions={"StringEquals": {"cloudwatch:namespace": context.name}},
+                        ),
                     ]
                 )
             },
         )
-        accept_each(role, {"IAM5[Resource::*]": "Log delivery and tracing know no resources"})
+        accept_each(role, {"IAM5[Resource::*]": "Log delivery, tracing and metrics know no resources"})
         accept_wildcards(
             role,
             [f"<{logical_id(discovery)}.Arn>:*"],
@@ -74,16 +87,26 @@ class MaintenanceMachine(Construct):
             "Machine",
             state_machine_name=f"{context.name}-maintenance",
             definition_body=sfn.DefinitionBody.from_string(
-                Stack.of(self).to_json_string(definition(function.function_arn, discovery.function_name))
+                Stack.of(self).to_json_string(
+                    definition(function.function_arn, discovery.function_name, models=models, namespace=context.name)
+                )
             ),
             role=role,
             tracing_enabled=True,
             logs=sfn.LogOptions(destination=log_group(self, "Log", context=context), level=sfn.LogLevel.ALL),
         )
-        self._rules()
+        self._rules(models)
         CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
 
-    def _rules(self) -> None:
+    def _rules(self, models: Sequence[str]) -> None:
+        if models:
+            events.Rule(
+                self,
+                "Weekly",
+                description="Every week Bedrock is asked how long it offers the models",
+                schedule=_WEEKLY,
+                targets=[self._start("models")],
+            )
         events.Rule(
             self,
             "Daily",
@@ -142,7 +165,7 @@ _RETRY = [
 ]
 
 
-def definition(function: str, discovery: str) -> dict[str, Any]:
+def definition(function: str, discovery: str, *, models: Sequence[str], namespace: str) -> dict[str, Any]:
     """The state machine in Amazon States Language.
 
     It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data.
@@ -150,6 +173,8 @@ def definition(function: str, discovery: str) -> dict[str, Any]:
     Args:
         function: ARN of the function of maintenance.
         discovery: Name of the function whose old versions the task `versions` deletes.
+        models: Those whose remaining days the task `models` writes as a metric.
+        namespace: Of the metric.
     """
     text = Path(__file__).with_name("maintenance.asl.json").read_text("utf-8")
     for name, value in {
@@ -158,6 +183,9 @@ def definition(function: str, discovery: str) -> dict[str, Any]:
         "<discovery>": discovery,
         "<kept>": str(KEPT_VERSIONS),
         '"<retry>"': json.dumps(_RETRY),
+        '"<models>"': json.dumps(list(models)),
+        "<namespace>": namespace,
+        "<model_days>": MODEL_DAYS,
     }.items():
         text = text.replace(name, value)
     machine: dict[str, Any] = json.loads(text)

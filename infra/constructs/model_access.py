@@ -11,10 +11,10 @@ from constructs import Construct
 
 from infra import inference_profiles
 from infra.context import Context
-from infra.inference_profiles import GEOGRAPHIES, model_arn, profile_arn, profile_in
+from infra.inference_profiles import FAMILIES, Family, model_arn, profile_arn
 
 _DIRECT = "none"
-_DESTINATIONS = max(len(each.destinations) for each in GEOGRAPHIES.values())
+_DESTINATIONS = max(len(each.destinations) for family in FAMILIES for each in family.geographies.values())
 
 
 class ModelAccess(Construct):
@@ -23,18 +23,23 @@ class ModelAccess(Construct):
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(scope, id)
         self._context = context
-        if any(context.is_by_region(model) for model in context.language_models):
-            self._regions = CfnMapping(self, "Regions", mapping={r: _row(r) for r in inference_profiles.regions()})
-            self._regions.override_logical_id("ModelRegions")
-            self._directly = CfnCondition(
-                self, "Directly", expression=Fn.condition_equals(self._in_region("Geography"), _DIRECT)
-            )
-            self._directly.override_logical_id("ModelsDirectly")
+        used = {family.mapping: family for model in context.language_models if (family := context.family_of(model))}
+        self._regions = {name: self._mapping(family) for name, family in used.items()}
+        for name, family in used.items():
+            if family.direct:
+                condition = Fn.condition_equals(self._in_region(name, "Geography"), _DIRECT)
+                self._directly = CfnCondition(self, "Directly", expression=condition)
+                self._directly.override_logical_id("ModelsDirectly")
+
+    def _mapping(self, family: Family) -> CfnMapping:
+        made = CfnMapping(self, family.mapping, mapping={region: _row(family, region) for region in family.regions})
+        made.override_logical_id(family.mapping)
+        return made
 
     def id_of(self, model: str) -> str:
         """The id that a function passes to Bedrock."""
-        if self._context.is_by_region(model):
-            return self._either(model, f"{self._in_region('Geography')}.{model}")
+        if family := self._context.family_of(model):
+            return self._either(family, model, f"{self._in_region(family.mapping, 'Geography')}.{model}")
         return inference_profiles.invoked_as(model, self._context.profile)
 
     def reranker_statements(self) -> list[iam.PolicyStatement]:
@@ -55,10 +60,10 @@ class ModelAccess(Construct):
         return [statement for each in models for statement in self._statements(each)]
 
     def _statements(self, model: str) -> list[iam.PolicyStatement]:
-        if self._context.is_by_region(model):
-            destinations = [self._in_region(f"Destination{n}") for n in range(1, _DESTINATIONS + 1)]
-            through = profile_arn(model, self._in_region("Geography"), **_HERE)
-            directly = [self._either(model_arn(model, partition=Aws.PARTITION, region=Aws.REGION), through)]
+        if family := self._context.family_of(model):
+            destinations = [self._in_region(family.mapping, f"Destination{n}") for n in range(1, _DESTINATIONS + 1)]
+            through = profile_arn(model, self._in_region(family.mapping, "Geography"), **_HERE)
+            directly = [self._either(family, model_arn(model, partition=Aws.PARTITION, region=Aws.REGION), through)]
             behind = [model_arn(model, partition=Aws.PARTITION, region=each) for each in destinations]
         else:
             directly, behind = inference_profiles.arns(model, self._context.profile, **_HERE)
@@ -66,19 +71,21 @@ class ModelAccess(Construct):
         found = [_invoke(directly)] if directly else []
         return [*found, _invoke(behind, through=through)] if behind else found
 
-    def _in_region(self, column: str) -> str:
-        return self._regions.find_in_map(Aws.REGION, column)
+    def _in_region(self, mapping: str, column: str) -> str:
+        return self._regions[mapping].find_in_map(Aws.REGION, column)
 
-    def _either(self, directly: str, through: str) -> str:
+    def _either(self, family: Family, directly: str, through: str) -> str:
+        if not family.direct:
+            return through
         return Fn.condition_if(self._directly.logical_id, directly, through).to_string()
 
 
 _HERE = {"partition": Aws.PARTITION, "region": Aws.REGION, "account": Aws.ACCOUNT_ID}
 
 
-def _row(region: str) -> dict[str, str]:
-    """The destinations of Nova in a region. Every row has the same columns, so the last one may be repeated."""
-    profile = profile_in(region)
+def _row(family: Family, region: str) -> dict[str, str]:
+    """The destinations of a family in a region. Every row has the same columns, so the last one may be repeated."""
+    profile = family.profile_in(region)
     destinations = profile.regions if profile else (region,)
     padded = (*destinations, *[destinations[-1]] * _DESTINATIONS)[:_DESTINATIONS]
     named = {f"Destination{n}": each for n, each in enumerate(padded, start=1)}

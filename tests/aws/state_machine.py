@@ -111,9 +111,14 @@ class StateMachine:
             self._check("lambda:InvokeFunction", asked["FunctionName"])
             invocation = self.invoke(asked["FunctionName"], json.loads(json.dumps(asked["Payload"])))
             return replace(invocation, response={"Payload": invocation.response})
-        kind, _, operation = integration.partition(":lambda:")
+        kind, service, operation = integration.split(":")
         if kind != "aws-sdk" or self.call is None:
             raise Misconfigured(f"{integration} is not played here")
+        if service != "lambda":
+            operation = operation[0].upper() + operation[1:]
+            model = f"arn:aws:bedrock:{self.deployment.region}::foundation-model/{asked.get('ModelIdentifier')}"
+            self._check(f"{service}:{operation}", model if service == "bedrock" else "*", asked)
+            return Invocation(response=self.call(service, operation, asked))
         function = next(
             each for each in self.deployment.all("AWS::Lambda::Function") if each.ref == asked["FunctionName"]
         )
@@ -122,9 +127,10 @@ class StateMachine:
         self._check(f"lambda:{operation}", f"{function.arn}{qualifier}")
         return Invocation(response=self.call("lambda", operation, asked))
 
-    def _check(self, action: str, arn: str) -> None:
+    def _check(self, action: str, arn: str, asked: Mapping[str, Any] | None = None) -> None:
         allowed = iam.statements(self.deployment, iam.role_of(self.deployment, self.resource))
-        if not iam.allowed(allowed, action, arn):
+        context = {"cloudwatch:namespace": asked["Namespace"]} if asked and "Namespace" in asked else {}
+        if not iam.allowed(allowed, action, arn, context):
             raise Misconfigured(f"{self.resource.id} may not call {action} on {arn}")
 
 
@@ -134,6 +140,8 @@ def evaluate(value: Any, variables: Mapping[str, Any], **states: Any) -> Any:
 
     if isinstance(value, dict):
         return {key: evaluate(each, variables, **states) for key, each in value.items()}
+    if isinstance(value, list):
+        return [evaluate(each, variables, **states) for each in value]
     if not isinstance(value, str) or not value.startswith("{%"):
         return value
     expression = jsonata.Jsonata(value.removeprefix("{%").removesuffix("%}"))

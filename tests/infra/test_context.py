@@ -194,7 +194,7 @@ def test_a_region_refuses_models_it_cannot_invoke(region: str, given: dict[str, 
 @pytest.mark.parametrize(
     ("region", "given"),
     [
-        *((region, {}) for region in inference_profiles.regions()),
+        *((region, {}) for region in inference_profiles.FAMILIES[0].regions),
         ("me-central-1", {"rerank_model": "none", "writer_model": "none"}),
         ("me-central-1", {"rerank_model": "vendor.model-v1:0", "writer_model": "vendor.model-v1:0"}),
         ("ca-central-1", {"inference_profile": "ca:ca-central-1,ca-west-1"}),

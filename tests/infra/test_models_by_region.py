@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.context import LONGEST_POLICY, parse
-from infra.inference_profiles import InferenceProfile, policy_characters, regions
+from infra.context import LONGEST_POLICY, ContextInvalid, check_region, parse
+from infra.inference_profiles import FAMILIES, InferenceProfile, policy_characters
 from mats.settings import Settings
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Unresolvable, texts
@@ -79,10 +79,44 @@ def test_each_may_invoke_its_models_where_the_region_sends_them_and_nowhere_else
     assert set(invoked(deployed, allowed, through=other)) == directly
 
 
-@pytest.mark.parametrize("region", regions())
+@pytest.mark.parametrize("region", FAMILIES[0].regions)
 def test_every_known_region_has_models(region: str):
     settings = Settings.from_env(function(deployment(region=region), "discovery")["Environment"]["Variables"])
     assert re.fullmatch(rf"((us|eu|apac)\.)?{RERANKER}", settings.rerank_model)
+
+
+NOVA_2 = {
+    "us-east-1": ("us.", US),
+    "eu-west-1": ("eu.", EU),
+    "ap-northeast-1": ("jp.", {"ap-northeast-1", "ap-northeast-3"}),
+}
+
+
+@pytest.mark.parametrize("region", NOVA_2)
+def test_nova_2_is_invoked_through_its_profile_beside_nova(region: str):
+    prefix, destinations = NOVA_2[region]
+    model = "amazon.nova-2-lite-v1:0"
+    deployed = deployment(region=region, writer_model=model)
+    settings = Settings.from_env(function(deployed, "enrichment")["Environment"]["Variables"])
+    assert (settings.rerank_model, settings.writer_model) == (
+        {"eu-west-1": "eu.", "ap-northeast-1": "apac."}.get(region, "") + RERANKER,
+        prefix + model,
+    )
+    allowed, through = allows(deployed, "enrichment"), profile(deployed, prefix + model)
+    assert iam.allowed(allowed, "bedrock:InvokeModel", through)
+    reached = {
+        each for each in EVERYWHERE
+        if iam.allowed(allowed, "bedrock:InvokeModel", arn(each, model), {"bedrock:InferenceProfileArn": through})
+    }  # fmt: skip
+    assert reached == destinations
+    assert not iam.allowed(allowed, "bedrock:InvokeModel", arn(region, model), {"bedrock:InferenceProfileArn": ""})
+
+
+def test_a_region_that_nova_2_has_no_known_profile_in_is_refused():
+    with pytest.raises(ContextInvalid, match="ap-south-1 cannot invoke amazon"):
+        check_region(parse({"writer_model": "amazon.nova-2-lite-v1:0"}), "ap-south-1")
+    both = {"writer_model": "amazon.nova-2-lite-v1:0", "rerank_model": "amazon.nova-2-lite-v1:0"}
+    check_region(parse({**both, "inference_profile": "global"}), "ap-south-1")
 
 
 def test_cloudformation_refuses_a_region_without_models():
@@ -127,7 +161,7 @@ def test_operators_fit_into_a_managed_policy(region: str):
     context = parse(LONGEST)
     models = (context.writer_model, TITAN, *context.switch_models)
     apac = InferenceProfile.parse("apac")
-    at_most = policy_characters((one, apac if context.is_by_region(one) else None) for one in models)
+    at_most = policy_characters((one, apac if context.family_of(one) else None) for one in models)
     assert max(size for id, size in found.items() if "OperatorsModels" in id) <= at_most
 
 
