@@ -238,8 +238,8 @@ _CHANGES = (
         id="ModelEnds",
         metric=Metric("own.models", MODEL_DAYS, "Minimum", minutes=24 * 60),
         under=60,
-        means="Bedrock offers a model for less than 60 days more, or to old customers only.",
-        section="A model is refused",
+        means="Bedrock offers a model for less than 60 days more, or to former customers only.",
+        section="A model ends",
     ),
     Alarm(
         id="PipeStopped",

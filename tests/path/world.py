@@ -286,7 +286,9 @@ class World:
     def night(self) -> list[Any]:
         """What repairs on its own every night runs until it is done; the outputs. Versions and models are other suites'."""
         starts = started_by_schedule(self.deployment)
-        return [self._execute(machine, given) for machine, given in starts if given["task"] not in ("versions", "models")]
+        return [
+            self._execute(machine, given) for machine, given in starts if given["task"] not in ("versions", "models")
+        ]
 
     def deployed(self, status: str = "UPDATE_COMPLETE") -> list[Any]:
         """CloudFormation says that the stack is in this state; the outputs of what that starts."""

@@ -126,15 +126,15 @@ def parse_lines(file: Path) -> Iterator[Row]:
 
 def _map_binary(row: Mapping[str, Any]) -> Row:
     """A row with bytes for the text of binary values."""
-    return {name: _typed(value) for name, value in row.items()}
+    return {name: _value(value) for name, value in row.items()}
 
 
-def _typed(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _value(value: Mapping[str, Any]) -> Mapping[str, Any]:
     ((type, content),) = value.items()
     decode: Mapping[str, Callable[[Any], Any]] = {
         "B": base64.b64decode,
         "BS": lambda each: list(map(base64.b64decode, each)),
         "M": _map_binary,
-        "L": lambda each: list(map(_typed, each)),
+        "L": lambda each: list(map(_value, each)),
     }
     return {type: decode[type](content) if type in decode else content}
