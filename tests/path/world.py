@@ -284,7 +284,7 @@ class World:
         self.refresh()
 
     def night(self) -> list[Any]:
-        """What repairs on its own every night runs until it is done; the outputs. Versions and models are other suites'."""
+        """What repairs on its own every night runs until it is done; the outputs. Others test versions and models."""
         starts = started_by_schedule(self.deployment)
         return [
             self._execute(machine, given) for machine, given in starts if given["task"] not in ("versions", "models")

@@ -36,7 +36,7 @@ def copy_rows(source: str, target: str, *, replace: bool, tables: Callable[[str]
     Args:
         source: Its rows about indices are left out: they belong to the domain of their deployment.
         target: A file is written anew. In a table a row whose key is there stays, unless `replace`; repeat at will.
-        replace: Whether such a row is overwritten.
+        replace: Overwrite such a row.
         tables: Opens the tables of a region; an empty one is that of the AWS settings.
 
     Raises:
