@@ -112,6 +112,16 @@ class Mats:
                 process.communicate()
 
 
+def rows(*items: Mapping[str, Any]) -> bytes:
+    """Items as lines of JSON."""
+    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+
+def tool(name: str, **about: Any) -> dict[str, Any]:
+    """An item of a tool."""
+    return {"namespace": "com.acme", "name": name, "kind": "tool", **about}
+
+
 @contextmanager
 def in_process(
     environment: dict[str, str], stdin: bytes = b"", *, folder: Path = ROOT

@@ -4,8 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.pages import at, names, unfold
-from tests.integration.conftest import Mats, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, serving, tool
 
 pytestmark = pytest.mark.server
 

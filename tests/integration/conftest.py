@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,11 +15,11 @@ from mats.domain.errors import DependencyFailed
 from mats.local.cli.serve import load_sample
 from mats.ports import Encoder
 from mats.settings import Settings
-from tests.command import Mats, Ran, Service, in_process, serving, wait_until
+from tests.command import Mats, Ran, Service, in_process, rows, serving, tool, wait_until
 from tests.conftest import skip_or_fail
 from tests.integration.bedrock_workbench import running, server
 
-__all__ = ["Mats", "Ran", "Service", "running", "server", "serving", "wait_until"]
+__all__ = ["Mats", "Ran", "Service", "rows", "running", "server", "serving", "tool", "wait_until"]
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +51,29 @@ def sample(sample_home: Path, tmp_path: Path) -> Iterator[Mats]:
     mats.kill()
 
 
-@pytest.fixture
-def mats(tmp_path: Path) -> Iterator[Mats]:
-    """The command over an empty folder."""
-    mats = Mats(tmp_path / "home")
+def in_stock(mats: Mats, module: ModuleType) -> Iterator[Mats]:
+    """With what a module calls ITEMS: registrations, or a file of them."""
+    items = getattr(module, "ITEMS", ())
+    source, content = (str(items), b"") if isinstance(items, Path) else ("-", rows(*items))
+    assert not items or mats("import", source, stdin=content).code == 0
     yield mats
     mats.kill()
+
+
+@pytest.fixture
+def mats(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mats]:
+    """The command over a folder of this test alone, with the module's ITEMS in it."""
+    yield from in_stock(Mats(tmp_path / "home"), request.module)
+
+
+@pytest.fixture(scope="module")
+def stocked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mats]:
+    """The same, shared by the tests of a module."""
+    yield from in_stock(Mats(tmp_path_factory.mktemp("stocked") / "home"), request.module)
+
+
+@pytest.fixture(scope="module")
+def service(stocked: Mats) -> Iterator[Service]:
+    """A service over it."""
+    with serving(stocked) as running:
+        yield running

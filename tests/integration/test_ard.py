@@ -2,34 +2,24 @@
 
 import http.client
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from tests.ard_schema import CODES, valid
-from tests.integration.conftest import Mats, Service, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Service, tool
 
 EVIL = ('a/b c?d#e%f"<g>', "返金/返品", "..", "%2e%2e", "urn:air:a:b")
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory) -> Iterator[Service]:
-    mats = Mats(tmp_path_factory.mktemp("ard") / "home")
-    items = [
-        tool(
-            "get_forecast", description="Weather forecast of a city", tags=["mcp", "weather"],
-            endpoint="https://weather.example.com/mcp", examples=["will it rain in Paris", "forecast for Seattle"],
-        ),
-        tool("guide", description="Weather guide", kind="agent", tags=["a2a"], endpoint="https://example.com/guide"),
-        tool("payroll", description="Weather of the payroll", visible_to=["finance"]),
-        *(tool(name, description=f"Weather of {name}", namespace="com.evil") for name in EVIL),
-    ]  # fmt: skip
-    assert mats("import", "-", stdin=rows(*items)).code == 0
-    with serving(mats) as running:
-        yield running
+ITEMS = [
+    tool(
+        "get_forecast", description="Weather forecast of a city", tags=["mcp", "weather"],
+        endpoint="https://weather.example.com/mcp", examples=["will it rain in Paris", "forecast for Seattle"],
+    ),
+    tool("guide", description="Weather guide", kind="agent", tags=["a2a"], endpoint="https://example.com/guide"),
+    tool("payroll", description="Weather of the payroll", visible_to=["finance"]),
+    *(tool(name, description=f"Weather of {name}", namespace="com.evil") for name in EVIL),
+]  # fmt: skip
 
 
 def sent(

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.aws.bedrock import BedrockServer, Refuse
-from tests.integration.conftest import Mats, serving, wait_until
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, serving, tool, wait_until
 
 REFUND = tool("refund_payment", description="Gives money back to the card it came from.", tags=["chargeback"])
 

@@ -26,8 +26,7 @@ from tests.integration.bedrock_workbench import (
     assert_the_raw_profile_stays,
     outcome_of,
 )
-from tests.integration.conftest import Mats
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, tool
 from tests.servers.chat_completions import MODEL, WAYS, ChatServer, chat_reply, text_reply, way_of
 
 KEY = "sk-local-0123456789"

@@ -1,17 +1,10 @@
 """The command as people and scripts use it."""
 
 import gzip
-import json
 
 import pytest
 
-
-def rows(*items: dict) -> bytes:
-    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
-
-
-def tool(name: str, **about) -> dict:
-    return {"namespace": "com.acme", "name": name, "kind": "tool", **about}
+from tests.integration.conftest import rows, tool
 
 
 def test_a_capability_is_added_found_shown_trusted_and_removed(mats):

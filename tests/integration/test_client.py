@@ -7,16 +7,15 @@ import pytest
 from mats.client import Client, Kind, NotFound, WrongRequest
 from mats.domain.protocols.mcp_server import McpRemote
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, serving
+from tests.integration.conftest import Mats, Service, serving
 
+ITEMS = ROOT / "examples" / "registry.jsonl"
 QUERY = "refund a customer's card payment"
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory) -> Iterator[Client]:
-    mats = Mats(tmp_path_factory.mktemp("client") / "home")
-    assert mats("import", str(ROOT / "examples" / "registry.jsonl")).code == 0
-    with serving(mats) as service, Client(service.url) as connected:
+def client(service: Service) -> Iterator[Client]:
+    with Client(service.url) as connected:
         yield connected
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.command import Mats
 from tests.conftest import ROOT
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import rows, tool
 
 
 def test_a_capability_is_added_and_found_by_separate_processes(mats: Mats):

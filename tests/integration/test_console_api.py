@@ -12,8 +12,7 @@ import pytest
 from mats.edge.answers import Problem
 from mats.local.console.api import headers_of
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, Service, serving, wait_until
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, Service, rows, serving, tool, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;</script><script>alert(2)</script>\u202e\u2028\U0001f4a9"
 LABEL = HOSTILE.replace("\u202e", "")
@@ -65,14 +64,8 @@ def at(id: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def mats(tmp_path_factory) -> Mats:
-    return Mats(tmp_path_factory.mktemp("console") / "home")
-
-
-@pytest.fixture(scope="module")
-def service(mats: Mats) -> Iterator[Service]:
-    assert mats("import", "-", stdin=rows(*ITEMS)).code == 0
-    with sqlite3.connect(mats.home / "mats.db") as database:  # as an owner may in AWS, past every check
+def service(stocked: Mats) -> Iterator[Service]:
+    with sqlite3.connect(stocked.home / "mats.db") as database:  # as an owner may in AWS, past every check
         for id, item in {
             "A B/broken": '{"namespace": "A B", "name": "broken", "kind": "robot"}',
             "com.acme/no-object": "[1]",
@@ -85,7 +78,7 @@ def service(mats: Mats) -> Iterator[Service]:
                 (f"event of {id}", id),
             )
     database.close()
-    with serving(mats) as running:
+    with serving(stocked) as running:
         wait_until(lambda: len(broken(running)) >= 3)
         yield running
 
@@ -141,9 +134,9 @@ def test_nothing_but_files_is_served_and_they_are_only_read(service, method: str
 # --- reading ---
 
 
-def test_the_overview_counts_everything(service, mats):
+def test_the_overview_counts_everything(service, stocked):
     told = ask(service, "/registry").json
-    assert told["home"] == str(mats.home)
+    assert told["home"] == str(stocked.home)
     assert told["registered"] == told["shows"]["all"] >= 9
     assert told["findable"] == 5
     assert told["kinds"]["agent"] == 1
@@ -170,7 +163,7 @@ def test_every_item_that_breaks_the_contract_is_listed_and_can_be_looked_at(serv
     assert ask(service, at("com.acme/no-json")).json["registration"] is None
 
 
-def test_capability_is_shown_with_versions_regardless_of_visible_to(service, mats):
+def test_capability_is_shown_with_versions_regardless_of_visible_to(service, stocked):
     for path in (at("com.acme/docs/read file"), "/registry/capabilities/com.acme%2Fdocs%2Fread%20file"):
         told = ask(service, path).json
         assert told["registration"] == ITEMS[1]
@@ -179,7 +172,7 @@ def test_capability_is_shown_with_versions_regardless_of_visible_to(service, mat
         assert [one["rev"] for one in told["versions"]] == [1]
         assert told["given_up"] == ""
     assert ask(service, at("com.acme/secret")).json["registration"]["visible_to"] == ["finance"]
-    assert mats("trust", "com.acme/secret", "70").code == 0
+    assert stocked("trust", "com.acme/secret", "70").code == 0
     newest, oldest = ask(service, at("com.acme/secret")).json["versions"]
     assert (newest["rev"], newest["changed"], oldest["changed"]) == (2, ["trust"], [])
     assert ask(service, at("com.acme/none")).status == 404
@@ -197,13 +190,13 @@ def test_hostile_text_comes_back_as_it_was_and_as_json_only(service):
         assert reply.headers["content-type"] == "application/problem+json"
 
 
-def test_what_another_process_does_is_seen(service, mats):
-    assert mats("add", "-", stdin=rows(tool("geocode", description="Address to coordinates"))).code == 0
+def test_what_another_process_does_is_seen(service, stocked):
+    assert stocked("add", "-", stdin=rows(tool("geocode", description="Address to coordinates"))).code == 0
     assert "com.acme/geocode" in listed(service, "limit=200")
-    mats("trust", "com.acme/geocode", "5")
+    stocked("trust", "com.acme/geocode", "5")
     (row,) = ask(service, "/registry/capabilities?q=geocode").json["capabilities"]
     assert (row["trust"], row["rev"], row["status"]) == (5, 2, "active")
-    mats("remove", "com.acme/geocode")
+    stocked("remove", "com.acme/geocode")
     assert "com.acme/geocode" not in listed(service, "limit=200")
     gone = ask(service, at("com.acme/geocode")).json
     assert (gone["registration"], gone["etag"], gone["profile"]["status"]) == (None, "", "deleted")
@@ -265,10 +258,10 @@ def test_pages_of_others_hear_it_in_the_words_of_the_protocol_they_speak(service
     assert set(reply.json) == {"errorCode", "message"}
 
 
-def test_preview_equals_the_output_of_the_command(service, mats):
+def test_preview_equals_the_output_of_the_command(service, stocked):
     item = tool("pay back", description="Give money back to a card", examples=["refund my card"])
     told = ask(service, "/registry/preview", item, method="POST").json
-    assert told == mats("preview", "-", "--json", stdin=rows(item)).json
+    assert told == stocked("preview", "-", "--json", stdin=rows(item)).json
     assert told["placed"] == "new"
     assert "com.acme/pay back" not in listed(service, "limit=200")
 

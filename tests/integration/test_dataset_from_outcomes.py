@@ -3,8 +3,7 @@
 import pytest
 
 from mats.evaluation import results
-from tests.integration.conftest import Mats
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, tool
 
 ITEMS = [
     tool("refund", description="Give money back for a card payment"),
@@ -12,13 +11,10 @@ ITEMS = [
 ]
 
 
-@pytest.fixture
-def mats(tmp_path) -> Mats:
-    made = Mats(tmp_path / "home")
-    assert made("import", "-", stdin=rows(*ITEMS)).code == 0
-    answer = made("search", "--json", "money back for a payment").json
-    assert made("feedback", answer["query_id"], "--succeeded", answer["results"][0]["id"]).code == 0
-    return made
+@pytest.fixture(autouse=True)
+def one_success(mats: Mats) -> None:
+    answer = mats("search", "--json", "money back for a payment").json
+    assert mats("feedback", answer["query_id"], "--succeeded", answer["results"][0]["id"]).code == 0
 
 
 def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import json
 import math
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,15 +12,13 @@ import pytest
 from mats.adapters.clock import SystemClock
 from mats.domain.ranking.query import Query
 from mats.ports import RerankResult
-from mats.usecases.stages import Budgets, CircuitBreaker
-from tests.aws.bedrock import Act, BedrockServer, Drip, Exchange, Refuse, Stall, tool_reply
-from tests.fakes import FakeClock, Never, ScriptedReranker
-from tests.integration.bedrock_workbench import QUERY, UNJUDGED, Bench, discover_with, ranking
-from tests.integration.conftest import Mats, Service, serving
-from tests.integration.test_cli import rows, tool
+from mats.usecases.stages import Budgets
+from tests.aws.bedrock import BedrockServer, Drip, Stall, tool_reply
+from tests.fakes import Never, ScriptedReranker
+from tests.integration.bedrock_workbench import QUERY, UNJUDGED, discover_with, ranking
+from tests.integration.conftest import Mats, Service, serving, tool
 
 BUDGET_MS, SLACK_MS = 2_500, 50
-REST_MS = 10_000
 TASKS = {
     "refund": "gives money back to a customer who returned something",
     "geocode": "finds where the money of a customer was spent, on a map",
@@ -30,24 +27,16 @@ TASKS = {
     "translate": "turns amounts of money into the currency of the customer's country",
 }
 NAMES = list(TASKS)
+ITEMS = [tool(name, description=task) for name, task in TASKS.items()]
 ASKED = {"query": "money back for a customer"}
 HANGING = Stall(math.inf, before_headers=True)
 
 
-@pytest.fixture(scope="module")
-def mats(tmp_path_factory: pytest.TempPathFactory) -> Mats:
-    """A registry that was filled without any model; services over it have one."""
-    mats = Mats(tmp_path_factory.mktemp("degradation") / "home")
-    items = [tool(name, description=task) for name, task in TASKS.items()]
-    assert mats("import", "-", stdin=rows(*items)).code == 0
-    return mats
-
-
 @contextmanager
-def service_asking(server: BedrockServer, mats: Mats, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+def service_asking(server: BedrockServer, stocked: Mats, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     for name, value in {**server.client_environment(), "MATS_BEDROCK": "1", "MATS_WRITER_MODEL": "none"}.items():
         monkeypatch.setenv(name, value)
-    with serving(mats) as running:
+    with serving(stocked) as running:
         yield running
 
 
@@ -62,17 +51,17 @@ def order(answer: dict[str, Any]) -> list[tuple[str, float]]:
     return [(result["id"], result["score"]) for result in answer["results"]]
 
 
-def logged(mats: Mats) -> str:
-    return (mats.home / "mats.log").read_text()
+def logged(stocked: Mats) -> str:
+    return (stocked.home / "mats.log").read_text()
 
 
 @pytest.mark.timing
-def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(mats, monkeypatch):
-    with serving(mats) as without:
+def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(stocked, monkeypatch):
+    with serving(stocked) as without:
         expected = order(answer_of(without))
     with (
         BedrockServer(lambda exchange: HANGING) as server,
-        service_asking(server, mats, monkeypatch) as service,
+        service_asking(server, stocked, monkeypatch) as service,
         ThreadPoolExecutor(5) as clients,
     ):
         first = list(clients.map(lambda n: answer_of(service), range(5)))
@@ -86,16 +75,16 @@ def test_a_hanging_reranker_costs_its_budget_and_after_five_of_them_nothing(mats
     for answer in first:
         assert BUDGET_MS <= answer["took_ms"]["total"] <= BUDGET_MS + SLACK_MS
     assert max(answer["took_ms"]["total"] for answer in later) < 100
-    log = logged(mats)
+    log = logged(stocked)
     assert "rerank took longer than 2500 ms" in log
     assert log.count("rerank: not asked, because it failed several times in a row") == 10
 
 
-def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(mats, monkeypatch):
+def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(stocked, monkeypatch):
     reply = json.dumps(tool_reply("judge", {"t": "tool", "s": [1] * len(NAMES)})).encode()
     with (
         BedrockServer(lambda exchange: Drip(reply, every_s=0.5)) as server,
-        service_asking(server, mats, monkeypatch) as service,  # told to stop while the reranker drips
+        service_asking(server, stocked, monkeypatch) as service,  # told to stop while the reranker drips
         ThreadPoolExecutor(30) as clients,
     ):
         answers = list(clients.map(lambda n: answer_of(service), range(30)))
@@ -106,58 +95,10 @@ def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(mats,
     assert all("lexical" in answer["took_ms"] for answer in answers)
 
 
-def test_nonsense_is_an_answer_and_the_reranker_is_asked_on(mats, monkeypatch):
-    def play(exchange: Exchange) -> Act | None:
-        return Refuse("ThrottlingException") if exchange.number % 2 else None
-
-    with BedrockServer(play) as server, service_asking(server, mats, monkeypatch) as service:
-        answers = [answer_of(service) for _ in range(12)]
-        assert len(server.exchanges) == 12
-    assert [answer["degraded"] for answer in answers] == [["llm"], []] * 6
-
-
-def judging(count: int) -> RerankResult:
-    return RerankResult(scores=(0.5,) * count)
-
-
-def test_a_recovered_service_is_asked_again_after_the_rest():
-    clock = FakeClock()
-    with BedrockServer(lambda exchange: Refuse("InternalServerException")) as server:
-        discover = discover_with(reranker=Bench(server).reranker, clock=clock)
-        assert [discover(QUERY).degraded for _ in range(7)] == [("llm",)] * 7
-        assert len(server.exchanges) == 5
-        server.play = None
-        assert discover(QUERY).degraded == ("llm",)
-        clock.ms += REST_MS
-        assert [discover(QUERY).degraded for _ in range(2)] == [()] * 2
-        assert len(server.exchanges) == 7
-
-
-def test_models_that_hang_take_no_thread_from_the_index():
-    released = threading.Event()
-
-    def hangs(query, shown):
-        released.wait()
-        return judging(len(shown))
-
-    with ThreadPoolExecutor(4) as index, ThreadPoolExecutor(30) as models, ThreadPoolExecutor(30) as callers:
-        discover = discover_with(
-            reranker=ScriptedReranker(hangs),
-            clock=SystemClock(), executor=index, models={"rerank": models},
-            budgets=Budgets(retrieve_ms=20_000, rerank_ms=100), breaker=CircuitBreaker(failures=1_000),
-        )  # fmt: skip
-        try:
-            answers = list(callers.map(lambda n: discover(QUERY), range(60)))
-        finally:
-            released.set()
-    assert all(answer.degraded == ("llm",) for answer in answers)
-    assert all(ranking(answer) == UNJUDGED for answer in answers)
-
-
 @pytest.mark.timing
 @pytest.mark.parametrize("budget_ms", [0, 20, 150])
 def test_reranker_without_a_free_thread_costs_at_most_its_budget(budget_ms):
-    reranker = ScriptedReranker(lambda query, shown: judging(len(shown)))
+    reranker = ScriptedReranker(lambda query, shown: RerankResult(scores=(0.5,) * len(shown)))
     discover = discover_with(
             reranker=reranker,
             clock=SystemClock(), models={"rerank": Never()}, budgets=Budgets(rerank_ms=budget_ms),

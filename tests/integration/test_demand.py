@@ -6,18 +6,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.integration.conftest import Mats, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, serving, tool
 
 HIDDEN = "\u202e"
 ITEMS = [tool("refund", description="Give money back for a card payment")]
-
-
-@pytest.fixture
-def mats(tmp_path) -> Mats:
-    made = Mats(tmp_path / "home")
-    assert made("import", "-", stdin=rows(*ITEMS)).code == 0
-    return made
 
 
 def ask(mats: Mats, *queries: str, **environment: str) -> list[dict]:

@@ -2,15 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from urllib.request import urlopen
 
 import pytest
 
 from mats.client import Client, NotFound, WrongRequest
-from tests.integration.conftest import Mats, Service, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, tool
 
 ITEMS = [
     tool("refund", description="Give money back for a card payment"),
@@ -18,88 +16,58 @@ ITEMS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def mats(tmp_path_factory) -> Mats:
-    made = Mats(tmp_path_factory.mktemp("feedback") / "home")
-    assert made("import", "-", stdin=rows(*ITEMS)).code == 0
-    return made
-
-
-@pytest.fixture(scope="module")
-def service(mats: Mats) -> Iterator[Service]:
-    with serving(mats) as running:
-        yield running
-
-
-def tallies(mats: Mats) -> dict[str, tuple[float, float]]:
+def tallies(stocked: Mats) -> dict[str, tuple[float, float]]:
     """Successes and failures by capability, as proportions of one outcome."""
-    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+    with closing(sqlite3.connect(stocked.home / "mats.db")) as connection:
         found = connection.execute("SELECT id, successes > 0, failures > 0 FROM tallies").fetchall()
     return {id: (good, bad) for id, good, bad in found}
 
 
-def test_the_command_reports_on_an_answer_of_the_command(mats):
-    answer = mats("search", "--json", "money back for a payment").json
+def test_the_command_reports_on_an_answer_of_the_command(stocked):
+    answer = stocked("search", "--json", "money back for a payment").json
     first = answer["results"][0]["id"]
-    told = mats("feedback", answer["query_id"], "--selected", first, "--succeeded", first, "--json")
+    told = stocked("feedback", answer["query_id"], "--selected", first, "--succeeded", first, "--json")
     assert (told.code, told.json) == (0, {"query_id": answer["query_id"], "recorded": 2, "missing": False})
-    assert mats("feedback", answer["query_id"], "--succeeded", first).out == "0 new outcomes recorded\n"
-    assert tallies(mats)[first] == (1, 0)
+    assert stocked("feedback", answer["query_id"], "--succeeded", first).out == "0 new outcomes recorded\n"
+    assert tallies(stocked)[first] == (1, 0)
 
 
-def test_an_operator_confirms_what_a_caller_reported(mats):
-    answer = mats("search", "--json", "a bill for the card").json
+def test_an_operator_confirms_what_a_caller_reported(stocked):
+    answer = stocked("search", "--json", "a bill for the card").json
     query_id, first = answer["query_id"], answer["results"][0]["id"]
-    assert mats("confirm", query_id).code == 1
-    assert mats("feedback", query_id, "--succeeded", first).code == 0
-    assert mats("confirm", query_id, "--json").json == {"query_id": query_id, "confirmed": True}
-    assert confirmed(mats) == {query_id}
-    assert mats("confirm", query_id, "--withdraw").out == f"{query_id}: no longer confirmed\n"
-    assert confirmed(mats) == set()
+    assert stocked("confirm", query_id).code == 1
+    assert stocked("feedback", query_id, "--succeeded", first).code == 0
+    assert stocked("confirm", query_id, "--json").json == {"query_id": query_id, "confirmed": True}
+    assert confirmed(stocked) == {query_id}
+    assert stocked("confirm", query_id, "--withdraw").out == f"{query_id}: no longer confirmed\n"
+    assert confirmed(stocked) == set()
 
 
-def confirmed(mats: Mats) -> set[str]:
-    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+def confirmed(stocked: Mats) -> set[str]:
+    with closing(sqlite3.connect(stocked.home / "mats.db")) as connection:
         return {query_id for (query_id,) in connection.execute("SELECT query_id FROM reports WHERE confirmed")}
 
 
-def test_the_command_says_how_to_report(mats):
-    text = mats("search", "money back").out
+def test_the_command_says_how_to_report(stocked):
+    text = stocked("search", "money back").out
     assert "Report what happened: mats feedback " in text
-    assert "Report" not in mats("search", "money back", MATS_RECEIPT_DAYS="0").out
+    assert "Report" not in stocked("search", "money back", MATS_RECEIPT_DAYS="0").out
 
 
-def test_wrong_use_is_explained(mats):
-    answer = mats("search", "--json", "--limit", "1", "money back").json
+def test_wrong_use_is_explained(stocked):
+    answer = stocked("search", "--json", "--limit", "1", "money back").json
     for arguments, text in [
         ((answer["query_id"],), "`outcomes`, `missing`, or both"),
         ((answer["query_id"], "--failed", "com.acme/nothing"), "is not among the results"),
         (("unknown", "--missing", "a stamp"), "use the `query_id` of an answer"),
     ]:
-        told = mats("feedback", *arguments)
+        told = stocked("feedback", *arguments)
         assert told.code in (1, 2)
         assert text in told.err
         assert "Traceback" not in told.err
-    off = mats("feedback", answer["query_id"], "--missing", "a stamp", MATS_RECEIPT_DAYS="0")
+    off = stocked("feedback", answer["query_id"], "--missing", "a stamp", MATS_RECEIPT_DAYS="0")
     assert off.code == 1
     assert "MATS_RECEIPT_DAYS is 0" in off.err
-
-
-def test_the_service_takes_feedback_on_its_answers(mats, service):
-    status, answer = service.request("/discover", {"query": "write a bill"})
-    assert status == 200
-    assert answer["degraded"] == []
-    first = answer["results"][0]["id"]
-    body = {"query_id": answer["query_id"], "outcomes": [{"id": first, "event": "failed"}]}
-    assert service.request("/feedback", body) == (
-        202,
-        {"query_id": answer["query_id"], "recorded": 1, "missing": False},
-    )
-    assert service.request("/feedback", body)[1]["recorded"] == 0
-    assert tallies(mats)[first][1] == 1
-    status, problem = service.request("/feedback", {**body, "query_id": "unknown"})
-    assert (status, problem["title"]) == (404, "Not Found")
-    assert service.request("/feedback", {**body, "more": 1})[0] == 422
 
 
 def test_the_client_reports(service):
@@ -116,36 +84,36 @@ def test_the_client_reports(service):
 
 
 def test_previews_and_evaluations_leave_no_receipts(tmp_path):
-    mats = Mats(tmp_path / "home")
-    assert mats("import", "-", stdin=rows(*ITEMS)).code == 0
-    assert mats("preview", "-", "--json", stdin=json.dumps(ITEMS[0]).encode()).code == 0
-    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
+    stocked = Mats(tmp_path / "home")
+    assert stocked("import", "-", stdin=rows(*ITEMS)).code == 0
+    assert stocked("preview", "-", "--json", stdin=json.dumps(ITEMS[0]).encode()).code == 0
+    with closing(sqlite3.connect(stocked.home / "mats.db")) as connection:
         assert connection.execute("SELECT count(*) FROM receipts").fetchone() == (0,)
 
 
-def test_a_backup_has_the_reports_and_a_restored_registry_takes_feedback(mats, tmp_path):
-    answer = mats("search", "--json", "money back").json
+def test_a_backup_has_the_reports_and_a_restored_registry_takes_feedback(stocked, tmp_path):
+    answer = stocked("search", "--json", "money back").json
     first = answer["results"][0]["id"]
-    assert mats("backup", str(tmp_path / "copy.db")).code == 0
+    assert stocked("backup", str(tmp_path / "copy.db")).code == 0
     other = Mats(tmp_path / "home")
     assert other("restore", str(tmp_path / "copy.db")).code == 0
     assert other("feedback", answer["query_id"], "--succeeded", first).code == 0
 
 
-def test_reports_change_the_reliability_of_a_capability_and_not_its_trust(mats, service):
-    assert mats("import", "-", stdin=rows(tool("stamp", description="Frank a letter with postage"))).code == 0
-    answer = mats("search", "--json", "frank a letter with postage").json
+def test_reports_change_the_reliability_of_a_capability_and_not_its_trust(stocked, service):
+    assert stocked("import", "-", stdin=rows(tool("stamp", description="Frank a letter with postage"))).code == 0
+    answer = stocked("search", "--json", "frank a letter with postage").json
     id = answer["results"][0]["id"]
-    assert mats("show", id, "--json").json["reliability"] is None
-    assert mats("feedback", answer["query_id"], "--failed", id).code == 0
-    shown = mats("show", id, "--json").json
+    assert stocked("show", id, "--json").json["reliability"] is None
+    assert stocked("feedback", answer["query_id"], "--failed", id).code == 0
+    shown = stocked("show", id, "--json").json
     assert shown["reliability"]["mean"] == pytest.approx(10 / 21, abs=0.001)
     assert shown["reliability"]["low"] < shown["reliability"]["mean"] < shown["reliability"]["high"]
     assert shown["reliability"]["failures"] == pytest.approx(1, abs=0.01)
     assert shown["trust"] is None
-    assert "reliability" in mats("show", id).out
+    assert "reliability" in stocked("show", id).out
     for address in (f"/capabilities/{id}", f"/registry/capabilities/{id}"):
         with urlopen(service.url + address) as response:
             found = json.load(response)
         assert found["reliability"] == pytest.approx(shown["reliability"], abs=0.01)
-    assert mats("show", id, "--json", MATS_LEARNING="off").json["reliability"] is None
+    assert stocked("show", id, "--json", MATS_LEARNING="off").json["reliability"] is None

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, serving, tool
 
 
 @contextmanager

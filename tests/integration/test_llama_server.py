@@ -15,13 +15,16 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, skip_or_fail
-from tests.integration.conftest import Mats, serving, wait_until
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import serving, tool, wait_until
 from tests.servers.tiny_model import SCORE, WORD, write_tiny_model
 
 pytestmark = pytest.mark.server
 
 DESCRIPTION = "Refund a card payment: give the money back to the customer"
+ITEMS = [
+    tool("refund", description=DESCRIPTION),
+    tool("geocode", description="Turn an address into coordinates"),
+]
 
 
 @contextmanager
@@ -50,14 +53,6 @@ def llama_server(folder: Path, *, context: int) -> Iterator[dict[str, str]]:
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     with llama_server(tmp_path_factory.mktemp("llama"), context=32_768) as settings:
         yield settings
-
-
-@pytest.fixture
-def mats(tmp_path: Path) -> Mats:
-    mats = Mats(tmp_path / "home")
-    items = [tool("refund", description=DESCRIPTION), tool("geocode", description="Turn an address into coordinates")]
-    assert mats("import", "-", stdin=rows(*items)).code == 0
-    return mats
 
 
 def test_the_writer_describes_a_capability(mats, llama):

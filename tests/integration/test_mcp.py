@@ -4,7 +4,7 @@ import json
 import signal
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
@@ -15,34 +15,21 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from mats.edge.mcp.protocol import CURRENT, WITH_HANDSHAKE
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, Service, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, tool
+
+ITEMS = [
+    tool("refund", description="Give money back for a card payment", input_schema={"properties": {"id": {}}}),
+    tool("geocode", description="Turn an address into coordinates"),
+    tool("secret", description="Payroll money", visible_to=["finance"]),
+]
 
 SPOKEN = [("auto", CURRENT), ("legacy", WITH_HANDSHAKE[0]), (CURRENT, CURRENT)]
 """How the client is told to begin, and what is spoken then."""
 
 
-@pytest.fixture(scope="module")
-def mats(tmp_path_factory) -> Mats:
-    mats = Mats(tmp_path_factory.mktemp("mcp") / "home")
-    items = [
-        tool("refund", description="Give money back for a card payment", input_schema={"properties": {"id": {}}}),
-        tool("geocode", description="Turn an address into coordinates"),
-        tool("secret", description="Payroll money", visible_to=["finance"]),
-    ]
-    assert mats("import", "-", stdin=rows(*items)).code == 0
-    return mats
-
-
-@pytest.fixture(scope="module")
-def service(mats: Mats) -> Iterator[Service]:
-    with serving(mats) as running:
-        yield running
-
-
-def stdio(mats: Mats) -> StdioServerParameters:
+def stdio(stocked: Mats) -> StdioServerParameters:
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "mats.local.cli", "mcp"], env=mats.environment, cwd=str(ROOT)
+        command=sys.executable, args=["-m", "mats.local.cli", "mcp"], env=stocked.environment, cwd=str(ROOT)
     )
 
 
@@ -81,8 +68,8 @@ def test_official_client_searches_over_http(service, mode, spoken):
 
 
 @pytest.mark.parametrize(("mode", "spoken"), SPOKEN)
-def test_official_client_searches_over_stdio(mats, mode, spoken):
-    assert anyio.run(find_and_show, stdio(mats), mode) == spoken
+def test_official_client_searches_over_stdio(stocked, mode, spoken):
+    assert anyio.run(find_and_show, stdio(stocked), mode) == spoken
 
 
 @pytest.mark.parametrize("version", WITH_HANDSHAKE)
@@ -91,33 +78,33 @@ def test_older_clients_work(service, monkeypatch, version):
     assert anyio.run(find_and_show, f"{service.url}/mcp", "legacy") == version
 
 
-def test_stdio_client_sees_new_registrations(mats):
+def test_stdio_client_sees_new_registrations(stocked):
     async def conversation() -> None:
-        async with connected(stdio(mats), "auto") as client:
+        async with connected(stdio(stocked), "auto") as client:
             sought = ("search_capabilities", {"query": "translate a letter", "min_relevance": 0})
             assert (await client.call_tool(*sought)).structured_content["results"] == []
             added = await anyio.to_thread.run_sync(
-                lambda: mats("add", "-", stdin=rows(tool("translate", description="Translate a letter")))
+                lambda: stocked("add", "-", stdin=rows(tool("translate", description="Translate a letter")))
             )
             assert added.code == 0
             (found,) = (await client.call_tool(*sought)).structured_content["results"]
             assert found["id"] == "com.acme/translate"
 
     anyio.run(conversation)
-    mats("remove", "com.acme/translate")
+    stocked("remove", "com.acme/translate")
 
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 
 
-def test_stdout_has_messages_only(mats):
+def test_stdout_has_messages_only(stocked):
     search = {"name": "search_capabilities", "arguments": {"query": "money", "min_relevance": 0}}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
     lines = [
         PING, b"", b"{", b"\xff", b"[]", b"[" * 70_000, b'"' + b"x" * 200_000 + b'"', json.dumps(call).encode(),
         b"[" + PING + b"]", b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}', PING + b"\r", PING,
     ]  # fmt: skip
-    ran = mats("mcp", stdin=b"\n".join(lines))
+    ran = stocked("mcp", stdin=b"\n".join(lines))
     assert ran.code == 0
     said = [json.loads(line) for line in ran.out.splitlines()]
     codes = [-32700, -32700, -32600, -32700, -32700]
@@ -130,8 +117,8 @@ def test_stdout_has_messages_only(mats):
 
 
 @pytest.mark.parametrize("tools", ["search", "", "search_tools,none"])
-def test_unknown_tools_are_wrong_usage(mats, tools):
-    ran = mats("mcp", "--tools", tools)
+def test_unknown_tools_are_wrong_usage(stocked, tools):
+    ran = stocked("mcp", "--tools", tools)
     assert (ran.code, ran.out) == (2, "")
     assert "search_capabilities, search_tools" in ran.err
 
@@ -141,8 +128,8 @@ def _hears_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def test_stdio_server_ends_with_its_input_and_on_signals(mats):
-    process = mats.start("mcp", stdin=-1)
+def test_stdio_server_ends_with_its_input_and_on_signals(stocked):
+    process = stocked.start("mcp", stdin=-1)
     process.stdin.write(PING + b"\n")
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["result"] == {}
@@ -150,7 +137,7 @@ def test_stdio_server_ends_with_its_input_and_on_signals(mats):
     assert process.wait(10) == 0
     process.stdout.close()
     process.stderr.close()
-    process = mats.start("mcp", stdin=-1, preexec_fn=_hears_interrupts)
+    process = stocked.start("mcp", stdin=-1, preexec_fn=_hears_interrupts)
     with process:
         process.stdin.write(PING + b"\n")
         process.stdin.flush()
@@ -170,12 +157,12 @@ def test_unusable_registry_is_reported_in_one_line(tmp_path):
 
 
 def test_unsearchable_registry_is_a_tool_error(tmp_path):
-    mats = Mats(tmp_path / "home")
-    assert mats("add", "-", stdin=rows(tool("refund"))).code == 0
-    with closing(sqlite3.connect(mats.home / "mats.db")) as database:
+    stocked = Mats(tmp_path / "home")
+    assert stocked("add", "-", stdin=rows(tool("refund"))).code == 0
+    with closing(sqlite3.connect(stocked.home / "mats.db")) as database:
         database.execute("DROP TABLE entries")
     call = {"name": "search_capabilities", "arguments": {"query": "money", "min_relevance": 0}}
-    ran = mats("mcp", stdin=json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
+    ran = stocked("mcp", stdin=json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
     result = json.loads(ran.out)["result"]
     assert result["isError"]
     assert "entries" in result["content"][0]["text"]

@@ -13,8 +13,7 @@ from mats.adapters.sqlite.database import SCHEMA_VERSION
 from mats.bootstrap.local import local_system
 from mats.settings import Settings
 from tests.builders import a_registration
-from tests.integration.conftest import Mats, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, serving, tool
 
 REFUND, PAYROLL = "com.acme/refund", "com.acme/payroll"
 

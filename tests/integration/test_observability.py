@@ -4,16 +4,15 @@ import json
 import re
 import signal
 import urllib.request
-from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, Service, serving, wait_until
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Service, serving, tool, wait_until
 from tests.integration.test_shared_service import READ, WRITE, ask, files
 
+ITEMS = [tool("refund", description="Give money back for a payment")]
 QUERY = "give \x1b[31m\u202emoney back"
 
 
@@ -23,13 +22,6 @@ def samples(service: Service, token: str = "") -> dict[tuple, float]:
         assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         families = list(text_string_to_metric_families(response.read().decode()))
     return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
-
-
-@pytest.fixture
-def mats(tmp_path: Path) -> Mats:
-    mats = Mats(tmp_path / "home")
-    assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a payment"))).code == 0
-    return mats
 
 
 def test_metrics_show_requests_answers_and_the_registry(mats):

@@ -3,31 +3,18 @@
 import json
 import signal
 import socket
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mats.edge.answers import Answer, Health, Problem
-from tests.integration.conftest import Mats, Service, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, serving, tool
 
-
-@pytest.fixture(scope="module")
-def mats(tmp_path_factory) -> Mats:
-    return Mats(tmp_path_factory.mktemp("service") / "home")
-
-
-@pytest.fixture(scope="module")
-def service(mats: Mats) -> Iterator[Service]:
-    items = [
-        tool("refund", description="Give money back for a card payment", tags=["pay"]),
-        tool("docs/read file", description="Read a file of the documentation"),
-        tool("secret", description="Payroll money", visible_to=["finance"]),
-    ]
-    assert mats("import", "-", stdin=rows(*items)).code == 0
-    with serving(mats) as running:
-        yield running
+ITEMS = [
+    tool("refund", description="Give money back for a card payment", tags=["pay"]),
+    tool("docs/read file", description="Read a file of the documentation"),
+    tool("secret", description="Payroll money", visible_to=["finance"]),
+]
 
 
 def test_answer_matches_the_contract(service):
@@ -95,9 +82,9 @@ def test_service_stops_at_once(tmp_path):
         assert service.process.wait(5) == 0
 
 
-def test_answers_are_logged_with_candidates(mats, service):
+def test_answers_are_logged_with_candidates(stocked, service):
     answer = service.request("/discover", {"query": "money back"})[1]
-    log = (mats.home / "mats.log").read_text()
+    log = (stocked.home / "mats.log").read_text()
     line = next(line for line in log.splitlines() if answer["query_id"] in line)
     record = json.loads(line[line.index("{") :])
     assert record["query"] == "money back"
@@ -105,11 +92,11 @@ def test_answers_are_logged_with_candidates(mats, service):
 
 
 def test_sample_is_loaded_once(tmp_path):
-    mats = Mats(tmp_path / "home")
-    with serving(mats, "--sample") as first:
-        count = mats("stats", "--json").json["registered"]
+    stocked = Mats(tmp_path / "home")
+    with serving(stocked, "--sample") as first:
+        count = stocked("stats", "--json").json["registered"]
         assert count >= 120
         assert first.request("/discover", {"query": "refund a customer's card payment"})[1]["results"]
-    assert mats("remove", "com.amazon.bedrock/amazon.nova-micro-v1:0").code == 0
-    with serving(mats, "--sample"):
-        assert mats("stats", "--json").json["registered"] == count - 1
+    assert stocked("remove", "com.amazon.bedrock/amazon.nova-micro-v1:0").code == 0
+    with serving(stocked, "--sample"):
+        assert stocked("stats", "--json").json["registered"] == count - 1

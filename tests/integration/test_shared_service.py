@@ -14,8 +14,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mats.client import Bearer, Client, NotAllowed
 from tests.builders import an_item
-from tests.integration.conftest import Mats, Service, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, Service, serving, tool
+
+ITEMS = [tool("refund", description="Give money back for a card payment")]
 
 READ, WRITE = "read-" * 8, "write-" * 8
 FACES = [
@@ -30,13 +31,6 @@ FACES = [
 OPEN = ["/", "/console/main.js", "/docs", "/openapi.json", "/healthz"]
 
 
-@pytest.fixture(scope="module")
-def mats(tmp_path_factory) -> Mats:
-    mats = Mats(tmp_path_factory.mktemp("shared") / "home")
-    assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a card payment"))).code == 0
-    return mats
-
-
 def files(folder: Path) -> list[str]:
     options = []
     for name, token in (("read", READ), ("write", WRITE)):
@@ -47,9 +41,9 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def service(mats: Mats, tmp_path_factory) -> Iterator[Service]:
+def service(stocked: Mats, tmp_path_factory) -> Iterator[Service]:
     options = files(tmp_path_factory.mktemp("tokens"))
-    with serving(mats, "--host", "0.0.0.0", "--allowed-host", "mats.example.com", *options) as running:
+    with serving(stocked, "--host", "0.0.0.0", "--allowed-host", "mats.example.com", *options) as running:
         yield Service(running.url.replace("0.0.0.0", "127.0.0.1"), running.process)
 
 
@@ -176,8 +170,8 @@ def test_tokens_of_the_environment_guard_loopback_too(tmp_path, monkeypatch):
         ("--read-token", READ),
     ],
 )
-def test_wrong_usage_is_exit_code_2_and_says_what_to_set(mats, options):
-    ran = mats("serve", "--port", "0", *options)
+def test_wrong_usage_is_exit_code_2_and_says_what_to_set(stocked, options):
+    ran = stocked("serve", "--port", "0", *options)
     assert ran.code == 2
     assert ran.out == ""
     assert any(word in ran.err for word in ("MATS_READ_TOKEN", "cannot be read", "No such option"))

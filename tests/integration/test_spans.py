@@ -14,8 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.integration.conftest import Mats, serving
-from tests.integration.test_cli import rows, tool
+from tests.integration.conftest import Mats, rows, serving, tool
 from tests.servers.chat_completions import MODEL, ChatServer
 from tests.servers.site import Asked, site
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.test_cli import rows
+from tests.integration.conftest import rows
 
 IDS = ("com.stripe/refund", "com.stripe.mcp/refund", "com.stripe.mcp/pay", "com.stripes/refund")
 

@@ -5,9 +5,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.aws.listening import LoopbackServer, QuietConnection
 
 
 class Asked(NamedTuple):
@@ -29,22 +31,22 @@ class Asked(NamedTuple):
 
 
 Answer = Callable[[Asked], Any]
-"""The JSON, the bytes, the status, or the status and the headers."""
+"""The JSON, the bytes, the status, or the status, the headers and, if there are any, the bytes."""
 
 
 @contextmanager
 def site(answer: Answer) -> Iterator[str]:
     """Its address."""
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    class Handler(QuietConnection, BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.0"  # one connection for each request
 
         def do_GET(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             found = answer(Asked(self.command, self.path, self.headers, content))
             status, headers, body = 200, {}, b""
             if isinstance(found, tuple):
-                status, headers = found
+                status, headers, body = (*found, b"")[:3]
             elif isinstance(found, int):
                 status = found
             elif isinstance(found, bytes):
@@ -59,13 +61,12 @@ def site(answer: Answer) -> Iterator[str]:
 
         do_POST = do_GET  # noqa: N815
 
-        def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = LoopbackServer(("127.0.0.1", 0), Handler)
+    server.mistakes = []
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        assert server.mistakes == []
     finally:
         server.shutdown()
         server.server_close()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -32,30 +32,26 @@ from mats.client import (
 )
 from mats.client.transport import _parse_retry_after
 from mats.edge.answers import Answer
+from tests.aws.listening import LoopbackServer, QuietConnection
 from tests.unit.edge.test_openapi import FULL
 
 ANSWER = json.loads(Answer.of(FULL).model_dump_json())
 HEALTH = {"status": "ok", "index": "i", "encoder": None, "reranker": None}
 
 
-class Server(ThreadingHTTPServer):
+class Server(LoopbackServer):
     """Answers with the steps of its script, the last one repeated; records the requests."""
-
-    daemon_threads = True
 
     def __init__(self, script: list[Any]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.script, self.requests = script, list[dict[str, Any]]()
+        self.script, self.requests, self.mistakes = script, list[dict[str, Any]](), []
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    disable_nagle_algorithm = True
-    protocol_version = "HTTP/1.1"
-
+class _Handler(QuietConnection, BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.requests.append({"path": self.path, "headers": dict(self.headers), "body": body})
@@ -72,9 +68,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     do_GET = do_POST  # noqa: N815 - what the standard library calls
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
 
 
 @contextmanager

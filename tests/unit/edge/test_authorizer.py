@@ -4,11 +4,9 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
@@ -28,6 +26,7 @@ from mats.edge.authorizer import (
     fetch_keys,
 )
 from mats.settings import Settings
+from tests.servers.site import Asked, site
 
 STAGE = "arn:aws:execute-api:eu-west-1:123456789012:abc123/live"
 CALL = f"{STAGE}/POST/discover"
@@ -46,48 +45,31 @@ def jwk(private, name: str, **more: str) -> dict:
 class Issuer:
     """An OpenID provider: what it lists can be changed, and it can go away."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    address = ""
+
+    def __init__(self) -> None:
         self.keys: object = [jwk(RSA, "rsa", use="sig", alg="RS256"), jwk(EC, "ec")]
-        self.configuration: object = {"issuer": address, "jwks_uri": f"{address}/keys"}
+        self.configuration: object = None
         self.down = False
         self.redirects = False
         self.asked = 0
 
-    def answer(self, path: str) -> tuple[int, bytes]:
+    def answer(self, asked: Asked) -> object:
         self.asked += 1
         if self.down:
-            return 503, b""
+            return 503
         if self.redirects:
-            return 302, b""
-        found = {"/.well-known/openid-configuration": self.configuration, "/keys": {"keys": self.keys}}
-        return 200, json.dumps(found[path]).encode()
+            return 302, {"Location": f"{self.address}/elsewhere"}
+        ours = {"issuer": self.address, "jwks_uri": f"{self.address}/keys"}
+        found = {"/.well-known/openid-configuration": self.configuration or ours, "/keys": {"keys": self.keys}}
+        return json.dumps(found[asked.path]).encode()
 
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    class Request(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
-
-        def do_GET(self) -> None:
-            status, body = known.answer(self.path)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            if status == 302:
-                self.send_header("Location", f"{known.address}/elsewhere")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Request) as server:
-        known = Issuer(f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    known = Issuer()
+    with site(known.answer) as known.address:
         yield known
-        server.shutdown()
-        thread.join()
 
 
 class Clock:

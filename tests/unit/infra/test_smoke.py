@@ -3,10 +3,8 @@
 import json
 import re
 import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import boto3
@@ -24,6 +22,7 @@ from mats.client import Bearer, Client, Retries, SigV4
 from mats.domain.capability.registration import Registration
 from mats.edge.answers import Answer
 from tests.aws.tables import a_table, credentials
+from tests.servers.site import Asked, site
 from tests.unit.edge.test_openapi import FULL
 
 SERVICE = botocore.session.get_session().get_service_model("dynamodb")
@@ -116,12 +115,12 @@ class Deployment:
         keys = [to_row({"namespace": NAMESPACE, "name": name}) for name in names]
         return {"Items": keys, **({"LastEvaluatedKey": keys[0]} if keys else {})}
 
-    def answer(self, body: dict) -> tuple[int, bytes]:
+    def answer(self, body: dict) -> object:
         if self.status:
-            return self.status, b'{"detail": "said so"}'
+            return self.status, {}, b'{"detail": "said so"}'
         assert body["namespaces"] == [NAMESPACE]
         results = [{**ANSWER["results"][0], "id": f"{NAMESPACE}/{name}"} for name in sorted(self.index)]
-        return 200, json.dumps({**ANSWER, "results": results}).encode()
+        return {**ANSWER, "results": results}
 
 
 @pytest.fixture
@@ -131,27 +130,13 @@ def deployment() -> Deployment:
 
 @pytest.fixture
 def url(deployment: Deployment) -> Iterator[str]:
-    class Request(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> object:
+        assert (asked.method, asked.path) == ("POST", "/live/discover")
+        deployment.heard.append(dict(asked.headers))
+        return deployment.answer(json.loads(asked.body))
 
-        def do_POST(self) -> None:
-            assert self.path == "/live/discover"
-            deployment.heard.append(dict(self.headers))
-            status, body = deployment.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Request) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/live"
-        server.shutdown()
-        thread.join()
+    with site(answer) as address:
+        yield f"{address}/live"
 
 
 def api_at(url: str, auth: Bearer | SigV4) -> Client:
@@ -262,7 +247,7 @@ def test_an_address_where_nobody_listens_is_an_api_that_does_not_answer(run, dep
 
 
 def test_an_answer_of_something_else_is_told(run, deployment):
-    deployment.answer = lambda _: (200, b"<html>")
+    deployment.answer = lambda _: b"<html>"
     with pytest.raises(Stuck, match="not as discovery does"):
         run()
 
