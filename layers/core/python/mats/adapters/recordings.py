@@ -91,7 +91,8 @@ class Recordings:
         """
         if question.query:
             scores = self._scores(question)
-            arguments: object = {"s": [round(score) for score in scores], **_type_of(question)}
+            asks_type = "t" in question.prompt.tool["schema"]["properties"]  # none is recorded
+            arguments: object = {"s": [round(score) for score in scores], **({"t": ""} if asks_type else {})}
         elif (arguments := self._descriptions.get(question.ids[0])) is None:
             self._count("refused")
             raise ReplyUnusable("nothing is recorded for it")
@@ -179,8 +180,3 @@ def _score_of(line: _Line, recorded: Sequence[tuple[_Line, float]]) -> float | N
     same = [(other, score) for other, score in recorded if other.shown == line.shown]
     words = set(line.text.split())
     return max(same, key=lambda pair: len(words & set(pair[0].text.split())))[1] if same else None
-
-
-def _type_of(question: Question) -> dict[str, str]:
-    """No type is recorded, but a request with type tags asks for one."""
-    return {"t": ""} if "t" in question.prompt.tool["schema"]["properties"] else {}

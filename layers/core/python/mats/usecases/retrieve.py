@@ -328,8 +328,12 @@ class Retrieve:
             DependencyFailed: neither side answered.
         """
         index, names = self.index, self._begin_names(text, admitted, stages, trace)
-        spaces = _find_listed(text, names, trace)
+        spaces: Sequence[str] = ()
+        if is_listing(text):
+            uses, rated = names()
+            spaces = listed_spaces(text, uses, rated=rated)[:_MOST_NAMESPACES]
         if spaces:
+            trace.notes.append(f"answered from {', '.join(spaces)}, which the query names")
             admitted = replace(admitted, scope=replace(admitted.scope, exact_namespaces=frozenset(spaces)))
         asked = LexicalQuery(terms=terms, rewrites=self.rewrites(text))
         lexical_stage = stages.start("lexical", lambda: asked.search(index, admitted, depth=self.depth))
@@ -395,7 +399,8 @@ class Retrieve:
     ) -> tuple[LexicalQuery, Vector | None]:
         """The words with what misspelt ones may mean, and the vector of the text so corrected."""
         spelling_stage = stages.start("spelling", lambda: {} if asked.rewrites else self._spellings(text, admitted))
-        early = None if spelling_stage.has_ended else self._encode(text, stages, trace)  # hardly any text is corrected
+        in_own_thread = spelling_stage.future.done()
+        early = None if in_own_thread else self._encode(text, stages, trace)  # hardly any text is corrected
         meant = finish(spelling_stage, trace) or {}
         trace.notes += [_REWRITTEN.format(clip(each, 200)) for each in asked.rewrites]
         trace.notes += [f"reads {word} as {near}" for word, near in meant.items()]
@@ -512,16 +517,6 @@ class Retrieve:
             return made
 
         return vector
-
-
-def _find_listed(text: str, names: Callable[[], tuple[Mapping[str, NameUse], bool]], trace: Trace) -> list[str]:
-    """The namespaces that answer alone, if the request asks what they have."""
-    if not is_listing(text):
-        return []
-    uses, rated = names()
-    spaces = listed_spaces(text, uses, rated=rated)[:_MOST_NAMESPACES]
-    trace.notes += [f"answered from {', '.join(spaces)}, which the query names"] if spaces else []
-    return spaces
 
 
 def _is_admitted(profile: Profile, admitted: Filter) -> bool:

@@ -81,11 +81,6 @@ class Stage(Generic[T]):
     clock: Clock
     future: "Future[tuple[T, float]]"
 
-    @property
-    def has_ended(self) -> bool:
-        """True at once for a stage that runs in the caller's own thread."""
-        return self.future.done()
-
     def run(self, took_ms: float, fault: str = "") -> StageRun:
         """This run as the trace keeps it."""
         return StageRun(self.name, self.started_ms, took_ms, fault)

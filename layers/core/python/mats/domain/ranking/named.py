@@ -128,14 +128,10 @@ class _Token(NamedTuple):
     first: bool
 
 
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
-
-
 @lru_cache(maxsize=256)
 def _tokens(text: str) -> Sequence[_Token]:
     found: list[_Token] = []
-    for match in islice(_TOKEN.finditer(_ADDRESS.sub(_blank, text)), _MOST_TOKENS):
+    for match in islice(_TOKEN.finditer(_ADDRESS.sub(lambda found: " " * len(found[0]), text)), _MOST_TOKENS):
         before = text[: match.start()].rstrip(" \"'(*")
         first = not before or before[-1] in ".!?:\n"
         found += [_Token(match[0].lower(), term, match[0][0].isupper(), first) for term in index_terms(match[0])[:1]]
