@@ -8,10 +8,9 @@ from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
 from infra.constructs.access_policies import AccessPolicies
-from infra.constructs.discovery_api import DiscoveryApi
+from infra.constructs.discovery_api import DiscoveryApi, FeedbackFunction
 from infra.constructs.enrichment import VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
-from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.foundation import Foundation
 from infra.constructs.learning import LearningFunction
 from infra.constructs.maintenance import MaintenanceFunction

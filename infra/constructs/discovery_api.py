@@ -1,5 +1,6 @@
 """Discovery: the REST API and the function behind it."""
 
+import json
 import re
 
 from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy
@@ -9,18 +10,16 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.constructs.feedback import TIMEOUT_S as FEEDBACK_TIMEOUT_S
-from infra.constructs.feedback import FeedbackFunction
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Function, Limits
-from infra.constructs.gateway_errors import set_gateway_errors
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
 from infra.constructs.search_domain import SEARCH
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer
+from mats.edge.ard.entries import error_code
 from mats.edge.routes import ROUTES
 from mats.settings import Settings
 
@@ -41,6 +40,36 @@ def wildcard(path: str) -> str:
     return re.sub(r"\{.*\}", "*", path)
 
 
+_REPORT_S = 15
+"""A transaction that meets many others is tried again for a few seconds."""
+
+
+class FeedbackFunction(Construct):
+    """Reads receipts and writes outcomes; it reaches neither the index nor a model."""
+
+    def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
+        super().__init__(scope, id)
+        context, tables = on.context, on.tables
+        settings = Settings(
+            metrics=context.name,
+            **context.settings_of("feedback"),
+            **tables.settings("receipts", "outcomes", "tallies"),
+        )
+        made = on.function(
+            self,
+            "Feedback",
+            folder="feedback",
+            settings=settings,
+            limits=Limits(memory_mb=1024, timeout_s=_REPORT_S),
+        )
+        self.function, self.log = made.function, made.log
+        tables.receipts.grant(made.role, "dynamodb:GetItem")
+        calls = [f"dynamodb:{call}" for call in ("Query", "PutItem", "UpdateItem")]
+        made.allow([iam.PolicyStatement(actions=calls, resources=[tables.outcomes.table_arn])])
+        tables.tallies.grant(made.role, "dynamodb:UpdateItem")
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
+
+
 class DiscoveryApi(Construct):
     """The function, its alias that starts from a snapshot, and the API in front of it."""
 
@@ -49,10 +78,7 @@ class DiscoveryApi(Construct):
         context, models, tables = on.context, on.models, on.tables
         settings = on.settings(
             **context.settings_of("discovery"),
-            switches_table=tables.switches.table_name,
-            receipts_table=tables.receipts.table_name,
-            tallies_table=tables.tallies.table_name,
-            callers_table=tables.callers.table_name if context.auth == "iam" else "",
+            **tables.settings("switches", "receipts", "tallies", *(["callers"] if context.auth == "iam" else [])),
         )
         made = on.function(
             self,
@@ -73,14 +99,12 @@ class DiscoveryApi(Construct):
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
         self.api = self._api(context, on.network)
         for method, path in CALLS:
-            function, timeout_s = (
-                (self.alias, TIMEOUT_S) if path != _FEEDBACK else (feedback.function, FEEDBACK_TIMEOUT_S)
-            )
+            function, timeout_s = (self.alias, TIMEOUT_S) if path != _FEEDBACK else (feedback.function, _REPORT_S)
             integration = apigateway.LambdaIntegration(
                 function, allow_test_invoke=False, timeout=Duration.seconds(timeout_s + 1)
             )
             self.api.root.resource_for_path(path).add_method(method, integration)
-        set_gateway_errors(self.api, signed=context.auth == "iam")
+        _set_gateway_errors(self.api, signed=context.auth == "iam")
         if context.waf:
             firewall(self, self.api, context)
         address = custom_domain(self, self.api, context) if context.domain_name else self.api.url
@@ -204,6 +228,61 @@ def _resource_policy(context: Context, endpoint: ec2.IVpcEndpoint | None) -> iam
             )
             for who in (*own, *others)
         ]
+    )
+
+
+# --- errors of API Gateway itself ---
+
+_TYPE = apigateway.ResponseType
+_RETRY = {"Retry-After": "'1'"}
+_UNKNOWN = "there is nothing at this path and method; see /openapi.json"
+_UNSIGNED = "the request is not signed, or there is nothing at this path and method"
+
+
+def _set_gateway_errors(api: apigateway.RestApi, *, signed: bool) -> None:
+    """Set a problem of RFC 9457 as the body of every gateway response, as of every other error of the API.
+
+    A gateway response is the same for all paths, so it also has the members of an error of Agentic Resource Discovery.
+    Where callers sign with SigV4, API Gateway cannot tell an unsigned call from one to an unknown path.
+    """
+    known = [
+        (_TYPE.ACCESS_DENIED, 403, "Forbidden", "the caller may not call this"),
+        (_TYPE.UNAUTHORIZED, 401, "Unauthorized", "the call bears no valid token"),
+        (_TYPE.EXPIRED_TOKEN, 403, "Forbidden", "the caller's credentials have expired"),
+        (_TYPE.INVALID_SIGNATURE, 403, "Forbidden", "the signature does not match the request"),
+        (_TYPE.WAF_FILTERED, 403, "Forbidden", "it looks like an attack, or its caller sent too many"),
+        (_TYPE.RESOURCE_NOT_FOUND, 404, "Not Found", _UNKNOWN),
+        (_TYPE.REQUEST_TOO_LARGE, 413, "Content Too Large", "the body is larger than any request needs"),
+        (_TYPE.UNSUPPORTED_MEDIA_TYPE, 415, "Unsupported Media Type", "send application/json"),
+        (_TYPE.THROTTLED, 429, "Too Many Requests", "there are too many requests; try again"),
+        (_TYPE.QUOTA_EXCEEDED, 429, "Too Many Requests", "there are too many requests; try again"),
+        (_TYPE.AUTHORIZER_FAILURE, 500, "Internal Server Error", "the token could not be checked"),
+        (_TYPE.INTEGRATION_FAILURE, 503, "Service Unavailable", "discovery did not answer; try again"),
+        (_TYPE.INTEGRATION_TIMEOUT, 503, "Service Unavailable", "discovery did not answer in time; try again"),
+        (_TYPE.MISSING_AUTHENTICATION_TOKEN, 403, "Forbidden", _UNSIGNED)
+        if signed
+        else (_TYPE.MISSING_AUTHENTICATION_TOKEN, 404, "Not Found", _UNKNOWN),
+    ]
+    for kind, status, title, detail in known:
+        problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "errors": []}
+        error = {"errorCode": error_code(status), "message": detail}
+        _answer(api, kind, json.dumps(problem | error), status=status)
+    others = ((_TYPE.DEFAULT_4_XX, 400, "Bad Request"), (_TYPE.DEFAULT_5_XX, 500, "Internal Server Error"))
+    for kind, status, title in others:
+        open_ended = json.dumps({"type": "about:blank", "title": title, "errors": [], "errorCode": error_code(status)})
+        message = "$context.error.messageString"
+        _answer(api, kind, f'{open_ended[:-1]}, "detail": {message}, "message": {message}}}')
+
+
+def _answer(api: apigateway.RestApi, kind: apigateway.ResponseType, body: str, *, status: int | None = None) -> None:
+    """Set one gateway response; without a status it keeps its default one."""
+    headers = {"Content-Type": "'application/problem+json'", **(_RETRY if status in (429, 503) else {})}
+    api.add_gateway_response(
+        kind.response_type.title().replace("_", ""),
+        type=kind,
+        status_code=str(status) if status else None,
+        response_headers=headers,
+        templates={"application/json": body},
     )
 
 

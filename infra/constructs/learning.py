@@ -24,11 +24,8 @@ class LearningFunction(Construct):
         tables = on.tables
         self.queue = path.add_reports(tables.outcomes, visibility=_VISIBILITY, max_receives=_MAX_RECEIVES)
         settings = on.settings(
-            registry_table=tables.registry.table_name,
-            trust_table=tables.trust.table_name,  # this and the next only because settings take all three or none
-            profiles_table=tables.profiles.table_name,
-            outcomes_table=tables.outcomes.table_name,
-            tallies_table=tables.tallies.table_name,
+            # trust and profiles only because settings take all three or none
+            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
         )
         made = on.function(
             self, "Learner", folder="learning", settings=settings, limits=Limits(memory_mb=512, timeout_s=_TIMEOUT_S)

@@ -1,5 +1,7 @@
 """The DynamoDB tables: Registry, Trust, Profiles, Callers, Switches, Receipts, Outcomes, Tallies."""
 
+from typing import Any
+
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
@@ -34,6 +36,10 @@ class MatsTables(Construct):
         self.outcomes_by_id = f"{self.outcomes.table_arn}/index/{BY_ID}"
         """The ARN of the index; `Table.grant` would name all indices."""
         self.tallies = self._table("Tallies", "id", "caller")
+
+    def settings(self, *names: str) -> dict[str, Any]:
+        """The settings that name these tables."""
+        return {f"{name}_table": getattr(self, name).table_name for name in names}
 
     def _table(self, name: str, *keys: str, streamed: bool = False, expires: str | None = None) -> dynamodb.Table:
         """A table with one or two keys, namespace and name by default, exported in every context.
