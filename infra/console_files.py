@@ -48,7 +48,6 @@ def _config(context: Context) -> dict[str, object]:
 
 
 def _with_source(policy: str, directive: str, source: str) -> str:
-    """Add a source to one directive of the policy."""
     parts = [part.strip() for part in policy.split(";")]
     assert any(part.startswith(f"{directive} ") for part in parts), policy  # noqa: S101 - else nothing would be allowed
     return "; ".join(f"{part} {source}" if part.startswith(f"{directive} ") else part for part in parts)

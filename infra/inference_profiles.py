@@ -125,12 +125,10 @@ def invoked_as(model: str, profile: InferenceProfile | None) -> str:
 
 
 def profile_arn(model: str, geography: str, *, partition: str, region: str, account: str) -> str:
-    """The ARN of a model's inference profile."""
     return f"arn:{partition}:bedrock:{region}:{account}:inference-profile/{geography}.{model}"
 
 
 def model_arn(model: str, *, partition: str, region: str) -> str:
-    """The ARN of a model in a region."""
     return f"arn:{partition}:bedrock:{region}::foundation-model/{model}"
 
 

@@ -61,8 +61,6 @@ _QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
 
 @dataclass(frozen=True, slots=True)
 class PhysicalName:
-    """A name that a stack would give."""
-
     stack: str
     type: str
     name: str
@@ -122,8 +120,6 @@ _MISSING = ("ResourceNotFoundException", "ParameterNotFound", "NoSuchEntity", "V
 
 @dataclass(frozen=True)
 class Account:
-    """The account of a session in a region."""
-
     session: Session
     region: str
 
@@ -413,7 +409,6 @@ def _account_problems(account: Account, model: str, key: str, *, through_profile
 
 
 def _remedy(account: Account, key: str, model: str, code: str, message: str) -> str:
-    """The remedy for a call that was refused."""
     if code in ("ThrottlingException", "ServiceQuotaExceededException"):
         return "look at the quotas of the model in Service Quotas, and try again"
     if "on-demand throughput" in message:

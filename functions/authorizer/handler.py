@@ -10,12 +10,10 @@ from mats.settings import Settings
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """The entry point of the Lambda function."""
     return authorize(event, *_settings_and_keys())
 
 
 @cache
 def _settings_and_keys() -> tuple[Settings, IssuerKeys]:
-    """Built once per execution environment."""
     settings = Settings.from_env(os.environ)
     return settings, IssuerKeys(settings.jwt_issuer)

@@ -14,13 +14,11 @@ from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """The entry point of the Lambda function."""
     return proxy_response(respond(_system().application, parse_request(event)))
 
 
 @cache
 def _system() -> bootstrap.AnySystem:
-    """Built once per execution environment."""
     return bootstrap.open_system(function_settings(os.environ))
 
 

@@ -20,13 +20,11 @@ class Invocation(Protocol):
 
 
 def handle(event: Mapping[str, Any], context: Invocation) -> dict[str, Any]:
-    """The entry point of the Lambda function."""
     return process_batch(event, _processor(), Deadline.of(context.get_remaining_time_in_millis))
 
 
 @cache
 def _processor() -> ChangeProcessor:
-    """Built once per execution environment."""
     return bootstrap.change_processor(function_settings(os.environ))
 
 

@@ -12,13 +12,11 @@ from mats.settings import Settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """The entry point of the function."""
     return proxy_response(respond_alone(_service(), parse_request(event)))
 
 
 @cache
 def _service() -> FeedbackService:
-    """Built once per execution environment."""
     return open_feedback(Settings.from_env(os.environ))
 
 

@@ -11,13 +11,11 @@ from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """The entry point of the function."""
     return process_reports(event, _learner())
 
 
 @cache
 def _learner() -> Learner:
-    """Built once per execution environment."""
     return open_learner(function_settings(os.environ))
 
 

@@ -11,13 +11,11 @@ from mats.settings import function_settings, on_lambda
 
 
 def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-    """The entry point of the Lambda function."""
     return _maintenance()(event, context.get_remaining_time_in_millis)
 
 
 @cache
 def _maintenance() -> Maintenance:
-    """Built once per execution environment."""
     return open_maintenance(function_settings(os.environ))
 
 

@@ -22,8 +22,6 @@ Layer = Callable[[Construct], lambda_.LayerVersion]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Memory and time of a function."""
-
     memory_mb: int
     timeout_s: int
     concurrency: int = 0
@@ -97,6 +95,5 @@ class Function(Construct):
             )
 
     def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
-        """Give the function's role these rights."""
         for statement in statements:
             self.role.add_to_policy(statement)

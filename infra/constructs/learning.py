@@ -17,7 +17,7 @@ _BATCH = 50
 
 
 class LearningFunction(Construct):
-    """The function that consumes the queue of reports, with its rights. It calls no model: receipts have vectors."""
+    """The function that consumes the queue of reports. It calls no model: receipts have vectors."""
 
     def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
         super().__init__(scope, id)

@@ -7,7 +7,7 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters.bedrock.client import BedrockClient
-from mats.adapters.bedrock.converse import ask_through
+from mats.adapters.bedrock.converse import prompt_request
 from mats.adapters.bedrock.titan import TitanEncoder
 from mats.adapters.llm import LlmReranker, LlmWriter, Meter
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
@@ -67,8 +67,12 @@ class Bench:
     def __init__(self, server: BedrockServer, *, patience_s: float = PATIENCE_S) -> None:
         with aws_settings(server.client_environment()):
             client = BedrockClient(Meter(Prices({})), timeout_s=patience_s)
-        self.reranker = LlmReranker(ask=ask_through(client.converse), name=MICRO, text=bootstrap.prompt("rerank"))
-        self.writer = LlmWriter(ask=ask_through(client.converse), name=LITE, text=bootstrap.prompt("enrich"))
+        self.reranker = LlmReranker(
+            ask=lambda question: client.converse(prompt_request(question)), name=MICRO, text=bootstrap.prompt("rerank")
+        )
+        self.writer = LlmWriter(
+            ask=lambda question: client.converse(prompt_request(question)), name=LITE, text=bootstrap.prompt("enrich")
+        )
         self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=client, offline=client, concurrency=2)
 
     def rerank(self) -> RerankResult | CapabilityError:

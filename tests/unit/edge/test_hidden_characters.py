@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mats.adapters.bedrock.converse import ask_through
+from mats.adapters.bedrock.converse import prompt_request
 from mats.adapters.llm import LlmReranker, LlmWriter, ModelReply
 from mats.bootstrap.models import prompt
 from mats.domain.errors import ReplyUnusable
@@ -114,7 +114,9 @@ class _Recorder:
 
 def rerank_request(profile: Profile) -> str:
     sent = _Recorder()
-    LlmReranker(ask=ask_through(sent), name="m", text=prompt("rerank")).rerank("refund", [profile])
+    LlmReranker(ask=lambda question: sent(prompt_request(question)), name="m", text=prompt("rerank")).rerank(
+        "refund", [profile]
+    )
     return json.dumps(sent.requests, ensure_ascii=False)
 
 
@@ -168,7 +170,7 @@ def test_nothing_hidden_is_dropped_in_silence(output):
 
 def test_no_hidden_character_reaches_the_writer():
     sent = _Recorder()
-    writer = LlmWriter(ask=ask_through(sent), name="m", text=prompt("enrich"))
+    writer = LlmWriter(ask=lambda question: sent(prompt_request(question)), name="m", text=prompt("enrich"))
     with pytest.raises(ReplyUnusable):
         writer.describe(a_registration(**attributes(HIDDEN)))
     assert "refund" in str(sent.requests)

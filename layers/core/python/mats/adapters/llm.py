@@ -117,7 +117,6 @@ class LlmReranker:
 
     @property
     def prompt(self) -> str:
-        """The hash of `prompts/rerank.md`."""
         return self.text.hash
 
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
@@ -173,7 +172,6 @@ class LlmWriter:
 
     @property
     def prompt(self) -> str:
-        """The hash of `prompts/enrich.md`."""
         return self.text.hash
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
@@ -233,7 +231,6 @@ class Meter:
         return usage
 
     def totals(self) -> dict[str, Usage]:
-        """The usage of every model that was called."""
         with self._lock:
             return dict(self._totals)
 
@@ -241,6 +238,35 @@ class Meter:
 def to_count(tokens: object) -> int:
     """A number of tokens; 0 for anything but a positive integer."""
     return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
+
+
+class LanguageModels:
+    """A service that runs language models; makes its writers and rerankers, which share a meter."""
+
+    def __init__(self, prices: Prices) -> None:
+        self.meter = Meter(prices)
+
+    def warning(self) -> str:
+        """The reason why the models cannot answer, as far as it is known without a call; empty if none is known."""
+        raise NotImplementedError
+
+    def openers(self) -> Sequence[Callable[[], None]]:
+        """Functions that open the connections that answers need; none asks a model."""
+        return ()
+
+    def ask(self, question: Question) -> ModelReply:
+        """The reply to a question, within the timeout of a rerank call."""
+        raise NotImplementedError
+
+    def ask_patiently(self, question: Question) -> ModelReply:
+        """The same for what nobody waits for: a longer timeout, more attempts."""
+        return self.ask(question)
+
+    def writer(self, model: str, prompt: Prompt) -> LlmWriter:
+        return LlmWriter(ask=self.ask_patiently, name=model, text=prompt)
+
+    def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
+        return LlmReranker(ask=self.ask, name=model, text=prompt)
 
 
 MAX_TOKENS, CONTEXT_FULL = "max_tokens", "model_context_window_exceeded"

@@ -58,7 +58,6 @@ class PrometheusMetrics:
         ProcessCollector(registry=registry)
 
     def render(self) -> bytes:
-        """The metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def __call__(self, observation: Observation) -> None:

@@ -4,15 +4,14 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply, Question, ToolCall
+from mats.adapters.llm import LanguageModels, ModelReply, Question, ToolCall
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
-from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices, Usage
 
 _FEWEST = 0.5
@@ -26,7 +25,7 @@ class _Line(NamedTuple):
     text: str
 
 
-class Recordings:
+class Recordings(LanguageModels):
     """A folder of recordings as a service.
 
     `rerank.jsonl` has `request`, a body of chat completions, and `reply`, the arguments of its tool; `writer.jsonl` has
@@ -37,20 +36,15 @@ class Recordings:
 
     def __init__(self, folder: Path, prices: Prices) -> None:
         """Read nothing yet."""
-        self.meter = Meter(prices)
+        super().__init__(prices)
         self.counts: Counter[str] = Counter()
         """Questions by `replies`, `judgements`, `writer`, `refused`; candidates by `scored`, `unjudged`."""
         self._folder, self._lock = folder, Lock()
         self._ids: dict[str, tuple[set[str], set[str]]] = {}
 
     def warning(self) -> str:
-        """The reason why there are no recordings; empty if there are some."""
         found = any((self._folder / name).exists() for name in ("rerank.jsonl", "writer.jsonl", "judgements"))
         return "" if found else f"{self._folder} holds no recordings: answers come without an LLM"
-
-    def openers(self) -> Sequence[Callable[[], None]]:
-        """None: there is nothing to connect to."""
-        return ()
 
     @cached_property
     def replies(self) -> Mapping[str, Sequence[tuple[_Line, float]]]:
@@ -100,14 +94,6 @@ class Recordings:
             self._count("writer")
         call = ToolCall("recorded", question.prompt.tool["name"], arguments)
         return ModelReply(stop="tool_use", calls=(call,), text="", usage=Usage())
-
-    def writer(self, model: str, prompt: Prompt) -> LlmWriter:
-        """The enrichment LLM."""
-        return LlmWriter(ask=self.ask, name=model, text=prompt)
-
-    def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
-        """The discovery LLM."""
-        return LlmReranker(ask=self.ask, name=model, text=prompt)
 
     def grades(self, query: str) -> Mapping[str, float]:
         """The judgements of a query by id, from 0 to 100; empty if it was not judged."""

@@ -42,7 +42,6 @@ class FirstComeGate:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
         return len(self._turns)
 
     def __enter__(self) -> None:

@@ -68,5 +68,4 @@ def open_system(settings: Settings, *, create: bool = True) -> AnySystem:
 
 
 def change_processor(settings: Settings) -> "ChangeProcessor":
-    """The processor of the enrichment function."""
     return open_system(settings).change_processor

@@ -203,7 +203,6 @@ def open_maintenance(settings: Settings) -> "Maintenance":
 
 
 def maintenance_of(system: CloudSystem) -> "Maintenance":
-    """Maintenance of this system."""
     from mats.edge.maintenance import Maintenance  # noqa: PLC0415 - for its own function only
     from mats.usecases.resend import Resend  # noqa: PLC0415 - as above
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mats.domain.errors import DependencyFailed, NotInstalled
 from mats.domain.prompts.prompt import Prompt
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mats.adapters.bedrock.factory import Bedrock
     from mats.adapters.chat_completions.client import ChatCompletions
+    from mats.adapters.llm import LanguageModels
     from mats.adapters.recordings import Recordings
 
 LOGGER = logging.getLogger("mats")
@@ -30,30 +31,6 @@ BUDGETS = Budgets()
 BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
 """Timeouts of an evaluation, for which a lost answer is worse than a late one."""
 _BATCH_ATTEMPTS = 8
-
-
-class _Meter(Protocol):
-    def totals(self) -> Mapping[str, Usage]: ...
-
-
-class ModelService(Protocol):
-    """A service that runs language models."""
-
-    @property
-    def meter(self) -> _Meter:
-        """The usage of all its models."""
-
-    def warning(self) -> str:
-        """The reason why the models cannot answer, as far as it is known without a call; empty if none is known."""
-
-    def openers(self) -> Sequence[Callable[[], None]]:
-        """Functions that open the connections that answers need; none asks a model."""
-
-    def writer(self, model: str, prompt: Prompt) -> Writer:
-        """The writer of a model id."""
-
-    def reranker(self, model: str, prompt: Prompt) -> Reranker:
-        """The reranker of a model id."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +49,7 @@ class ConfiguredModels:
         return bedrock(self.settings, self.session)
 
     @cached_property
-    def service(self) -> ModelService | None:
+    def service(self) -> "LanguageModels | None":
         """The runtime of the language models, if the settings name it.
 
         Raises:
@@ -108,12 +85,10 @@ class ConfiguredModels:
 
     @cached_property
     def writer(self) -> Writer | None:
-        """The model that writes the five fields."""
         return self.given_writer or self.make_writer(self.settings.writer_model)
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        """The model that scores candidates."""
         return self.make_reranker(self.settings.rerank_model)
 
     def make_writer(self, model: str) -> Writer | None:
@@ -146,7 +121,6 @@ def model_names(settings: Settings) -> dict[str, str]:
 
 
 def budgets_of(settings: Settings) -> Budgets:
-    """The timeouts of an answer's stages."""
     return replace(BUDGETS, rerank_ms=settings.rerank_ms)
 
 
@@ -192,14 +166,12 @@ def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
 
 
 def recordings(folder: Path) -> "Recordings":
-    """The recorded replies and judgements in a folder."""
     from mats.adapters.recordings import Recordings  # noqa: PLC0415 - only where replies are replayed
 
     return Recordings(folder, prices())
 
 
 def prices() -> Prices:
-    """Prices per token of the models."""
     return Prices.parse(json.loads(packaged_text("prices.json")))
 
 
@@ -232,12 +204,10 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
 
 
 def prompt(name: str) -> Prompt:
-    """A prompt of `prompts/`."""
     return Prompt.parse(packaged_text(f"prompts/{name}.md"))
 
 
 def packaged_text(path: str) -> str:
-    """A text file that comes with the code."""
     return resources.files("mats").joinpath(path).read_text("utf-8")
 
 

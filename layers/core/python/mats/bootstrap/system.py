@@ -168,7 +168,6 @@ class System(Generic[S_co]):
 
     @cached_property
     def discover(self) -> Discover:
-        """The online path."""
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
         trust = _trust_rule(self.settings)
@@ -238,7 +237,6 @@ class System(Generic[S_co]):
 
     @cached_property
     def application(self) -> Application:
-        """The operations of the API over the online path."""
         stores, texts = self.stores, self.settings.log_queries == "text"
         receipts = (
             LeaveReceipt(later=stores.receipts, early=stores.early_receipts, texts=texts) if stores.receipts else None
@@ -283,7 +281,6 @@ class System(Generic[S_co]):
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
-        """Encoder and writer, which make profiles of registrations."""
         from mats.usecases.drafts import ProfileMaker  # noqa: PLC0415 - as above
         from mats.usecases.models import observe_writer  # noqa: PLC0415 - not for discovery
 
@@ -298,7 +295,6 @@ class System(Generic[S_co]):
 
     @cached_property
     def enrich(self) -> "Enrich":
-        """The offline path."""
         from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery
 
         observe = self.observe("enrichment")
@@ -316,14 +312,12 @@ class System(Generic[S_co]):
 
     @cached_property
     def change_processor(self) -> "ChangeProcessor":
-        """The offline path for batches of events."""
         from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery
 
         return ChangeProcessor(self.enrich, self.models.spending, self.observe("enrichment"), spread=self.stores.spread)
 
     @cached_property
     def reconcile(self) -> "Reconcile":
-        """The comparison and repair of registry, profiles and index."""
         from mats.usecases.reconcile import Reconcile  # noqa: PLC0415 - not for discovery
 
         stores = self.stores
@@ -338,7 +332,6 @@ class System(Generic[S_co]):
 
     @cached_property
     def reindex(self) -> "Reindex":
-        """The filling of a new generation."""
         from mats.usecases.reindex import Reindex  # noqa: PLC0415 - not for discovery
 
         return Reindex(profiles=self.stores.profiles, generations=self.stores.generations)
@@ -399,7 +392,6 @@ class System(Generic[S_co]):
             LOGGER.warning("change waits for a model id=%s: %s", id, error)
 
     def observe(self, service: str) -> Observer:
-        """The observers of a service."""
         return service_observer(self.settings, service, self.observers)
 
 

@@ -9,7 +9,6 @@ from mats.edge.http import Caller, Request, Response
 
 
 def parse_request(event: Mapping[str, Any]) -> Request:
-    """The request that a proxy event carries."""
     context = event.get("requestContext") or {}
     path, full_path = str(event.get("path") or "/"), str(context.get("path") or "")
     return Request(
@@ -25,7 +24,6 @@ def parse_request(event: Mapping[str, Any]) -> Request:
 
 
 def proxy_response(response: Response) -> dict[str, Any]:
-    """The response as API Gateway expects it."""
     return {
         "statusCode": response.status,
         "headers": dict(response.headers),

@@ -21,7 +21,6 @@ _AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Opti
 
 
 def search(application: Application, request: Request, parameters: DiscoverParameters) -> Response:
-    """`POST /discover`."""
     wish = DiscoverRequest.of(request.json(), parameters)
     return json_response(search_answer(application, request.caller, wish))
 
@@ -41,7 +40,6 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
 
 
 def list_capabilities(application: Application, request: Request, parameters: ListParameters) -> Response:
-    """`GET /capabilities`."""
     return json_response(page_of(application, request.caller, parameters))
 
 
@@ -54,7 +52,6 @@ def page_of(application: Application, caller: Caller, wish: ListParameters) -> C
 
 
 def get_capability(application: Application, request: Request, parameters: CapabilityParameters) -> Response:
-    """`GET /capabilities/{id}`."""
     id = Id(request.decoded_path.removeprefix(_PATH))
     return _answer_of(application, application.get_or_suggest(request.caller, id), request, parameters)
 
@@ -99,5 +96,4 @@ def give_feedback(application: Application, request: Request) -> Response:
 
 
 def health(application: Application, request: Request) -> Response:
-    """`GET /healthz`."""
     return json_response(application.health())

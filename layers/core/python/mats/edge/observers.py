@@ -278,7 +278,6 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
 
 
 def feedback_metrics(new: Sequence[Outcome]) -> dict[str, Measure]:
-    """The metrics of one feedback with these new outcomes."""
     counts = Counter(outcome.event for outcome in new)
     return _counts(Feedback=1, Failed=0, **{f"Outcomes{event.capitalize()}": counts[event] for event in Event})
 

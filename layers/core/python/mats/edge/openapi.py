@@ -17,12 +17,10 @@ _REF = "#/components/schemas/{model}"
 
 
 def respond(application: Application, request: Request) -> Response:
-    """`GET /openapi.json`."""
     return Response(200, json.dumps(document()), {"Content-Type": "application/json"})
 
 
 def document() -> dict[str, Any]:
-    """OpenAPI 3.1."""
     documented = [route for route in ROUTES if route.operation_id]
     bodies = [body for route in documented for body in (route.request, *route.responses.values()) if body]
     queries = {route.query: load(route.query) for route in documented if route.query}

@@ -87,7 +87,6 @@ class Route:
 
 
 def respond(application: Application, request: Request) -> Response:
-    """The response to one request."""
     path = request.decoded_path
     route = route_at(path)
     return route.respond(application, request) if route else problem(404, _NOTHING.format(path=path[:200]))

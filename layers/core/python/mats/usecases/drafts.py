@@ -25,7 +25,7 @@ from mats.domain.profile.profile import (
 from mats.domain.text.fence import truncate_json
 from mats.domain.trust.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.ports import NO_LABELS, Encoder, Item, Labels, Stored, Vector, Writer, Written
-from mats.usecases.models import ProbedEncoder, ProbedWriter, SwitchedModel
+from mats.usecases.models import Probe, ProbedEncoder, SwitchedModel, WrappedWriter
 
 _MAX_ERROR_BYTES = 16_000
 """Limit of the error message: an item can have thousands of faults, and the row must still fit."""
@@ -66,7 +66,7 @@ class ProfileMaker:
         """A pass with the models to call now; with `probe`, a model that has refused once is not called again."""
         encoder, writer = self.encoder, self.switch(self.writer) if self.switch else self.writer
         if probe:
-            encoder, writer = encoder and ProbedEncoder(encoder), writer and ProbedWriter(writer)
+            encoder, writer = encoder and ProbedEncoder(encoder), writer and WrappedWriter(writer, Probe().call)
         return Pass(maker=replace(self, encoder=encoder, writer=writer, switch=None))
 
     @property
@@ -91,7 +91,6 @@ class ProfileMaker:
         return self.writer is not None and (not self.sparse_only or is_sparse(registration))
 
     def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:
-        """The raw profile of a registration."""
         return profile_of(registration, assigned=assigned, origin=self.raw_recipe.origin(registration))
 
     def describe(
@@ -175,7 +174,6 @@ class Drafted:
     _hashes: dict[Id, int] = field(default_factory=dict)
 
     def note(self, id: Id, source: object, profile: Profile) -> None:
-        """Note the profile that was made of a source."""
         self._hashes[id] = self._hash(source, profile)
 
     def take(self, id: Id, source: object, profile: Profile) -> bool:
@@ -210,7 +208,6 @@ class Draft:
 
     @property
     def result(self) -> ChangeResult:
-        """The result of the change so far."""
         return self.problem or (_RESULTS[self.target.profile.status] if self.saved else ChangeResult.UNCHANGED)
 
 

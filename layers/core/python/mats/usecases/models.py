@@ -24,18 +24,12 @@ from mats.ports import (
 )
 
 
-def observe_writer(writer: Writer | None, observe: Observer, clock: Clock) -> Writer | None:
-    """The writer, observed, if there is one."""
-    return ObservedWriter(writer, observe, clock) if writer else None
-
-
 @dataclass(frozen=True, slots=True)
-class ObservedWriter:
-    """The port `Writer`; tells each call to an observer."""
+class WrappedWriter:
+    """The port `Writer`; `around` makes each call."""
 
     writer: Writer
-    observe: Observer
-    clock: Clock
+    around: Callable[[Callable[[], Written]], Written]
 
     @property
     def name(self) -> str:
@@ -46,18 +40,31 @@ class ObservedWriter:
         return self.writer.prompt
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
-        began = self.clock.elapsed_ms()
+        return self.around(lambda: self.writer.describe(registration, labels))
+
+
+def observe_writer(writer: Writer | None, observe: Observer, clock: Clock) -> Writer | None:
+    """The writer, if there is one; each of its calls is told to an observer."""
+    if writer is None:
+        return None
+    model = writer.name
+
+    def observed(call: Callable[[], Written]) -> Written:
+        began = clock.elapsed_ms()
+
+        def tell(usage: Usage, fault: str = "") -> None:
+            took_ms = clock.elapsed_ms() - began
+            observe(WriterCalled(model=model, began_ms=began, took_ms=took_ms, usage=usage, fault=fault))
+
         try:
-            written = self.writer.describe(registration, labels)
+            written = call()
         except CapabilityError as error:
-            self._tell(began, Usage(), str(error))
+            tell(Usage(), str(error))
             raise
-        self._tell(began, written.usage)
+        tell(written.usage)
         return written
 
-    def _tell(self, began_ms: float, usage: Usage, fault: str = "") -> None:
-        took_ms = self.clock.elapsed_ms() - began_ms
-        self.observe(WriterCalled(model=self.name, began_ms=began_ms, took_ms=took_ms, usage=usage, fault=fault))
+    return WrappedWriter(writer, observed)
 
 
 T = TypeVar("T")
@@ -98,25 +105,6 @@ class Probe:
             raise
         finally:
             self._settled = True
-
-
-@dataclass(frozen=True, slots=True)
-class ProbedWriter:
-    """The port `Writer`, with one probe for a run."""
-
-    writer: Writer
-    probe: Probe = field(default_factory=Probe)
-
-    @property
-    def name(self) -> str:
-        return self.writer.name
-
-    @property
-    def prompt(self) -> str:
-        return self.writer.prompt
-
-    def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
-        return self.probe.call(lambda: self.writer.describe(registration, labels))
 
 
 @dataclass(frozen=True, slots=True)

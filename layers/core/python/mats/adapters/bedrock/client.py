@@ -64,7 +64,6 @@ class BedrockClient:
 
     @property
     def region(self) -> str:
-        """The region of the endpoint."""
         return str(self._client.meta.region_name)
 
     def open_connection(self) -> None:
@@ -139,7 +138,6 @@ class DeadlineSession:
         return AWSResponse(response.url, response.status_code, response.headers, _BufferedBody(body))
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
     def _chunks(self, raw: Any, url: str, deadline: float) -> Iterator[bytes]:

@@ -1,24 +1,13 @@
 """Requests and replies of the Converse API; no call is made here."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from mats.adapters.llm import AskModel, ModelReply, Question, ToolCall, at_path, to_count
+from mats.adapters.llm import ModelReply, Question, ToolCall, at_path, to_count
 from mats.domain.prompts.usage import Usage
 from mats.ports import Labels
-
-Converse: TypeAlias = Callable[[Mapping[str, Any]], ModelReply]
-"""Sends a Converse request, as boto3 takes it, and parses the response.
-
-Raises DependencyFailed if the model did not answer, NotPermitted if an operator has to act.
-"""
-
-
-def ask_through(converse: Converse) -> AskModel:
-    """Asks by Converse requests."""
-    return lambda question: converse(prompt_request(question))
 
 
 def prompt_request(question: Question) -> dict[str, Any]:

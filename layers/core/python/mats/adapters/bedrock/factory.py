@@ -9,10 +9,9 @@ from botocore.exceptions import BotoCoreError
 
 from mats.adapters import aws
 from mats.adapters.bedrock.client import BedrockClient
-from mats.adapters.bedrock.converse import ask_through, prompt_request
+from mats.adapters.bedrock.converse import prompt_request
 from mats.adapters.bedrock.titan import TitanEncoder
-from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply, Question
-from mats.domain.prompts.prompt import Prompt
+from mats.adapters.llm import LanguageModels, ModelReply, Question
 from mats.domain.prompts.usage import Prices
 
 _CONNECTIONS = 256
@@ -20,7 +19,7 @@ _CONNECTIONS = 256
 _OFFLINE_TIMEOUT_S = 60
 
 
-class Bedrock:
+class Bedrock(LanguageModels):
     """Makes writer, reranker and encoder, which share a meter. No call is made before one is used."""
 
     def __init__(
@@ -45,7 +44,7 @@ class Bedrock:
             attempts: Of online calls; offline calls have at least two.
             session: Shared with clients of other services; default: a new one.
         """
-        self.meter = Meter(prices)
+        super().__init__(prices)
         self._query_clients: list[BedrockClient] = []
         self._attempts = attempts
         self._given_session = session
@@ -53,7 +52,6 @@ class Bedrock:
         self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
 
     def warning(self) -> str:
-        """The reason why the models cannot answer, as far as that is known without a call; empty if none is known."""
         try:
             known = Session().get_credentials() is not None
         except BotoCoreError:
@@ -79,24 +77,17 @@ class Bedrock:
         return self._client(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
 
     def openers(self) -> list[Callable[[], None]]:
-        """Functions that open the connections of the models that answers need; none calls a model."""
         return [client.open_connection for client in (self.online, *self._query_clients)]
 
     def ask(self, question: Question) -> ModelReply:
-        """The reply to a question, within the timeout of a rerank call."""
         return self.send(prompt_request(question))
+
+    def ask_patiently(self, question: Question) -> ModelReply:
+        return self.offline.converse(prompt_request(question))
 
     def send(self, request: Mapping[str, Any]) -> ModelReply:
         """The reply to a Converse request, within the timeout of a rerank call."""
         return self.online.converse(request)
-
-    def writer(self, model: str, prompt: Prompt) -> LlmWriter:
-        """The enrichment LLM."""
-        return LlmWriter(ask=ask_through(self.offline.converse), name=model, text=prompt)
-
-    def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
-        """The discovery LLM."""
-        return LlmReranker(ask=ask_through(self.online.converse), name=model, text=prompt)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""

@@ -28,7 +28,6 @@ class TitanEncoder:
 
     @property
     def name(self) -> str:
-        """Model and dimension."""
         return f"{self._model}-{self._dimension}"
 
     @property

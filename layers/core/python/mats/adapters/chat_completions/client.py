@@ -13,9 +13,8 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError, LocationParseError
 
 from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of, token_counts
-from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply, Question, at_path
+from mats.adapters.llm import LanguageModels, Meter, ModelReply, Question, at_path
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
-from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices
 from mats.domain.text.words import clip
 
@@ -284,7 +283,7 @@ _OFFLINE_TIMEOUT_S = 120
 """A model on a laptop writes ten tokens a second."""
 
 
-class ChatCompletions:
+class ChatCompletions(LanguageModels):
     """Makes writer and reranker, which share a meter. No call is made before one is used."""
 
     def __init__(
@@ -300,7 +299,7 @@ class ChatCompletions:
             rerank_ms: Timeout of a rerank call.
             concurrency: Concurrent calls of the writer.
         """
-        self.meter = Meter(prices)
+        super().__init__(prices)
         self._url, self._key, self._forms = url, key, Forms(output)
         self._rerank_s, self._concurrency = rerank_ms / 1000, concurrency
 
@@ -318,7 +317,6 @@ class ChatCompletions:
         return self._client(self._rerank_s, _CONNECTIONS)
 
     def warning(self) -> str:
-        """The reason why the models cannot answer; empty if the server can be reached."""
         try:
             self._online.open_connection()
         except DependencyFailed as error:
@@ -326,21 +324,14 @@ class ChatCompletions:
         return ""
 
     def openers(self) -> list[Callable[[], None]]:
-        """Functions that open the connections of the models that answers need; none asks a model."""
         return [self._online.open_connection]
 
     def ask(self, question: Question) -> ModelReply:
-        """The reply to a question, within the timeout of a rerank call."""
         return self._online.ask(question)
+
+    def ask_patiently(self, question: Question) -> ModelReply:
+        return self._offline.ask(question)
 
     def send(self, request: Mapping[str, Any]) -> ModelReply:
         """The reply to a request of chat completions, within the timeout of a rerank call."""
         return self._online.send(request)
-
-    def writer(self, model: str, prompt: Prompt) -> LlmWriter:
-        """The enrichment LLM."""
-        return LlmWriter(ask=self._offline.ask, name=model, text=prompt)
-
-    def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
-        """The discovery LLM."""
-        return LlmReranker(ask=self._online.ask, name=model, text=prompt)

@@ -247,13 +247,11 @@ class DynamoReceipts:
 
 
 def receipt_row(receipt: Receipt) -> dict[str, Any]:
-    """The attributes of a receipt."""
     relevance = None if receipt.relevance is None else round(receipt.relevance, _DIGITS)
     row = to_row({**receipt.to_json(), "relevance": relevance})
     return {**row, **({} if receipt.vector is None else {"vector": {"B": receipt.vector}})}
 
 
 def receipt_of(row: Row) -> Receipt:
-    """The receipt of a row."""
     fields = from_row(row)
     return Receipt.from_json(fields, bytes(fields["vector"]) if "vector" in fields else None)

@@ -149,13 +149,11 @@ def _part(answer: Mapping[str, Any], part: str, table: str) -> Any:
 
 
 def key_of(id: Id) -> dict[str, Any]:
-    """The typed key of a capability."""
     namespace, name = parts(id)
     return {"namespace": {"S": namespace}, "name": {"S": name}}
 
 
 def id_of(row: Row) -> Id:
-    """The id of a row."""
     return capability_id(row["namespace"]["S"], row["name"]["S"])
 
 

@@ -50,7 +50,6 @@ def default_encoder_folder(cache: Path) -> Path:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

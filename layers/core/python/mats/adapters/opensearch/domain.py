@@ -83,7 +83,6 @@ class Domain:
         )
 
     def search(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> list[dict[str, Any]]:
-        """The hits of one search."""
         return self.search_for(lambda response: list(response["hits"]["hits"]), index, body, timeout_s=timeout_s)
 
     def search_for(

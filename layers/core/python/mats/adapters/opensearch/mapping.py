@@ -170,7 +170,6 @@ def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
 
 
 def any_word(terms: Sequence[str]) -> dict[str, Any]:
-    """A query that matches any of these words."""
     return {"match": {"text": {"query": " ".join(terms), "operator": "or"}}}
 
 

@@ -226,7 +226,6 @@ class Profile(_Frozen):
         return self if same else self.model_copy(update={"refused": (*others, refusal)}).seal()
 
     def without_refusal(self, *roles: str) -> Self:
-        """The profile without the marks of these roles."""
         kept = tuple(known for known in self.refused if known.role not in roles)
         return self if kept == self.refused else self.model_copy(update={"refused": kept}).seal()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import AliasChoices, Field
 
-from mats.domain.text.compact import Compact
+from mats.domain.protocols.protocol import Compact
 from mats.domain.text.redaction import is_plain, names_secret
 
 _MAX_NAME, _MAX_SCHEMES = 100, 20

@@ -21,9 +21,8 @@ from mats.domain.protocols.bedrock import BedrockCall
 from mats.domain.protocols.descriptors import FORMAT, without_call
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
 from mats.domain.protocols.openapi import HttpCall
-from mats.domain.protocols.protocol import Protocol
+from mats.domain.protocols.protocol import Compact, Protocol
 from mats.domain.protocols.skill import SkillReading
-from mats.domain.text.compact import Compact
 
 PROTOCOLS: tuple[Protocol, ...] = (skill.PROTOCOL, bedrock.PROTOCOL, mcp.PROTOCOL, a2a.PROTOCOL, openapi.PROTOCOL)
 """The first by which a registration can be called counts."""

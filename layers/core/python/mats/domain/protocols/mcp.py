@@ -76,7 +76,6 @@ def _unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def server_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
-    """The server, or each of a list."""
     if not isinstance(listed := value_at(value, "servers"), list):
         yield from map_each("", value, source, _server, what="servers")
         return

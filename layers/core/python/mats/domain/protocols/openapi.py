@@ -26,6 +26,7 @@ from mats.domain.protocols.openapi_document import (
 from mats.domain.protocols.protocol import (
     MAX_ENDPOINT,
     Call,
+    Compact,
     Facts,
     Format,
     ItemDraft,
@@ -41,7 +42,6 @@ from mats.domain.protocols.protocol import (
     text_at,
     value_at,
 )
-from mats.domain.text.compact import Compact
 from mats.domain.text.redaction import is_plain, placeholders, redact_url
 
 _OPERATION = "openapi-operation"
@@ -102,7 +102,6 @@ def is_document(value: Json) -> bool:
 
 
 def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
-    """Each operation, by its path and method."""
     if not isinstance(value, Mapping):
         return
     if "openapi" not in value and text_at(value, "swagger").startswith("2"):

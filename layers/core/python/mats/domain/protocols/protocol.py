@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
-from mats.domain.text.compact import Compact
 from mats.domain.text.fence import find_hidden, visible
 
 Json: TypeAlias = Any
@@ -98,6 +99,17 @@ class Format(NamedTuple):
 
 
 Facts: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Compact(BaseModel):
+    """Frozen; empty attributes are absent from its JSON, and `in_` is `in`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    @model_serializer(mode="wrap")
+    def _leave_out_empty(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        given: dict[str, Any] = serialize(self)
+        return {name.removesuffix("_"): value for name, value in given.items() if value not in ("", None, (), [])}
 
 
 class Call(Compact):

@@ -34,7 +34,6 @@ class McpParameters(Parameters, extra="ignore"):
 
 
 def respond(application: Application, request: Request, parameters: McpParameters) -> Response:
-    """`POST /mcp`."""
     if not _is_allowed_origin(request):
         return _error(403, INVALID_REQUEST, "requests from pages of other origins are not allowed")
     if not _accepts_json(request.header("Accept")):

@@ -147,7 +147,6 @@ class RegistryActions:
         return lesson.model_dump()
 
     def synonyms(self) -> dict[str, Any]:
-        """The groups of words that mean the same."""
         return {"synonyms": self.local.stores.synonyms.load()}
 
     def change_synonyms(self, request: SynonymRequest) -> dict[str, Any]:
@@ -163,7 +162,6 @@ class RegistryActions:
             raise RequestInvalid([Fault(field, message)])
 
     def trust_of(self, query: TrustQuery) -> dict[str, Any]:
-        """The row of a namespace."""
         key = _pattern(query.namespace)
         return _row_json(key, self.local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))
 

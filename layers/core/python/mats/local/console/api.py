@@ -89,8 +89,6 @@ class NoParameters(Parameters):
 
 
 class DemandQuery(Parameters):
-    """The parameters of demand."""
-
     days: Annotated[int, Field(ge=1, le=3650)] = 30
 
 

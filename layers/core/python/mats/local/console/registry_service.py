@@ -58,7 +58,6 @@ class RegistryService:
         return self._uses
 
     def snapshot(self) -> Snapshot:
-        """The list of all capabilities."""
         return self._list.current()
 
     def overview(self) -> dict[str, Any]:

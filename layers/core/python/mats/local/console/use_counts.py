@@ -48,7 +48,6 @@ class UseCounts:
 
     @property
     def outcomes(self) -> Mapping[Id, OutcomeCounts]:
-        """The counts of every capability with an outcome."""
         with self._lock:
             return dict(self._outcomes)
 
@@ -67,7 +66,6 @@ class UseCounts:
         return self._shown.get(id, 0)
 
     def outcomes_of(self, id: Id) -> OutcomeCounts:
-        """The counts of the outcomes of a capability."""
         return self._outcomes.get(id, _NONE)
 
     def recheck(self, ids: Collection[Id]) -> None:
@@ -128,8 +126,6 @@ class OutcomeSort(StrEnum):
 
 
 class OutcomeQuery(Parameters):
-    """The parameters of the page of outcomes."""
-
     sort: OutcomeSort = OutcomeSort.FAILED
     limit: Annotated[int, Field(ge=1, le=200)] = 100
 

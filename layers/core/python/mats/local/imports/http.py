@@ -137,7 +137,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         return result
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._pool.aclose()
 
     def fail(self, url: str, reason: str) -> Unfetchable:

@@ -58,7 +58,6 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of registrations by outcome."""
         return {outcome.value: self.placed[outcome] for outcome in COUNTED}
 
     def to_json(self) -> dict[str, Any]:

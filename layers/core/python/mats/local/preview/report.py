@@ -498,7 +498,6 @@ class Preview:
 
 
 def preview_over(local: LocalSystem) -> Preview:
-    """Previews over the local registry."""
     stores = local.stores
     return Preview(
         discover=local.discover,
