@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as run
 from hypothesis import strategies as st
 
-from mats.settings import Settings, SettingsInvalid
+from mats.settings import Settings, SettingsInvalid, variable_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 paths = texts.map(Path)
@@ -70,7 +70,7 @@ def test_settings_written_to_an_environment_and_read_again_are_the_same(settings
 @given(any_settings)
 def test_an_environment_holds_texts_only_and_no_default(settings):
     environment = settings.to_env()
-    defaults = {field.metadata["variable"]: field.default for field in fields(Settings)}
+    defaults = {variable_of(field.name): field.default for field in fields(Settings)}
     assert all(isinstance(text, str) for text in environment.values())
     assert environment.keys() <= defaults.keys()
     assert not any(text == str(defaults[variable]) for variable, text in environment.items() if defaults[variable])
@@ -96,7 +96,7 @@ def test_what_is_nearly_spelled_as_a_setting_is_named_with_it():
 
 
 def test_every_setting_has_a_variable_of_its_own_and_a_help_text():
-    variables = [field.metadata["variable"] for field in fields(Settings)]
+    variables = [variable_of(field.name) for field in fields(Settings)]
     assert len(set(variables)) == len(variables)
     assert {variable for variable in variables if not variable.startswith("MATS_")} == {
         "AWS_REGION",

@@ -24,6 +24,8 @@ _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")
 """The ways in which a model by address returns JSON."""
 _PREFIX = "MATS_"
+_OF_AWS = {"region": "AWS_REGION", "function_version": "AWS_LAMBDA_FUNCTION_VERSION"}
+"""The variables that are AWS's own; every other one is the prefix and the name of its setting in capitals."""
 TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"
 """Prefixes of the ids of the encoders on Bedrock."""
 
@@ -69,7 +71,6 @@ def _is_word(text: str) -> bool:
 
 
 def _setting(
-    variable: str,
     default: Any,
     help: str,
     *,
@@ -82,7 +83,6 @@ def _setting(
     """A setting.
 
     Args:
-        variable: Its environment variable.
         default: Its default, which also says its type.
         help: Its meaning; `{limits}` stands for them.
         choices: Its values, if there are a few.
@@ -93,7 +93,7 @@ def _setting(
     """
     if limits:
         help = help.format(limits=f"{limits[0]} to {limits[1]}")
-    about = {"variable": variable, "help": help, "choices": choices, "limits": limits, "form": form, "stack": stack}
+    about = {"help": help, "choices": choices, "limits": limits, "form": form, "stack": stack}
     return field(default=default, repr=not secret, metadata=about)
 
 
@@ -114,189 +114,143 @@ def fault_of(setting: "Field[Any]", value: Any) -> str:
 class Settings:
     """Configuration. `from_env(to_env())` returns equal settings."""
 
-    home: Path = _setting("MATS_HOME", Path(".mats"), "folder of the local registry")
+    home: Path = _setting(Path(".mats"), "folder of the local registry")
     cache: Path | None = _setting(
-        "MATS_CACHE",
-        None,
-        "folder for encoder weights and the graphs built from them; default: the user's cache folder",
+        None, "folder for encoder weights and the graphs built from them; default: the user's cache folder"
     )
-    bedrock: bool = _setting("MATS_BEDROCK", False, "1: use models on Amazon Bedrock; needs AWS credentials")
-    region: str = _setting("AWS_REGION", "", "AWS region; default: the region of the AWS configuration")
-    rerank_model: str = _setting(
-        "MATS_RERANK_MODEL", _BEDROCK_DEFAULTS[0], "Converse model id or ARN of the reranker, or `none`"
-    )
-    writer_model: str = _setting(
-        "MATS_WRITER_MODEL", _BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`"
-    )
+    bedrock: bool = _setting(False, "1: use models on Amazon Bedrock; needs AWS credentials")
+    region: str = _setting("", "AWS region; default: the region of the AWS configuration")
+    rerank_model: str = _setting(_BEDROCK_DEFAULTS[0], "Converse model id or ARN of the reranker, or `none`")
+    writer_model: str = _setting(_BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`")
     enrich: str = _setting(
-        "MATS_ENRICH",
         "sparse",
         "registrations that the writer describes: `sparse` ones (fewer than 20 content words in the description, and "
         "fewer than five examples) or `all`",
         choices=("sparse", "all"),
         stack=("enrichment", "maintenance"),
     )
-    writer_calls: int = _setting("MATS_WRITER_CALLS", 4, "concurrent calls of the writer, {limits}", limits=(1, 64))
+    writer_calls: int = _setting(4, "concurrent calls of the writer, {limits}", limits=(1, 64))
     candidate_order: str = _setting(
-        "MATS_CANDIDATE_ORDER",
         "retrieval",
         "order of candidates in the prompt: `retrieval` or `shuffled`",
         choices=("retrieval", "shuffled"),
         stack=("discovery",),
     )
     rerank_ms: int = _setting(
-        "MATS_RERANK_MS",
-        2_500,
-        "milliseconds that an answer waits for the reranker, {limits}",
-        limits=(100, 120_000),
+        2_500, "milliseconds that an answer waits for the reranker, {limits}", limits=(100, 120_000)
     )
     llm_url: str = _setting(
-        "MATS_LLM_URL",
         "",
         "address of a server that speaks OpenAI's chat completions, such as http://127.0.0.1:8080/v1, or "
         "file:FOLDER with recorded replies",
     )
-    llm_model: str = _setting(
-        "MATS_LLM_MODEL", "", "model at MATS_LLM_URL that writes and reranks, unless another is named"
-    )
+    llm_model: str = _setting("", "model at MATS_LLM_URL that writes and reranks, unless another is named")
     llm_key: str = _setting(
-        "MATS_LLM_KEY",
-        "",
-        "key of the server of MATS_LLM_URL; empty: none is sent",
-        form=(_is_word, "one word of ASCII"),
-        secret=True,
+        "", "key of the server of MATS_LLM_URL; empty: none is sent", form=(_is_word, "one word of ASCII"), secret=True
     )
     llm_output: str = _setting(
-        "MATS_LLM_OUTPUT",
         "auto",
         "how models at MATS_LLM_URL return JSON: `tool`, `schema`, `json`, `text`, or `auto`: the first that works",
         choices=LLM_OUTPUTS,
     )
-    llm_http: bool = _setting("MATS_LLM_HTTP", False, "1: MATS_LLM_URL may be plain http to another machine")
+    llm_http: bool = _setting(False, "1: MATS_LLM_URL may be plain http to another machine")
     encoder: str = _setting(
-        "MATS_ENCODER",
         DEFAULT_ENCODER,
         "sentence encoder: `multilingual`, a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, "
         "`cohere.embed-v4:0`, or `none`",
     )
-    encoder_precision: str = _setting(
-        "MATS_ENCODER_PRECISION", "int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32")
-    )
+    encoder_precision: str = _setting("int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32"))
     calibration: str = _setting(
-        "MATS_CALIBRATION",
         "",
         "cosines of the encoder, as `mats calibrate` prints them: ENCODER:REQUESTS:LO:HI",
         form=(is_calibration, "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
         stack=("discovery",),
     )
-    query_prefix: str = _setting("MATS_QUERY_PREFIX", "", "prefix of queries that the encoder expects, such as BGE's")
-    k: int = _setting("MATS_K", 15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
+    query_prefix: str = _setting("", "prefix of queries that the encoder expects, such as BGE's")
+    k: int = _setting(15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
     weights: str = _setting(
-        "MATS_WEIGHTS",
         "paper",
         "weights of the signals: `paper`, or `with-retrieval`: the first stage's score counts beside the reranker's",
         choices=WEIGHTS,
         stack=("discovery",),
     )
     trust_rule: str = _setting(
-        "MATS_TRUST_RULE",
         "proportional",
         "how trust counts: `proportional` to relevance, or `additive` as in the paper",
         choices=("proportional", "additive"),
         stack=("discovery",),
     )
     trust_prior: str = _setting(
-        "MATS_TRUST_PRIOR",
         "50",
         "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
         form=(is_prior, "from 0 to 100, or none"),
         stack=("discovery",),
     )
     learning: str = _setting(
-        "MATS_LEARNING",
         "on",
         "whether the outcomes that callers report change later answers: `on` or `off`",
         choices=("on", "off"),
         stack=("discovery",),
     )
     receipt_days: int = _setting(
-        "MATS_RECEIPT_DAYS",
         30,
         "days for which callers can report outcomes of an answer; 0: answers leave no receipts",
         limits=(0, 365),
         stack=("discovery", "feedback"),
     )
     index_endpoint: str = _setting(
-        "MATS_INDEX_ENDPOINT",
         "",
         "address of the OpenSearch domain; set by the stacks, selects the system in AWS",
         form=(is_address, "an https address (http on loopback only)"),
     )
     index_engine: str = _setting(
-        "MATS_INDEX_ENGINE",
         "2.19",
         "version of the domain's OpenSearch, on which the scale of its scores depends",
         form=(is_version, "a version such as 2.19"),
     )
-    registry_table: str = _setting("MATS_REGISTRY_TABLE", "", "DynamoDB table of registrations")
-    trust_table: str = _setting("MATS_TRUST_TABLE", "", "DynamoDB table of trust")
-    profiles_table: str = _setting("MATS_PROFILES_TABLE", "", "DynamoDB table of profiles")
-    callers_table: str = _setting("MATS_CALLERS_TABLE", "", "DynamoDB table of the audiences of IAM callers")
+    registry_table: str = _setting("", "DynamoDB table of registrations")
+    trust_table: str = _setting("", "DynamoDB table of trust")
+    profiles_table: str = _setting("", "DynamoDB table of profiles")
+    callers_table: str = _setting("", "DynamoDB table of the audiences of IAM callers")
     switches_table: str = _setting(
-        "MATS_SWITCHES_TABLE",
-        "",
-        "DynamoDB table of what operators chose: models (`mats switch`) and synonyms; empty: none",
+        "", "DynamoDB table of what operators chose: models (`mats switch`) and synonyms; empty: none"
     )
-    receipts_table: str = _setting("MATS_RECEIPTS_TABLE", "", "DynamoDB table of receipts; empty: answers leave none")
-    outcomes_table: str = _setting("MATS_OUTCOMES_TABLE", "", "DynamoDB table of the outcomes that callers report")
-    tallies_table: str = _setting("MATS_TALLIES_TABLE", "", "DynamoDB table of tallies")
-    event_bus: str = _setting("MATS_EVENT_BUS", "", "EventBridge bus for rejections and changes that are sent again")
-    metrics: str = _setting("MATS_METRICS", "", "CloudWatch namespace of the metrics; empty: no metrics")
-    function_version: str = _setting(
-        "AWS_LAMBDA_FUNCTION_VERSION", "", "set by Lambda: the version of the function, which a rollout watches"
-    )
+    receipts_table: str = _setting("", "DynamoDB table of receipts; empty: answers leave none")
+    outcomes_table: str = _setting("", "DynamoDB table of the outcomes that callers report")
+    tallies_table: str = _setting("", "DynamoDB table of tallies")
+    event_bus: str = _setting("", "EventBridge bus for rejections and changes that are sent again")
+    metrics: str = _setting("", "CloudWatch namespace of the metrics; empty: no metrics")
+    function_version: str = _setting("", "set by Lambda: the version of the function, which a rollout watches")
     versions_days: int = _setting(
-        "MATS_VERSIONS_DAYS",
-        90,
-        "days that a superseded version of a profile is kept; 0: for ever",
-        limits=(0, 3_650),
-        stack=("enrichment",),
+        90, "days that a superseded version of a profile is kept; 0: for ever", limits=(0, 3_650), stack=("enrichment",)
     )
-    jwt_issuer: str = _setting("MATS_JWT_ISSUER", "", "issuer of the tokens that the authorizer accepts")
-    jwt_audience: str = _setting("MATS_JWT_AUDIENCE", "", "audience of these tokens")
+    jwt_issuer: str = _setting("", "issuer of the tokens that the authorizer accepts")
+    jwt_audience: str = _setting("", "audience of these tokens")
     jwt_client_ids: tuple[str, ...] = _setting(
-        "MATS_JWT_CLIENT_IDS", (), "clients whose tokens name no audience, as Cognito's access tokens, by `client_id`"
+        (), "clients whose tokens name no audience, as Cognito's access tokens, by `client_id`"
     )
-    jwt_claim: str = _setting(
-        "MATS_JWT_CLAIM", "audiences", "claim that lists a caller's audiences; dots lead into an object"
-    )
-    read_token: str = _setting(
-        "MATS_READ_TOKEN", "", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True
-    )
+    jwt_claim: str = _setting("audiences", "claim that lists a caller's audiences; dots lead into an object")
+    read_token: str = _setting("", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True)
     write_token: str = _setting(
-        "MATS_WRITE_TOKEN", "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True
+        "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True
     )
-    audiences: tuple[str, ...] = _setting("MATS_AUDIENCES", (), "audiences of local callers, separated by commas")
+    audiences: tuple[str, ...] = _setting((), "audiences of local callers, separated by commas")
     log_queries: str = _setting(
-        "MATS_LOG_QUERIES",
         "text",
         "how queries are logged: as `text` or as `hash`",
         choices=("text", "hash"),
         stack=("discovery", "feedback"),
     )
     log_format: str = _setting(
-        "MATS_LOG_FORMAT",
         "file",
         "log of `mats serve`: `file` (mats.log), or `json`: also JSON lines on stderr, with one for each request",
         choices=("file", "json"),
     )
-    otel: bool = _setting(
-        "MATS_OTEL", False, "1: `mats serve` sends OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT"
-    )
+    otel: bool = _setting(False, "1: `mats serve` sends OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT")
 
     def __post_init__(self) -> None:
         faults = [
-            f"{setting.metadata['variable']} {fault}"
+            f"{variable_of(setting.name)} {fault}"
             for setting in fields(self)
             if (fault := fault_of(setting, getattr(self, setting.name)))
         ]
@@ -360,13 +314,13 @@ class Settings:
         given: dict[str, Any] = {}
         faults = []
         for setting in fields(cls):
-            text = environment.get(setting.metadata["variable"])
+            text = environment.get(variable_of(setting.name))
             if text is None or (text == "" and not isinstance(setting.default, int | str | tuple)):
                 continue  # an empty path counts as missing
             try:
                 given[setting.name] = parse_value(text, setting.default)
             except ValueError as error:
-                faults.append(f"{setting.metadata['variable']} must be {error}, not {text!r}")
+                faults.append(f"{variable_of(setting.name)} must be {error}, not {text!r}")
         try:
             settings = cls(**given)
         except SettingsInvalid as error:
@@ -378,20 +332,19 @@ class Settings:
     @classmethod
     def misspelt(cls, environment: Collection[str]) -> dict[str, str]:
         """Variables of an environment that are no settings but nearly spelled as one, with that one."""
-        known = {setting.metadata["variable"] for setting in fields(cls)}
+        known = {variable_of(setting.name) for setting in fields(cls)}
         nearly = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in sorted({*environment} - known)}
         return {name: found[0] for name, found in nearly.items() if found and name.startswith(_PREFIX)}
 
     def to_env(self) -> dict[str, str]:
         """The environment of these settings, without defaults."""
         changed = [s for s in fields(self) if getattr(self, s.name) != s.default]
-        return {s.metadata["variable"]: to_text(getattr(self, s.name)) for s in changed}
+        return {variable_of(s.name): to_text(getattr(self, s.name)) for s in changed}
 
 
 def variable_of(setting: str) -> str:
     """The environment variable of a setting, by its name here."""
-    variables: Mapping[str, str] = {one.name: one.metadata["variable"] for one in fields(Settings)}
-    return variables[setting]
+    return _OF_AWS.get(setting, f"{_PREFIX}{setting.upper()}")
 
 
 def on_lambda(environment: Mapping[str, str]) -> bool:

@@ -25,27 +25,6 @@ from mats.settings import Settings
 if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
 
-__all__ = [
-    "BATCH_BUDGETS",
-    "RERANKED",
-    "AnySystem",
-    "Calibration",
-    "batch_bedrock",
-    "bedrock",
-    "calibrated_name",
-    "change_processor",
-    "load_calibration",
-    "load_encoder",
-    "model_names",
-    "open_system",
-    "prices",
-    "prompt",
-    "recordings",
-    "reference_calibration",
-    "server",
-    "user_cache",
-]
-
 
 AnySystem: TypeAlias = System[Stores]
 
