@@ -13,8 +13,7 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Candidate, Result, Scoring, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.ports import Encoder, Reranker, SearchIndex
-from mats.usecases.discover import Discover
-from mats.usecases.rerank import Rerank
+from mats.usecases.discover import Discover, Rerank
 from mats.usecases.retrieve import Retrieve
 from mats.usecases.stages import CircuitBreaker, Stages
 from tests.fakes import AtOnce, CountingIds, FakeClock

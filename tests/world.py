@@ -17,12 +17,11 @@ from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import Change, RerankResult, Stored
-from mats.usecases.discover import Discover
+from mats.usecases.discover import Discover, LeaveReceipt
 from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich
 from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
-from mats.usecases.receipts import LeaveReceipt
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_discover, a_profile
 from tests.fakes import (

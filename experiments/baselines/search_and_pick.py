@@ -20,7 +20,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
-from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
+from mats.evaluation.systems.catalogue import PlainBm25, names_and_descriptions
 
 PAGE = 15
 """Results of a search: ours, the k of the paper's pipeline."""

@@ -18,7 +18,7 @@ from experiments.baselines.trial_and_error import TrialAndError
 from experiments.tests.scripted_chat import ScriptedChat, asked, calls, registry, words
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.text.words import LUCENE_STOP_WORDS
-from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
+from mats.evaluation.systems.catalogue import PlainBm25, names_and_descriptions
 from tests.builders import a_registration
 
 TEXTS = st.text(alphabet="abAB _-.(+*é1\n", max_size=30)

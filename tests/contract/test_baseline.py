@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from mats.domain.ranking.query import Filter
-from mats.evaluation.systems.keyword_search import PlainBm25
+from mats.evaluation.systems.catalogue import PlainBm25
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile, a_registration
 from tests.contract.conftest import stores_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.text.language import is_readable
+from mats.domain.text.words import is_readable
 
 
 @pytest.mark.parametrize(

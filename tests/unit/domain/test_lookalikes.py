@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.text.lookalikes import skeleton
+from mats.domain.text.fence import skeleton
 
 
 @pytest.mark.parametrize(

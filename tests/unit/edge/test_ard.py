@@ -19,8 +19,19 @@ from mats.domain.ranking.query import Scope
 from mats.domain.text.fence import spell_out
 from mats.edge import http, openapi
 from mats.edge.ard.endpoints import make_token, parse_token
-from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, SKILL, ArdEntry, ard_error, is_address, media_type
-from mats.edge.ard.identifiers import identifier, namespace_of, parse_identifier, publisher
+from mats.edge.ard.entries import (
+    AGENT_CARD,
+    SERVER_CARD,
+    SKILL,
+    ArdEntry,
+    ard_error,
+    identifier,
+    is_address,
+    media_type,
+    namespace_of,
+    parse_identifier,
+    publisher,
+)
 from mats.edge.ard.requests import list_filter
 from mats.local.cli import replay
 from mats.ports import RerankResult

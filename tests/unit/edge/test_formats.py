@@ -23,8 +23,7 @@ from mats.domain.profile.profile import Profile, profile_of
 from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Part
 from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
-from mats.edge.tools.formats import ReadyMade, estimated_tokens, tool_definition
-from mats.edge.tools.tool import MAX_NAME, id_of, tool_name, tool_of
+from mats.edge.tools.formats import MAX_NAME, ReadyMade, estimated_tokens, id_of, tool_definition, tool_name, tool_of
 from mats.evaluation.data.datasets import sample
 from tests.builders import a_profile, an_earlier_profile
 from tests.unit.edge.test_openapi import _result, _shortlist

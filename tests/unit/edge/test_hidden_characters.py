@@ -18,7 +18,7 @@ from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.usage import Usage
 from mats.domain.text.fence import is_hidden, spell_out
 from mats.domain.text.words import every_text
-from mats.edge.ard.identifiers import identifier
+from mats.edge.ard.entries import identifier
 from mats.edge.http import Response
 from mats.edge.observers import LineFormatter
 from mats.edge.requests import Format

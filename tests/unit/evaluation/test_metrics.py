@@ -9,7 +9,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
 from mats.evaluation.measures import NAMES, estimate, per_query
-from mats.evaluation.systems.keyword_search import PlainBm25, names_and_descriptions
+from mats.evaluation.systems.catalogue import PlainBm25, names_and_descriptions
 from tests.builders import a_registration
 
 

@@ -12,11 +12,10 @@ from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
 from mats.domain.learning.reliability import time_of_weight, weight_at, wilson_interval
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import fingerprint
-from mats.local.console.actions import ActionRequest, TrustQuery, TrustRequest
+from mats.local.console.actions import ActionRequest, ImportRequest, TrustQuery, TrustRequest
 from mats.local.console.api import parse_query
 from mats.local.console.capability_list import Snapshot
 from mats.local.console.demand import DemandReader
-from mats.local.console.imports import ImportRequest
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery, ListRow
 from mats.local.console.use_counts import OutcomeQuery, UseCounts

@@ -10,7 +10,7 @@ from mats.domain.learning.outcome import Receipt, unpack_vector
 from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
 from mats.ports import RerankResult
-from mats.usecases.receipts import LeaveReceipt
+from mats.usecases.discover import LeaveReceipt
 from tests.fakes import AtOnce, FakeClock, ScriptedReranker
 from tests.learning import MemoryReceipts
 from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored

@@ -12,7 +12,7 @@ from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor, process_batch
 from mats.ports import NamespaceChange
 from mats.usecases.deadline import Deadline
-from mats.usecases.spread_change import SpreadChange
+from mats.usecases.resend import SpreadChange
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
 from tests.unit.edge.test_changes import EVENT, ROW, _message

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mats.edge.changes import Learner
     from mats.edge.feedback import FeedbackService
     from mats.edge.maintenance import Maintenance
-    from mats.usecases.spread_change import SpreadChange
+    from mats.usecases.resend import SpreadChange
 
 _ONLINE_TIMEOUT_S = 0.3
 """Of reads that an answer waits for: audiences and switches must be known before the search begins."""
@@ -186,7 +186,7 @@ class CloudStores:
 
     @cached_property
     def spread(self) -> "SpreadChange":
-        from mats.usecases.spread_change import SpreadChange  # noqa: PLC0415 - not for discovery
+        from mats.usecases.resend import SpreadChange  # noqa: PLC0415 - not for discovery
 
         return SpreadChange(registry=self.registry, send=self.send_changes, send_rest=self._bus.send_namespace_change)
 

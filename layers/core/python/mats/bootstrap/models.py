@@ -197,10 +197,10 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
         DependencyFailed: boto3 is not installed, or Bedrock did not answer.
     """
     try:
-        from mats.adapters.bedrock import catalogue  # noqa: PLC0415 - boto3, for those who use Bedrock
+        from mats.adapters.bedrock.factory import list_models  # noqa: PLC0415 - boto3, for those who use Bedrock
     except ModuleNotFoundError as error:
         raise NotInstalled(f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'") from error
-    return catalogue.list_models(settings.region)
+    return list_models(settings.region)
 
 
 def prompt(name: str) -> Prompt:

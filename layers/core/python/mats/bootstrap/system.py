@@ -42,12 +42,10 @@ from mats.ports import (
     Writer,
 )
 from mats.settings import Settings
-from mats.usecases.discover import Discover
+from mats.usecases.discover import Discover, LeaveReceipt, Rerank
 from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp
 from mats.usecases.models import CurrentChoice, SwitchedModel
-from mats.usecases.receipts import LeaveReceipt
-from mats.usecases.rerank import Rerank
 from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites
 from mats.usecases.stages import Stages
 
@@ -62,7 +60,7 @@ if TYPE_CHECKING:
     from mats.usecases.learn import Teach
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
-    from mats.usecases.spread_change import SpreadChange
+    from mats.usecases.resend import SpreadChange
 
 
 class Stores(Protocol):

@@ -20,9 +20,9 @@ from mats.usecases.look_up import LookUp
 if TYPE_CHECKING:
     from mats.domain.learning.reliability import Reliability
     from mats.edge.feedback import FeedbackService
+    from mats.usecases.discover import LeaveReceipt
     from mats.usecases.learn import ReadReliability
     from mats.usecases.look_up import Page
-    from mats.usecases.receipts import LeaveReceipt
 
 
 @dataclass(frozen=True, slots=True)

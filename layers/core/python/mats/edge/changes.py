@@ -18,7 +18,7 @@ from mats.usecases.drafts import Pass
 
 if TYPE_CHECKING:
     from mats.usecases.enrich import Enrich
-    from mats.usecases.spread_change import SpreadChange
+    from mats.usecases.resend import SpreadChange
 
 T = TypeVar("T")
 

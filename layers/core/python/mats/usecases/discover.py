@@ -1,6 +1,6 @@
-"""Answer a query with ranked capabilities: retrieve k, rerank once, blend. Nothing is invoked."""
+"""Answer a query with ranked capabilities: retrieve k, rerank once, blend, leave a receipt. Nothing is invoked."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,19 +8,158 @@ from typing import Any, TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.learning.outcome import Receipt, pack_vector
 from mats.domain.learning.reliability import Counts, Tallies, count
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_none, present, rank
-from mats.domain.shortlist.trace import CalibrationSource, StageRun, Trace
+from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
-from mats.ports import Ids, Reranker
-from mats.usecases.receipts import LeaveReceipt
-from mats.usecases.rerank import Rerank
+from mats.ports import NO_LABELS, Ids, Labels, Receipts, Reranker, RerankResult
+from mats.usecases.models import SwitchedModel
 from mats.usecases.retrieve import Measured, Retrieve, Retrieved
-from mats.usecases.stages import Stage, Stages, finish
+from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
+
+_STAGE = "receipt"
+_BUDGET_MS = 50
+"""Counted from when the candidates are known: only an answer that is ready sooner waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveReceipt:
+    """Stores receipts while and after answers are made.
+
+    `later` takes a receipt at once and stores it in the background. `early` stores one that may be shown as soon as the
+    candidates are known, for where nothing is sure to run after the answer. `texts`: whether queries are stored.
+    """
+
+    later: Receipts
+    early: Receipts | None = None
+    texts: bool = True
+
+    def begin(
+        self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
+    ) -> "PendingReceipt":
+        """Start storing the receipt of an answer whose candidates are known."""
+        receipt = Receipt(
+            query_id=query_id,
+            text=query.text if self.texts else "",
+            caller=caller,
+            audiences=frozenset(audiences),
+            at=stages.clock.now(),
+            shown=tuple(profile.id for profile in found.profiles),
+            narrowed=bool(query.kinds or query.namespaces or query.tags),
+            vector=pack_vector(found.vector) if found.vector is not None else None,
+        )
+        early = self.early
+        stage = stages.start(_STAGE, lambda: early.put(receipt), budget_ms=_BUDGET_MS) if early else None
+        return PendingReceipt(receipt, stage, self.later)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReceipt:
+    """The receipt of one answer; `stage` stores it if it is stored early."""
+
+    receipt: Receipt
+    stage: Stage[None] | None
+    later: Receipts
+
+    def complete(self, shortlist: Shortlist) -> Shortlist:
+        """Store what is shown; returns the answer, which is degraded by `receipt` if it cannot be stored."""
+        trace = shortlist.trace
+        best = shortlist.ranked[0] if shortlist.ranked else None
+        receipt = replace(
+            self.receipt,
+            shown=tuple(result.id for result in shortlist.results),
+            verdict=shortlist.verdict,
+            nearest=best.id if best else None,
+            relevance=best.relevance if best else None,
+            encoder=trace.encoder or "" if self.receipt.vector else "",
+        )
+        if self.stage:
+            finish(self.stage, trace)
+        try:
+            self.later.put(receipt)
+        except DependencyFailed as error:
+            if not self.stage:  # else the early one is stored, or its failure is in the trace
+                trace.lose(_STAGE, f"{_STAGE}: {error}")
+        return shortlist
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The scores in [0, 1] by id, the type inferred from the query, the steps of a task; empty if it failed."""
+
+    scores: Mapping[Id, float] = field(default_factory=dict)
+    intent: str | None = None
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerank:
+    """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query.
+
+    `switch`, if there is one, may replace the configured reranker; `current` is asked once for an answer.
+    """
+
+    reranker: Reranker | None
+    switch: SwitchedModel[Reranker] | None = None
+    shuffle: bool = False
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+
+    def current(self) -> Reranker | None:
+        """The reranker to call now."""
+        return self.switch(self.reranker) if self.switch else self.reranker
+
+    def __call__(
+        self,
+        reranker: Reranker | None,
+        text: str,
+        profiles: Sequence[Profile],
+        stages: Stages,
+        trace: Trace,
+        labels: Labels = NO_LABELS,
+    ) -> Reranked:
+        """The reranker's scores; none if there is no reranker, it failed, or its reply could not be used."""
+        if reranker is None:
+            trace.without.append("llm")
+            return Reranked()
+        if not profiles:
+            return Reranked()
+        order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
+        sent = [profiles[position] for position in order]
+        reply = stages.call_model("rerank", lambda: reranker.rerank(text, sent, labels), self.breaker, trace)
+        if reply is None:
+            return Reranked()
+        trace.usage = reply.usage
+        void = _void(reply, len(sent))
+        trace.rerank = RerankStats(
+            scored=0 if void else len(reply.scores), clipped=reply.clipped, cut_off=reply.cut_off
+        )
+        if void:
+            trace.lose("llm", f"rerank: {void}")
+            return Reranked()
+        trace.faults.extend(_faults(reply, len(sent)))
+        scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
+        return Reranked(scores, reply.intent, reply.steps)
+
+
+def _void(reply: RerankResult, candidates: int) -> str:
+    """Why a reply is unusable; empty if it is usable."""
+    if reply.void or 0 < len(reply.scores) <= candidates:
+        return reply.void
+    return f"{len(reply.scores)} scores for {candidates} candidates"
+
+
+def _faults(reply: RerankResult, candidates: int) -> Iterator[str]:
+    """The faults of a usable reply."""
+    if reply.cut_off:
+        yield f"rerank: the reply was cut off after {len(reply.scores)} of {candidates} scores"
+    if reply.clipped:
+        yield f"rerank: {reply.clipped} scores were out of range and clipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

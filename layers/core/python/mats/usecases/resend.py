@@ -1,14 +1,17 @@
 """Hand capabilities that need work to the event path, where enrichment has its own limits, retries and dead letters."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
+from mats.domain.errors import OutOfTime
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import same_text
 from mats.domain.profile.profile import ChangeResult, Profile, Status
-from mats.ports import Change, Item, ProfileStore, Registry, Stored, TrustBook
+from mats.ports import Change, Item, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
+from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline
 from mats.usecases.drafts import Pass, ProfileMaker, make_draft, remake
 
 
@@ -61,3 +64,37 @@ def _is_of_another_recipe(before: Profile, registration: Registration, maker: Pr
 def _as_before(registration: Registration, assigned: Assigned, before: Profile) -> Profile:
     profile = remake(registration, assigned, before)
     return profile.model_copy(update={"encoder": before.encoder, "refused": before.refused}).seal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadChange:
+    """Put a change of each capability into the event path, a page at a time. Repeating it sends the same again.
+
+    A capability that is registered meanwhile needs no change: its profile is made with the new row.
+    """
+
+    registry: Registry
+    send: Callable[[Sequence[Id]], None]
+    """Puts a change of each into the event path."""
+    send_rest: Callable[[NamespaceChange], None]
+    """Puts the change of a namespace into the event path, to go on with it in another run."""
+    page: int = 100
+
+    def __call__(self, change: NamespaceChange, deadline: Deadline = NO_DEADLINE) -> int:
+        """Send them; the number sent. What the deadline leaves no time for goes on in another run.
+
+        Raises:
+            OutOfTime: there was no time to begin.
+            DependencyFailed: the registry or the event path did not answer; some may have been sent.
+        """
+        if not deadline.allows(SAVE_S):
+            raise OutOfTime("the time of this run is up")
+        sent = 0
+        ids = iter(self.registry.ids(namespace=change.namespace, after=change.after))
+        while page := list(islice(ids, self.page)):
+            self.send(page)
+            sent += len(page)
+            if len(page) == self.page and not deadline.allows(SAVE_S):
+                self.send_rest(replace(change, after=page[-1]))
+                break
+        return sent

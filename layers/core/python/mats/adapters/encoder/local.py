@@ -22,8 +22,7 @@ from mats.adapters.encoder.bert_graph import WORD_VECTORS, WORDS, BertShape, bui
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
-from mats.domain.text.language import is_readable
-from mats.domain.text.words import spelled_words
+from mats.domain.text.words import is_readable, spelled_words
 from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from mats.domain.text.lookalikes import skeleton
+from mats.domain.text.fence import skeleton
 from mats.domain.text.words import spelled_words, split_identifier
 
 ORDERS = "contains instructions to a model"

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from mats.domain.text.common_words import ORDINARY
-from mats.domain.text.language import may_be_foreign
-from mats.domain.text.words import STOP_WORDS, spelled_words, stem
+from mats.domain.text.words import STOP_WORDS, may_be_foreign, spelled_words, stem
 
 SHORTEST = 4
 """Letters of a word that may be misspelt; a shorter one is near to too many."""

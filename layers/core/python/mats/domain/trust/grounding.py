@@ -18,8 +18,16 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Enrichment
 from mats.domain.protocols.descriptors import without_call
 from mats.domain.text.common_words import ACRONYMS, GENERIC, ORDINARY
-from mats.domain.text.language import may_be_foreign
-from mats.domain.text.words import STOP_WORDS, clip, content_words, every_text, split_identifier, stem, words
+from mats.domain.text.words import (
+    STOP_WORDS,
+    clip,
+    content_words,
+    every_text,
+    may_be_foreign,
+    split_identifier,
+    stem,
+    words,
+)
 
 _TOKEN = re.compile(r"[^\s,;!?\"'“”‘’`()\[\]{}<>|\\]+")
 _URL = re.compile(r"\w+://|www\.|[^\s@]+@[^\s@]+\.\w", re.IGNORECASE)

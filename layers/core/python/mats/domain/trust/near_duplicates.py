@@ -19,7 +19,7 @@ from itertools import islice
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.profile.index_fields import searched_text
 from mats.domain.profile.profile import Profile, SourceText
-from mats.domain.text.lookalikes import skeleton
+from mats.domain.text.fence import skeleton
 from mats.domain.text.words import content_words, may_have_stem, spelled_words, split_identifier, stem, words
 
 LEAST = 0.5

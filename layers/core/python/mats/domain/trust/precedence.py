@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
-from mats.domain.text.lookalikes import skeleton
+from mats.domain.text.fence import skeleton
 from mats.domain.text.words import split_identifier
 from mats.domain.trust.near_duplicates import Wording, trust_of
 

@@ -16,8 +16,16 @@ from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.rank import Result
 from mats.edge.app import Application
-from mats.edge.ard.entries import REGISTRY, ArdEntry, ArdList, ArdManifest, ArdResult, ArdSearchAnswer, relevance
-from mats.edge.ard.identifiers import parse_identifier
+from mats.edge.ard.entries import (
+    REGISTRY,
+    ArdEntry,
+    ArdList,
+    ArdManifest,
+    ArdResult,
+    ArdSearchAnswer,
+    parse_identifier,
+    relevance,
+)
 from mats.edge.ard.requests import ArdListParameters, ArdSearch, list_filter, search_filter
 from mats.edge.http import Request, Response, problem, to_json
 

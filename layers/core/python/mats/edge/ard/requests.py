@@ -15,8 +15,7 @@ from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Query, QueryText, Scope
-from mats.edge.ard.entries import PROTOCOLS, last_updated, media_type, own_type
-from mats.edge.ard.identifiers import namespace_of
+from mats.edge.ard.entries import PROTOCOLS, last_updated, media_type, namespace_of, own_type
 from mats.edge.requests import WHOLE, Parameters
 
 CONTEXT = "https://agenticresourcediscovery.org/context/v1"

@@ -19,8 +19,7 @@ from mats.domain.protocols.openapi import HttpCall
 from mats.edge.answers import Capability
 from mats.edge.requests import Format
 from mats.edge.snippets.http_request import HttpRequest, example_of, first_option, message_request, operation_request
-from mats.edge.snippets.literals import json_text
-from mats.edge.snippets.programs import converse_program, curl_command, http_program, mcp_program
+from mats.edge.snippets.programs import converse_program, curl_command, http_program, json_text, mcp_program
 from mats.edge.tools.formats import tool_definition
 
 _GENERAL = frozenset({"mcp", "server", "tools", "api", "www"})

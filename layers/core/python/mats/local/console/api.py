@@ -25,9 +25,15 @@ from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
 from mats.edge.requests import Parameters
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem
-from mats.local.console.actions import ActionRequest, LessonRequest, SynonymRequest, TrustQuery, TrustRequest
-from mats.local.console.imports import MAX_BODY_BYTES as MAX_IMPORT_BYTES
-from mats.local.console.imports import ImportRequest
+from mats.local.console.actions import MAX_BODY_BYTES as MAX_IMPORT_BYTES
+from mats.local.console.actions import (
+    ActionRequest,
+    ImportRequest,
+    LessonRequest,
+    SynonymRequest,
+    TrustQuery,
+    TrustRequest,
+)
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
 from mats.local.console.use_counts import OutcomeQuery

@@ -14,10 +14,9 @@ from mats.domain.profile.origin import NOT_TEXT, Placed, same_text
 from mats.domain.profile.profile import Profile, Status
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
-from mats.local.console.actions import RegistryActions
+from mats.local.console.actions import ImportRequest, RegistryActions, import_documents
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.demand import DemandReader, demand_json
-from mats.local.console.imports import ImportRequest, import_documents
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
 from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
 from mats.local.imports.sources import state_json

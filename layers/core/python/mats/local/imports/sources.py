@@ -100,7 +100,7 @@ def open_reading(
         case SourceKind.MCP:
             return Reading([_live_server(list(location), timeout_s, namespace)])
         case SourceKind.DOCUMENT if live:
-            from mats.local.imports.mcp_config import open_servers  # noqa: PLC0415 - loads the MCP SDK
+            from mats.local.imports.mcp_client import open_servers  # noqa: PLC0415 - loads the MCP SDK
 
             return Reading(open_servers(location[0], namespace, timeout_s))
         case SourceKind.DOCUMENT:

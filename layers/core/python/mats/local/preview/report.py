@@ -27,9 +27,8 @@ from mats.domain.text.words import clip, content_words, first_sentence, query_te
 from mats.domain.trust.near_duplicates import SIMILARITY, Wording
 from mats.edge.snippets.capability import WAYS_TO_CALL
 from mats.ports import CandidateIndex, Registry, SearchIndex, Stored, TrustBook, Vector
-from mats.usecases.discover import Discover
+from mats.usecases.discover import Discover, Rerank
 from mats.usecases.drafts import ProfileMaker
-from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Budgets, CircuitBreaker
 
 DUPLICATE_COSINE = 0.95

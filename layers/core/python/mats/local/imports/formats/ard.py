@@ -21,8 +21,7 @@ from mats.domain.protocols.protocol import (
     text_at,
     value_at,
 )
-from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_type
-from mats.edge.ard.identifiers import parse_identifier
+from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_type, parse_identifier
 
 _NAME = "ard-entry"
 _LISTS = ("entries", "items")
