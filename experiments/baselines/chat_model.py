@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mats.adapters.bedrock.converse import dialect_of
+from mats.adapters.bedrock.client import dialect_of
 from mats.adapters.llm import CUT_OFF, MALFORMED, ToolCall
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.systems.models import Models

@@ -23,7 +23,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.protocol import Source
 from mats.evaluation.data.datasets import JudgedQuery
-from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.catalogue import shortlist_system
 from mats.evaluation.systems.workbench import without_timeouts
 from mats.local.imports.formats import map_value
 from mats.settings import Settings

@@ -12,7 +12,7 @@ from mats.domain.ranking.blend import PAPER_WEIGHTS, Signal, Weights
 from mats.evaluation.data.datasets import sample
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import ask
-from mats.evaluation.systems.pipeline import shortlist_system
+from mats.evaluation.systems.catalogue import shortlist_system
 from mats.usecases.discover import Discover
 
 _MEASURES = ("match@1", "match@3", "recall@15")

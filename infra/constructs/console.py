@@ -1,5 +1,6 @@
 """The console on CloudFront: its files in a private bucket, and one address for them and for the API."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +16,11 @@ from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
-from infra import console_files
 from infra.constructs.discovery_api import CALLS, wildcard
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_warning, accept_wildcards, logical_id
 from infra.context import Context
+from infra.vendor import ROOT
 
 _ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
 """Statuses that CloudFront would otherwise cache for ten seconds."""
@@ -50,7 +51,7 @@ class Console(Construct):
         self._accept()
 
     def _distribution(self, context: Context, api: apigateway.RestApi) -> cloudfront.Distribution:
-        headers = _headers(self, f"{context.name}-console-{Aws.REGION}", console_files.headers(context))
+        headers = _headers(self, f"{context.name}-console-{Aws.REGION}", file_headers(context))
         calls = cloudfront.BehaviorOptions(
             origin=_origin(api, context),
             viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,  # a redirect would come after the token
@@ -89,7 +90,7 @@ class Console(Construct):
 
     def _copy(self, context: Context) -> None:
         with TemporaryDirectory() as folder:
-            for name, content in console_files.files(context).items():
+            for name, content in files_of(context).items():
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
@@ -202,3 +203,50 @@ def _headers(scope: Construct, name: str, headers: Mapping[str, str]) -> cloudfr
             ]
         ),
     )
+
+
+_CONSOLE = ROOT / "console"
+_REPORT = ROOT / "experiments" / "results" / "report"
+_POLICY = "Content-Security-Policy"
+
+
+def files_of(context: Context) -> dict[str, bytes]:
+    """Every file by its path, as the local service serves them; `console/config.json` says how to sign in."""
+    named = {f"console/{path.relative_to(_CONSOLE).as_posix()}": path for path in _files_in(_CONSOLE, "**/*")}
+    named["index.html"] = named.pop("console/index.html")
+    named |= {f"evaluation/{path.name}": path for path in _files_in(_REPORT, "report.json", "*.svg")}
+    content = {name: path.read_bytes() for name, path in named.items()}
+    return content | {"console/config.json": f"{json.dumps(_config(context))}\n".encode()}
+
+
+def file_headers(context: Context) -> dict[str, str]:
+    """The headers in console/headers.json; with sign-in, the policy also allows connections to the issuer."""
+    headers: dict[str, str] = json.loads((_CONSOLE / "headers.json").read_text("utf-8"))
+    if context.console_client_id:
+        token_origin = f"https://{context.console_token_host}" if context.console_token_host else ""
+        origins = " ".join(filter(None, (context.issuer_origin, token_origin)))
+        headers[_POLICY] = _with_source(headers[_POLICY], "connect-src", origins)
+    return headers
+
+
+def _files_in(folder: Path, *patterns: str) -> list[Path]:
+    found = (path for pattern in patterns for path in folder.glob(pattern))
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+
+
+def _config(context: Context) -> dict[str, object]:
+    if not context.console_client_id:
+        return {"signIn": None}
+    return {
+        "signIn": {
+            "issuer": context.jwt_issuer,
+            "clientId": context.console_client_id,
+            "audience": context.jwt_audience,
+        }
+    }
+
+
+def _with_source(policy: str, directive: str, source: str) -> str:
+    parts = [part.strip() for part in policy.split(";")]
+    assert any(part.startswith(f"{directive} ") for part in parts), policy  # noqa: S101 - else nothing would be allowed
+    return "; ".join(f"{part} {source}" if part.startswith(f"{directive} ") else part for part in parts)

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aws_cdk import Aws, Duration, Stack
+from aws_cdk import Aws, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
@@ -18,7 +20,6 @@ from infra import alarms
 from infra.alarms import PIPE_RUNNING, Alarm
 from infra.constructs.dashboard import Dashboard, SavedDemandQuery
 from infra.constructs.log_group import log_group
-from infra.constructs.mail_topic import mail_topic
 from infra.constructs.nag import accept_each
 from infra.constructs.watched import Watched
 from infra.context import Context
@@ -155,3 +156,17 @@ def _statements(namespace: str, watched: Mapping[str, pipes.CfnPipe]) -> list[ia
             conditions={"StringEquals": {"cloudwatch:namespace": namespace}},
         ),
     ]
+
+
+def mail_topic(scope: Construct, id: str, email: str, *, sender: str) -> sns.Topic:
+    """A topic that a service of AWS sends to.
+
+    Encrypted with a customer managed key, because another service may not use the AWS managed one of SNS.
+    """
+    service = iam.ServicePrincipal(sender, conditions={"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}})
+    key = kms.Key(scope, f"{id}Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+    key.grant(service, "kms:Decrypt", "kms:GenerateDataKey*")
+    topic = sns.Topic(scope, id, master_key=key, enforce_ssl=True)
+    topic.grant_publish(service)
+    topic.add_subscription(subscriptions.EmailSubscription(email))
+    return topic

@@ -17,8 +17,8 @@ from constructs import Construct
 
 from infra.constructs.console import Console
 from infra.constructs.event_path import REJECTED, EventPath
-from infra.constructs.mail_topic import mail_topic
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
+from infra.constructs.observability import mail_topic
 from infra.constructs.tables import MatsTables
 from infra.context import Context
 

@@ -13,8 +13,7 @@ from botocore.exceptions import BotoCoreError
 from mats import bootstrap
 from mats.adapters.bedrock import factory
 from mats.adapters.bedrock.client import BedrockClient
-from mats.adapters.bedrock.factory import Bedrock
-from mats.adapters.bedrock.titan import TitanEncoder
+from mats.adapters.bedrock.factory import Bedrock, TitanEncoder
 from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply
 from mats.domain.errors import NotPermitted
 from mats.settings import TITAN, Settings

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.exposure import SqliteExposure
+from mats.adapters.sqlite.receipts import SqliteExposure
 from mats.domain.errors import DependencyFailed
 from mats.domain.shortlist.rank import Shortlist
 from tests.builders import a_profile, a_shortlist

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import console_files
+from infra.constructs import console
 from infra.constructs.discovery_api import CALLS
 from infra.context import parse
 from infra.vendor import ROOT
@@ -36,7 +36,7 @@ def made() -> Deployment:
 
 
 def test_files_are_where_the_local_service_has_them():
-    found = console_files.files(parse(CONSOLE))
+    found = console.files_of(parse(CONSOLE))
     assert found["index.html"] == (ROOT / "console" / "index.html").read_bytes()
     assert "console/index.html" not in found
     assert json.loads(found["evaluation/report.json"])["sections"]
@@ -52,13 +52,13 @@ def test_files_are_where_the_local_service_has_them():
 def test_without_a_client_of_the_issuer_tokens_are_pasted():
     context = parse(CONSOLE)
     kept = (ROOT / "console" / "config.json").read_bytes()
-    assert console_files.files(context)["console/config.json"] == kept
-    assert console_files.headers(context) == HEADERS
+    assert console.files_of(context)["console/config.json"] == kept
+    assert console.file_headers(context) == HEADERS
 
 
 def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nobody_else():
     context = parse({**SIGN_IN, "jwt_issuer": "https://issuer.example.com/realms/mats"})
-    assert json.loads(console_files.files(context)["console/config.json"]) == {
+    assert json.loads(console.files_of(context)["console/config.json"]) == {
         "signIn": {
             "issuer": "https://issuer.example.com/realms/mats",
             "clientId": SIGN_IN["console_client_id"],
@@ -66,7 +66,7 @@ def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nob
         }
     }
     policy = "Content-Security-Policy"
-    allowed = console_files.headers(context)
+    allowed = console.file_headers(context)
     assert allowed[policy].replace(" https://issuer.example.com", "", 1) == HEADERS[policy]
     assert "connect-src 'self' https://issuer.example.com;" in allowed[policy]
     assert allowed | {policy: HEADERS[policy]} == HEADERS
@@ -74,7 +74,7 @@ def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nob
 
 def test_a_token_endpoint_elsewhere_may_be_spoken_to():
     context = parse({**SIGN_IN, "console_token_host": "sign-in.example.com"})
-    policy = console_files.headers(context)["Content-Security-Policy"]
+    policy = console.file_headers(context)["Content-Security-Policy"]
     assert f"connect-src 'self' {context.issuer_origin} https://sign-in.example.com;" in policy
 
 
@@ -133,7 +133,7 @@ def test_every_answer_has_the_headers_of_the_one_file_and_hsts(context: dict[str
         "Referrer-Policy": known["ReferrerPolicy"]["ReferrerPolicy"],
         "X-Frame-Options": known["FrameOptions"]["FrameOption"],
         "X-Content-Type-Options": "nosniff" if known["ContentTypeOptions"] else "",
-    } == console_files.headers(parse(context))
+    } == console.file_headers(parse(context))
     served = distribution(**context)
     for one in (served["DefaultCacheBehavior"], *served["CacheBehaviors"]):
         assert one["ResponseHeadersPolicyId"] == {"Ref": policy.id}

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from mats import bootstrap
-from mats.adapters.bedrock.client import BedrockClient
-from mats.adapters.bedrock.converse import prompt_request
-from mats.adapters.bedrock.titan import TitanEncoder
+from mats.adapters.bedrock.client import BedrockClient, prompt_request
+from mats.adapters.bedrock.factory import TitanEncoder
 from mats.adapters.llm import LlmReranker, LlmWriter, Meter
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused, ReplyUnusable
 from mats.domain.profile.profile import Cause, ChangeResult

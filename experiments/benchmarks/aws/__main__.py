@@ -29,8 +29,8 @@ from mats.domain.text.words import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import estimate, per_query
 from mats.evaluation.systems.base import ask, run_of
+from mats.evaluation.systems.catalogue import shortlist_system
 from mats.evaluation.systems.models import cached_encoder
-from mats.evaluation.systems.pipeline import shortlist_system
 from mats.evaluation.systems.workbench import registry_of
 from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
 from mats.settings import Settings

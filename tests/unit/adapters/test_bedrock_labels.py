@@ -6,7 +6,7 @@ import botocore.session
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.adapters.bedrock.converse import request_metadata
+from mats.adapters.bedrock.client import request_metadata
 
 SHAPE = botocore.session.get_session().get_service_model("bedrock-runtime").shape_for("RequestMetadata")
 VALUE = re.compile(SHAPE.value.metadata["pattern"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.text.plain_text import opening, plain
+from mats.domain.text.words import opening, plain
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability.principal import principal
+from mats.domain.capability.capability import principal
 
 ROLE = "arn:aws:iam::123456789012:role/AWSReservedSSO_Ops_abc"
 

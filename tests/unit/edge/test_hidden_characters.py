@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mats.adapters.bedrock.converse import prompt_request
+from mats.adapters.bedrock.client import prompt_request
 from mats.adapters.llm import LlmReranker, LlmWriter, ModelReply
 from mats.bootstrap.models import prompt
 from mats.domain.errors import ReplyUnusable

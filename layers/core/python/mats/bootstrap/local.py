@@ -11,11 +11,10 @@ from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import FOR_EVER, Retention, SystemClock, fresh_id
 from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.exposure import SqliteExposure
 from mats.adapters.sqlite.home import open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
-from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts, SqliteUseLog
+from mats.adapters.sqlite.receipts import SqliteExposure, SqliteOutcomes, SqliteReceipts, SqliteUseLog
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.models import ConfiguredModels

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from mats.domain.capability.principal import principal
+from mats.domain.capability.capability import principal
 from mats.edge.http import Caller, Request, Response
 
 

@@ -30,26 +30,24 @@ from mats.ports.models import (
     Written,
 )
 from mats.ports.observation import (
+    NO_DIMENSIONS,
     Answered,
     BatchDelayed,
     BatchProcessed,
+    Clock,
+    Exposure,
     FeedbackRecorded,
+    Ids,
+    Measure,
+    Metrics,
     ModelsRefused,
     Observation,
     Observer,
     OperationFailed,
-    RequestHandled,
-    WriterCalled,
-)
-from mats.ports.operations import (
-    NO_DIMENSIONS,
-    Clock,
-    Exposure,
-    Ids,
-    Measure,
-    Metrics,
     ProviderExposure,
+    RequestHandled,
     ServiceState,
+    WriterCalled,
 )
 from mats.ports.search import CandidateIndex, Generations, Hit, SearchIndex, Target
 from mats.ports.stores import (

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
-from mats.domain.capability.principal import principal
+from mats.domain.capability.capability import principal
 from mats.domain.errors import NotPermitted, RequestInvalid
 from mats.domain.text.synonyms import Groups, with_group
 from mats.domain.text.words import clean

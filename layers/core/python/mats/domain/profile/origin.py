@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import title_of, without_call
-from mats.domain.text.plain_text import plain
+from mats.domain.text.words import plain
 
 
 class Placed(StrEnum):

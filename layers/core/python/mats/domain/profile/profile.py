@@ -13,8 +13,7 @@ from mats.domain.profile.origin import fingerprint
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
 from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, input_schema_of, title_of
 from mats.domain.protocols.skill import instructions_of
-from mats.domain.text.plain_text import opening, plain
-from mats.domain.text.words import clean, clip, content_words, read_parameters, split_identifier
+from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
 _FIELD_LIMIT = 20_000
 """Limit in characters of each derived text, so that a profile fits an item."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import unquote
 
 from mats.domain.protocols.protocol import Json, objects, text_at
-from mats.domain.text.plain_text import plain, sentences
+from mats.domain.text.words import plain, sentences
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MAX_DEPTH = 22
