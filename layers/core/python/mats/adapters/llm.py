@@ -5,7 +5,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -93,24 +93,12 @@ refuses every request.
 """
 
 
-def at_path(value: object, *path: str) -> Any:
-    """The value under nested keys; None if a key is missing."""
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
 _TOKENS_AROUND, _TOKENS_PER_SCORE, _TOKENS_PER_PLAN = 80, 6, 160
 """The token limit is about twice the length of a complete reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlmReranker:
-    """Scores all candidates of a query in one call.
-
-    It asks for the type if a candidate has type tags, and for the steps if the request may be a whole task.
-    """
-
+class _Asks:
     ask: AskModel
     name: str
     text: Prompt
@@ -118,6 +106,14 @@ class LlmReranker:
     @property
     def prompt(self) -> str:
         return self.text.hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmReranker(_Asks):
+    """Scores all candidates of a query in one call.
+
+    It asks for the type if a candidate has type tags, and for the steps if the request may be a whole task.
+    """
 
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         shown = {"query": encode_json(visible(query)), "candidates": cards(candidates), "count": str(len(candidates))}
@@ -163,16 +159,8 @@ _MAX_TOKENS = 1_200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlmWriter:
+class LlmWriter(_Asks):
     """Describes a registration in one call, or in two if the first reply is unusable."""
-
-    ask: AskModel
-    name: str
-    text: Prompt
-
-    @property
-    def prompt(self) -> str:
-        return self.text.hash
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """Retry once after an unusable reply, with its fault added to the request."""

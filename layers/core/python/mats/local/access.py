@@ -7,7 +7,6 @@ request forgery). The first has a foreign `Host`, the second a foreign `Origin`,
 
 import hashlib
 import hmac
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mats.domain.protocols.protocol import is_ip
 from mats.edge import http
 from mats.edge.routes import route_at
 
@@ -71,7 +71,7 @@ class Access:
         if (bare == name) is (":" in name):  # IPv6 in brackets, nothing else
             return False
         known = bare.lower() in LOOPBACK | self.hosts
-        return known or (self.tokens is not None and _is_address(bare))
+        return known or (self.tokens is not None and is_ip(bare))
 
     def accepts_origin(self, origin: str, scheme: str, host: str) -> bool:
         """True if a page of the service itself sends the request; behind a proxy its scheme may be another."""
@@ -92,14 +92,6 @@ def _bearer(authorization: Sequence[str]) -> str:
         return ""
     scheme, _, token = authorization[0].partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]

@@ -15,9 +15,10 @@ from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutE
 from urllib3.exceptions import HTTPError
 
 from mats.adapters.aws import call, client, open_connection
-from mats.adapters.llm import MALFORMED, Meter, ModelReply, Question, ToolCall, at_path, to_count
+from mats.adapters.llm import MALFORMED, Meter, ModelReply, Question, ToolCall, to_count
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.usage import Usage
+from mats.domain.protocols.protocol import value_at
 from mats.domain.text.words import clip
 from mats.ports import Labels
 
@@ -80,8 +81,8 @@ def dialect_of(model: str) -> Dialect:
 
 def token_counts(answer: object) -> tuple[int, int]:
     """Input and output tokens of a response's `usage`."""
-    usage = at_path(answer, "usage")
-    return to_count(at_path(usage, "inputTokens")), to_count(at_path(usage, "outputTokens"))
+    usage = value_at(answer, "usage")
+    return to_count(value_at(usage, "inputTokens")), to_count(value_at(usage, "outputTokens"))
 
 
 def parse_response(answer: object, usage: Usage) -> ModelReply:
@@ -89,9 +90,9 @@ def parse_response(answer: object, usage: Usage) -> ModelReply:
     blocks = _blocks(answer)
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
     return ModelReply(
-        stop=str(at_path(answer, "stopReason") or ""),
+        stop=str(value_at(answer, "stopReason") or ""),
         calls=tuple(
-            ToolCall(str(at_path(use, "toolUseId") or ""), str(at_path(use, "name") or ""), at_path(use, "input"))
+            ToolCall(str(value_at(use, "toolUseId") or ""), str(value_at(use, "name") or ""), value_at(use, "input"))
             for use in uses
         ),
         text="\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str)),
@@ -100,7 +101,7 @@ def parse_response(answer: object, usage: Usage) -> ModelReply:
 
 
 def _blocks(answer: object) -> list[dict[str, Any]]:
-    content = at_path(answer, "output", "message", "content")
+    content = value_at(answer, "output", "message", "content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
@@ -171,7 +172,7 @@ class BedrockClient:
         except ClientError as error:
             return ModelReply(stop=f"{MALFORMED}output: {clip(str(error), 300)}", calls=(), text="", usage=Usage())
         usage = self._meter.add(model, *token_counts(answer))
-        if at_path(answer, "output") is None:  # botocore's parse of a truncated response
+        if value_at(answer, "output") is None:  # botocore's parse of a truncated response
             raise DependencyFailed(f"{model} returned a truncated response")
         return parse_response(answer, usage)
 
@@ -184,7 +185,7 @@ class BedrockClient:
         answer = self._call(
             model, lambda: json.loads(self._client.invoke_model(modelId=model, body=json.dumps(body))["body"].read())
         )
-        self._meter.add(model, at_path(answer, "inputTextTokenCount"))
+        self._meter.add(model, value_at(answer, "inputTextTokenCount"))
         return answer
 
     def _call(self, model: str, operation: Callable[[], T], *, answers: Collection[str] = ()) -> T:

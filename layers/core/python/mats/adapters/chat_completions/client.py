@@ -13,9 +13,10 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError, LocationParseError
 
 from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of, token_counts
-from mats.adapters.llm import LanguageModels, Meter, ModelReply, Question, at_path
+from mats.adapters.llm import LanguageModels, Meter, ModelReply, Question
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
 from mats.domain.prompts.usage import Prices
+from mats.domain.protocols.protocol import value_at
 from mats.domain.text.words import clip
 
 
@@ -212,9 +213,9 @@ def is_too_long(message: str) -> bool:
 
 def status_in_body(answer: object) -> int:
     """The status of an error that a server reports in a body under 200; 0 if the body is no error."""
-    if at_path(answer, "choices") or not at_path(answer, "error"):
+    if value_at(answer, "choices") or not value_at(answer, "error"):
         return 0
-    code = at_path(answer, "error", "code")
+    code = value_at(answer, "error", "code")
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599 else 500
 
 

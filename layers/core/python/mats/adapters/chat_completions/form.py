@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from mats.adapters.llm import FILTERED, MAX_TOKENS, ModelReply, Question, ToolCall, at_path
+from mats.adapters.llm import FILTERED, MAX_TOKENS, ModelReply, Question, ToolCall
 from mats.domain.prompts.usage import Usage
+from mats.domain.protocols.protocol import value_at
 
 
 class Output(StrEnum):
@@ -103,17 +104,17 @@ def _with_lengths(schema: Mapping[str, Any], lengths: Mapping[str, int]) -> dict
 
 def token_counts(answer: object) -> tuple[object, object]:
     """Input and output tokens as the response says them."""
-    return at_path(answer, "usage", "prompt_tokens"), at_path(answer, "usage", "completion_tokens")
+    return value_at(answer, "usage", "prompt_tokens"), value_at(answer, "usage", "completion_tokens")
 
 
 def parse_answer(answer: object, usage: Usage) -> ModelReply | None:
     """The reply in a response; None if it has none. Parts of an unexpected shape are skipped."""
-    choices = at_path(answer, "choices")
-    message = at_path(choices[0], "message") if isinstance(choices, list) and choices else None
+    choices = value_at(answer, "choices")
+    message = value_at(choices[0], "message") if isinstance(choices, list) and choices else None
     if not isinstance(message, Mapping):
         return None
     calls = message.get("tool_calls")
-    stop = str(at_path(choices[0], "finish_reason") or "")
+    stop = str(value_at(choices[0], "finish_reason") or "")
     refused = isinstance(message.get("refusal"), str) and message["refusal"]
     return ModelReply(
         stop=FILTERED if refused else _STOPS.get(stop, stop),
@@ -124,8 +125,8 @@ def parse_answer(answer: object, usage: Usage) -> ModelReply | None:
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
-    name = at_path(call, "function", "name")
-    return ToolCall(str(call.get("id") or ""), str(name or ""), _arguments(at_path(call, "function", "arguments")))
+    name = value_at(call, "function", "name")
+    return ToolCall(str(call.get("id") or ""), str(name or ""), _arguments(value_at(call, "function", "arguments")))
 
 
 def _arguments(said: object) -> object:
@@ -143,4 +144,4 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n".join(text for part in parts if isinstance(text := at_path(part, "text"), str))
+    return "\n".join(text for part in parts if isinstance(text := value_at(part, "text"), str))

@@ -320,7 +320,8 @@ def _namespace_of(url: str) -> str:
         host = (parts.hostname or "").rstrip(".")
     except ValueError:
         return ""
-    is_global = "." in host and not _is_address(host) and host.rpartition(".")[2] not in _LOCAL_NAMES
+    is_address = is_ip(host) or re.fullmatch(r"[0-9.]+", host)
+    is_global = "." in host and not is_address and host.rpartition(".")[2] not in _LOCAL_NAMES
     if parts.scheme.lower() not in _SCHEMES or not is_global:
         return ""
     host = host.removeprefix("www.")
@@ -330,11 +331,12 @@ def _namespace_of(url: str) -> str:
     return join_labels(_host_label(part) for part in reversed(host.split(".")))
 
 
-def _is_address(host: str) -> bool:
+def is_ip(text: str) -> bool:
+    """True if a text is an IP address."""
     try:
-        ipaddress.ip_address(host)
+        ipaddress.ip_address(text)
     except ValueError:
-        return bool(re.fullmatch(r"[0-9.]+", host))
+        return False
     return True
 
 

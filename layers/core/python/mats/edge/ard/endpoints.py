@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import ipaddress
 import json
 import re
 from contextlib import suppress
@@ -13,6 +12,7 @@ from pydantic import BaseModel
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
+from mats.domain.protocols.protocol import is_ip
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.rank import Result
 from mats.edge.app import Application
@@ -138,12 +138,7 @@ def _publisher(base: str) -> str:
     """The host of an address if it is a fully qualified domain name, else a reserved one."""
     host = base.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
     name = host.partition(":")[0].rstrip(".")
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        if "." in name and not host.startswith("["):
-            return name
-    return "mats.localhost"
+    return name if "." in name and not host.startswith("[") and not is_ip(name) else "mats.localhost"
 
 
 def _identifier(request: Request) -> str:
