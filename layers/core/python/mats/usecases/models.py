@@ -49,7 +49,7 @@ def observe_writer(writer: Writer | None, observe: Observer, clock: Clock) -> Wr
         return None
     model = writer.name
 
-    def observed(call: Callable[[], Written]) -> Written:
+    def observe_call(call: Callable[[], Written]) -> Written:
         began = clock.elapsed_ms()
 
         def tell(usage: Usage, fault: str = "") -> None:
@@ -64,7 +64,7 @@ def observe_writer(writer: Writer | None, observe: Observer, clock: Clock) -> Wr
         tell(written.usage)
         return written
 
-    return WrappedWriter(writer, observed)
+    return WrappedWriter(writer, observe_call)
 
 
 T = TypeVar("T")
