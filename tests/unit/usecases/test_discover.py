@@ -2,8 +2,11 @@
 
 import json
 from array import array
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -487,6 +490,24 @@ def test_misspelt_words_are_read_as_the_nearest_of_the_registry_which_the_answer
     assert "reads adress as address" in shortlist.notes
     knowing = discover_over(indexed(*THREE), encoder=OfOneLanguage(readable=True))
     assert not [note for note in knowing(Query(query="adress")).notes if note.startswith("reads")]
+
+
+class Late(Future[Any]):
+    """Work that ends when somebody waits for it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__()
+        self.work = work
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self.work()
+
+
+def test_an_index_in_threads_does_not_keep_the_encoder_waiting():
+    encoder = FakeEncoder()
+    discover = discover_over(indexed(*THREE), encoder=encoder, executor=SimpleNamespace(submit=Late))
+    assert ids(discover(Query(query="address coordinates")))[0] == "geocode"
+    assert encoder.encoded == ["address coordinates"]
 
 
 @pytest.mark.parametrize(("method", "part"), [("names", "names"), ("spellings", "spelling")])
