@@ -19,6 +19,7 @@ from mats.domain.profile.profile import profile_of
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED
 from mats.ports import Encoder, Vector
+from mats.usecases.models import WrappedEncoder
 
 _KEPT = 0.6
 """Share of the words of a description that a composed one keeps; it has the other words of another description."""
@@ -76,14 +77,13 @@ def _compose(one: Registration, other: Registration, number: int, chance: random
 
 
 @dataclass(frozen=True, slots=True)
-class ComposedEncoder:
+class ComposedEncoder(WrappedEncoder):
     """Encodes originals; the vector of a composed registration is mainly that of its original, and of another one.
 
     So filling a registry of any size takes no longer than encoding its originals, and all vectors are where those of
     real text are.
     """
 
-    encoder: Encoder
     _rows: Mapping[bytes, int]
     """By the text that is encoded."""
     _vectors: npt.NDArray[np.float32]
@@ -101,17 +101,6 @@ class ComposedEncoder:
         composed /= np.linalg.norm(composed, axis=1, keepdims=True)
         rows = {_key(text): row for row, text in enumerate(texts)}
         return cls(encoder, rows, np.concatenate([vectors, composed]))
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
-
-    def encode_query(self, text: str) -> Vector:
-        return self.encoder.encode_query(text)
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         return [array("f", self._vectors[self._rows[_key(text)]].tobytes()) for text in texts]

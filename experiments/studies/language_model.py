@@ -1,6 +1,6 @@
 """The gain by a language model, as reranker and as writer, by labels and by graded judgements."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -92,11 +92,11 @@ def _writer(context: ExperimentContext) -> dict[str, Any]:
         if isinstance(raw, str):
             continue
         written = {id for id, profile in profiles.items() if profile.enriched}
-        sets[name] = _written_json(dataset, written, raw, enriched)
+        sets[name] = written_json(dataset, written, raw, enriched)
     return sets
 
 
-def _written_json(dataset: Dataset, written: set[Id], raw: Answers, enriched: Answers) -> dict[str, Any]:
+def written_json(dataset: Dataset, written: set[Id], raw: Answers, enriched: Answers) -> dict[str, Any]:
     parts = {
         "written": [query for query in dataset.queries if query.relevant & written],
         "others": [query for query in dataset.queries if not query.relevant & written],
@@ -156,19 +156,22 @@ def together(results: Json) -> dict[str, Any]:
 
 
 def _yardsticks(results: Json, total: Mapping[str, Any]) -> Table:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, one in results["sets"].items():
         for arm, graded in one["arms"].items():
-            shown = (percent(graded[key]) for key in ("label_first", "grade_first", "ndcg@5", "unjudged"))
-            rows.append((name, arm, number(graded["queries"]), *shown))
+            label, grade, ndcg, unjudged = (
+                percent(graded[key]) for key in ("label_first", "grade_first", "ndcg@5", "unjudged")
+            )
+            widened = percent(_widened([one], arm))
+            rows.append((name, arm, number(graded["queries"]), label, widened, grade, ndcg, unjudged))
     for arm in ARMS:
-        shown = (percent(total[key][arm]) for key in ("by_label", "by_grade"))
+        shown = map(percent, (total["by_label"][arm], _widened(results["sets"].values(), arm), total["by_grade"][arm]))
         rows.append(("all", arm, number(total["queries"]), *shown, NONE, NONE))
     tests = {"label": total["mcnemar"]["by_label"], "grade": total["mcnemar"]["by_grade"]}
     return Table(
         id="language-model-graded",
         caption="First results by label and by grade, %",
-        head=("set", "system", "queries", "label first", "graded first", "nDCG@5", "not judged"),
+        head=("set", "system", "queries", "label first", "widened first", "graded first", "nDCG@5", "not judged"),
         rows=tuple(rows),
         labels=2,
         notes=(
@@ -176,9 +179,15 @@ def _yardsticks(results: Json, total: Mapping[str, Any]) -> Table:
             + "; ".join(f"by {name} {gained_lost(test)}" for name, test in tests.items())
             + ".",
             "The judge of the grades is the model whose scores `pipeline-…` replays, so their grades flatter it; the "
-            "labels do not. A candidate that nobody judged counts as 0.",
+            "labels do not. A candidate that nobody judged counts as 0. Widened labels have what is graded so, too.",
         ),
     )
+
+
+def _widened(sets: Iterable[Json], arm: str) -> float:
+    """The share of first results that have the label, or a grade that serves."""
+    hits = [hit for one in sets for hit in map(max, one["by_label"][arm], one["by_grade"][arm])]
+    return float(np.mean(hits))
 
 
 def _replies_table(replies: Json) -> Table:

@@ -24,7 +24,6 @@ def test_a_decided_experiment_keeps_its_section_and_its_result():
         "blends",
         "first-stage",
         "field-weights",
-        "length-bias",
         "parts",
         "learning",
         "abstention",

@@ -154,7 +154,7 @@ def test_the_card_of_a_raw_profile_has_description_and_inputs():
 
 def test_what_a_writer_wrote_reaches_the_reranker_at_the_lengths_it_is_asked_for():
     written = Enrichment(
-        summary=" ".join(["refunds money"] * 20),
+        summary=" ".join(["reimburses cardholders"] * 20),
         action="Returns a payment.",
         keywords=("chargeback", "dispute"),
         positive_examples=("give a customer their money back for a duplicate charge",),

@@ -108,11 +108,10 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbedEncoder:
-    """The port `Encoder`, with one probe for a run: the first document, which is encoded once more with the others."""
+class WrappedEncoder:
+    """The port `Encoder` over another one; what a subclass does not override is the other's."""
 
     encoder: Encoder
-    probe: Probe = field(default_factory=Probe)
 
     @property
     def name(self) -> str:
@@ -124,6 +123,16 @@ class ProbedEncoder:
 
     def encode_query(self, text: str) -> Vector:
         return self.encoder.encode_query(text)
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        return self.encoder.encode_documents(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedEncoder(WrappedEncoder):
+    """An encoder with one probe for a run: the first document, which is encoded once more with the others."""
+
+    probe: Probe = field(default_factory=Probe)
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         if len(texts) > 1 and not self.probe.is_settled:

@@ -110,10 +110,10 @@ _READ_KEYWORDS = 40
 _CACHED = 2_048
 """Cards kept in memory; candidates are often those of earlier queries."""
 _NAME, _TYPES, _PROVIDER, _EXAMPLE, _NEGATIVE, _KEYWORDS, _INPUTS, _SKILLS, _FACTS = 24, 14, 8, 18, 24, 10, 28, 30, 14
-_WRITTEN, _WRITTEN_WITH_ACTION = 100, 45
+_WRITTEN, _WRITTEN_WITH_ACTION = 130, 45
 _DESCRIPTION, _DESCRIPTION_OF_SKILL, _DESCRIPTION_BESIDE_SKILLS = 42, 82, 42
 """The most tokens of each field: none takes another's."""
-CARD_TOKENS = 280
+CARD_TOKENS = 310
 """The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0076."""
 
 

@@ -17,7 +17,6 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.index_fields import lexical_fields
-from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import PAPER_WEIGHTS
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Shortlist
@@ -29,7 +28,6 @@ from mats.evaluation.systems.base import LONGEST_QUERY, Answers, Progress, Ranki
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.replies import CallLog, TimedReply
 from mats.evaluation.systems.workbench import Workbench
-from mats.ports import NO_LABELS, Labels, Reranker, RerankResult
 from mats.usecases.discover import Discover
 from mats.usecases.lexical import LexicalQuery
 from mats.usecases.retrieve import Retrieve, Search
@@ -47,24 +45,6 @@ BLIND = ("skills", "agents")
 """Sets of which some providers have no gold, so that a model could tell by them what cannot be right."""
 
 
-@dataclass(frozen=True, slots=True)
-class _BlindReranker:
-    """A reranker that does not see providers."""
-
-    reranker: Reranker
-
-    @property
-    def name(self) -> str:
-        return self.reranker.name
-
-    @property
-    def prompt(self) -> str:
-        return self.reranker.prompt
-
-    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
-        return self.reranker.rerank(query, [p.model_copy(update={"provider": ""}) for p in candidates], labels)
-
-
 def reranked_system(discover: Discover, models: Models, *, blind: bool = False) -> RankingSystem:
     """A system that answers with the whole shortlist, reranked by the settings' model, by the paper's plain weights.
 
@@ -74,10 +54,10 @@ def reranked_system(discover: Discover, models: Models, *, blind: bool = False) 
 
     def answer(query: JudgedQuery) -> SystemAnswer:
         calls = CallLog()
-        reranker = models.reranker(calls)
+        reranker = models.reranker(calls, blind=blind)
         pipeline = replace(
             discover.with_scoring(weights=PAPER_WEIGHTS, trust=PAPER_TRUST),
-            rerank=replace(discover.rerank, reranker=_BlindReranker(reranker) if blind else reranker),
+            rerank=replace(discover.rerank, reranker=reranker),
         )
         answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), calls.made)
         if calls.denied:

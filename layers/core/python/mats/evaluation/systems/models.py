@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from mats import bootstrap
 from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Question
 from mats.domain.errors import NotPermitted
+from mats.domain.profile.profile import Profile
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.replies import Budget, CachedCalls, CallLog, ReplyCache, TimedReply
-from mats.ports import Encoder, LanguageBound, Reranker, Vector, Writer
+from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, RerankResult, Vector, Writer
 from mats.settings import Settings
+from mats.usecases.models import WrappedEncoder
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
@@ -23,37 +25,30 @@ if TYPE_CHECKING:
     from mats.adapters.recordings import Recordings
 
 
-class CachedEncoder:
+@dataclass(frozen=True)
+class CachedEncoder(WrappedEncoder):
     """An encoder that caches documents, but not queries, whose encoding is measured."""
 
-    def __init__(self, encoder: Encoder, folder: Path) -> None:
-        self._encoder = encoder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(folder / f"vectors-{encoder.name}.db", isolation_level=None)
-        self._connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+    folder: Path
 
-    @property
-    def name(self) -> str:
-        return self._encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self._encoder.dimension
+    @cached_property
+    def _connection(self) -> sqlite3.Connection:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.folder / f"vectors-{self.name}.db", isolation_level=None)
+        connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+        return connection
 
     def reads(self, text: str) -> bool:
-        return not isinstance(self._encoder, LanguageBound) or self._encoder.reads(text)
+        return not isinstance(self.encoder, LanguageBound) or self.encoder.reads(text)
 
     def knows(self, word: str) -> bool:
-        return isinstance(self._encoder, LanguageBound) and self._encoder.knows(word)
-
-    def encode_query(self, text: str) -> Vector:
-        return self._encoder.encode_query(text)
+        return isinstance(self.encoder, LanguageBound) and self.encoder.knows(word)
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]
         vectors = {key: vector for key in keys if (vector := self._get(key)) is not None}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
-        encoded = self._encoder.encode_documents(list(missing.values()))
+        encoded = self.encoder.encode_documents(list(missing.values()))
         new = {key: vector for key, vector in zip(missing, encoded, strict=True) if vector is not None}
         self._connection.executemany(
             "INSERT OR IGNORE INTO vectors VALUES (?, ?)", [(key, vector.tobytes()) for key, vector in new.items()]
@@ -64,6 +59,11 @@ class CachedEncoder:
     def _get(self, key: bytes) -> Vector | None:
         row = self._connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
         return None if row is None else array("f", row[0])
+
+
+class _BlindReranker(LlmReranker):
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
+        return super().rerank(query, [p.model_copy(update={"provider": ""}) for p in candidates], labels)
 
 
 def cached_encoder(settings: Settings, bedrock: "Bedrock | None" = None) -> Encoder | None:
@@ -147,9 +147,10 @@ class Models:
         }
         return self._calls.send(request, lambda: self._server.ask(question))
 
-    def reranker(self, calls: CallLog | None = None) -> Reranker:
-        """The production reranker with the settings' model; `calls` gets its calls."""
-        return LlmReranker(ask=self._ask_into(calls), name=self.names["reranker"], text=bootstrap.prompt("rerank"))
+    def reranker(self, calls: CallLog | None = None, *, blind: bool = False) -> Reranker:
+        """The production reranker with the settings' model; `calls` gets its calls. A `blind` one sees no providers."""
+        made = _BlindReranker if blind else LlmReranker
+        return made(ask=self._ask_into(calls), name=self.names["reranker"], text=bootstrap.prompt("rerank"))
 
     @cached_property
     def writer(self) -> Writer:
