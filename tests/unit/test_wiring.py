@@ -75,23 +75,23 @@ def test_only_what_needs_no_network_runs_in_the_answers_own_thread(settings: Set
     stages.executor.shutdown()
 
 
-def test_settings_with_an_endpoint_open_the_one_in_aws(offline):
-    system = bootstrap.open_system(in_aws())
-    assert isinstance(system.stores, CloudStores)
-    assert isinstance(system.stores.registry, DynamoRegistry)
-    assert isinstance(system.stores.index, OpenSearchIndex)
-
-
 def test_the_local_system_refuses_settings_of_the_one_in_aws_and_makes_no_file(tmp_path: Path):
     with pytest.raises(SettingsInvalid, match="unset MATS_INDEX_ENDPOINT"):
         local_system(Settings(home=tmp_path / "home", index_endpoint=NOWHERE, **TABLES))
     assert not (tmp_path / "home").exists()
 
 
-def test_wiring_either_function_asks_nobody(offline):
+def test_settings_with_an_endpoint_open_the_system_in_aws_and_ask_nobody(offline):
     settings = in_aws(callers_table="callers", event_bus="mats", metrics="mats")
-    assert bootstrap.open_system(settings).application.audiences_of is not None
+    system = bootstrap.open_system(settings)
+    assert isinstance(system.stores, CloudStores)
+    assert isinstance(system.stores.registry, DynamoRegistry)
+    assert isinstance(system.stores.index, OpenSearchIndex)
+    assert system.application.audiences_of is not None
     assert bootstrap.change_processor(settings).spent() == {}
+    without_tables = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none")).application
+    assert without_tables.audiences_of is None
+    assert without_tables.discover.retrieve.index.name.startswith("opensearch")
 
 
 def test_wiring_with_models_on_bedrock_asks_nobody(offline):
@@ -102,12 +102,6 @@ def test_wiring_with_models_on_bedrock_asks_nobody(offline):
     assert application.discover.retrieve.encoder is not None
     assert application.discover.rerank.reranker is not None
     assert bootstrap.change_processor(settings).enrich.maker.writer is not None
-
-
-def test_discovery_needs_no_tables(offline):
-    application = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none")).application
-    assert application.audiences_of is None
-    assert application.discover.retrieve.index.name.startswith("opensearch")
 
 
 def test_enrichment_without_tables_says_which_variables_are_missing(offline):
@@ -142,28 +136,23 @@ def test_without_a_bus_rejections_are_announced_to_nobody(offline):
     bootstrap.change_processor(in_aws()).enrich.on_reject([rejected])
 
 
-def test_without_credentials_the_domain_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(NotPermitted, match="set AWS_PROFILE or AWS_REGION"):
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}, "set AWS_PROFILE or AWS_REGION"),
+        ({"AWS_REGION": None, "AWS_DEFAULT_REGION": None}, "AWS_REGION"),
+        ({"AWS_PROFILE": "nobody"}, r"nobody.*AWS_PROFILE"),
+    ],
+    ids=["credentials", "region", "profile"],
+)
+def test_what_lacks_in_the_environment_is_named_with_what_to_mend(offline, monkeypatch, variables, said: str):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name)
+    with pytest.raises(NotPermitted, match=said):
         bootstrap.open_system(in_aws())
-
-
-def test_without_a_region_the_tables_cannot_be_asked(offline, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("AWS_REGION")
-    monkeypatch.delenv("AWS_DEFAULT_REGION")
-    with pytest.raises(NotPermitted, match="AWS_REGION"):
-        bootstrap.open_system(in_aws())
-    with pytest.raises(NotPermitted, match="dynamodb cannot be called"):
-        Tables()
-
-
-def test_a_profile_that_does_not_exist_is_named_with_what_to_mend(offline, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("AWS_PROFILE", "nobody")
-    with pytest.raises(NotPermitted, match=r"nobody.*AWS_PROFILE"):
-        bootstrap.open_system(in_aws())
-    with pytest.raises(NotPermitted, match=r"nobody.*AWS_PROFILE"):
-        Tables()
+    if "AWS_ACCESS_KEY_ID" not in variables:
+        with pytest.raises(NotPermitted, match=said if "AWS_PROFILE" in variables else "dynamodb cannot be called"):
+            Tables()
 
 
 def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):

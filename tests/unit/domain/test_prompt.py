@@ -30,26 +30,39 @@ def test_a_bare_registration_is_its_name_and_kind():
     assert json.loads(brief(a_registration(description=None))) == {"kind": "tool", "name": "refund_payment"}
 
 
-def test_the_parameters_of_an_mcp_tool_are_read():
-    schema = {"type": "object", "properties": {"charge_id": {"type": "string", "description": "Which charge"}}}
-    read = json.loads(brief(a_registration(input_schema=schema)))
-    assert read["parameters"] == "charge id"
-    assert "Which charge" in read["about_parameters"]
-
-
-def test_an_a2a_card_gives_its_skills_with_tags_and_examples():
-    skill = {"name": "convert", "description": "Turns money", "tags": ["forex"], "examples": ["50 USD in yen?"]}
-    read = brief(a_registration(kind="agent", descriptor={"skills": [skill]}))
-    assert all(text in read for text in ("convert", "Turns money", "forex", "50 USD in yen?"))
-
-
-def test_an_openapi_operation_is_read():
-    operation = {
-        "summary": "Refund a charge",
-        "parameters": [{"name": "chargeId", "in": "path", "description": "The charge"}],
-    }
-    read = brief(a_registration(descriptor=operation))
-    assert all(text in read for text in ("Refund a charge", "charge Id", "The charge"))
+@pytest.mark.parametrize(
+    ("about", "texts"),
+    [
+        (
+            {"input_schema": {"properties": {"charge_id": {"type": "string", "description": "Which charge"}}}},
+            ['"parameters":"charge id"', "Which charge"],
+        ),
+        (
+            {
+                "kind": "agent",
+                "descriptor": {
+                    "skills": [
+                        {"name": "convert", "description": "Turns money", "tags": ["forex"], "examples": ["in yen?"]}
+                    ]
+                },
+            },
+            ["convert", "Turns money", "forex", "in yen?"],
+        ),
+        (
+            {
+                "descriptor": {
+                    "summary": "Refund a charge",
+                    "parameters": [{"name": "chargeId", "in": "path", "description": "The charge"}],
+                }
+            },
+            ["Refund a charge", "charge Id", "The charge"],
+        ),
+    ],
+    ids=["mcp", "a2a", "openapi"],
+)
+def test_what_a_descriptor_says_is_read(about, texts):
+    read = brief(a_registration(**about))
+    assert [text for text in texts if text not in read] == []
 
 
 def test_the_writer_never_gets_endpoint_or_audiences():
@@ -288,19 +301,12 @@ JSON, please.
 """
 
 
-def test_a_prompt_is_its_sections():
+def test_a_prompt_is_its_sections_and_its_hash_changes_with_the_file():
     prompt = Prompt.parse(FILE)
     assert (prompt.system, prompt.request) == ("Be fair.", "<a>{one}</a> {two}")
     assert prompt.tool["name"] == "t"
     assert prompt.parts == {"plain": "JSON, please."}
-
-
-def test_every_change_of_the_file_changes_the_hash():
-    assert Prompt.parse(FILE).hash == Prompt.parse(FILE).hash
-    assert Prompt.parse(FILE.replace("title", "another title")).hash != Prompt.parse(FILE).hash
-
-
-def test_a_section_that_is_missing_is_named():
+    assert prompt.hash == Prompt.parse(FILE).hash != Prompt.parse(FILE.replace("title", "another title")).hash
     with pytest.raises(ValueError, match="request"):
         Prompt.parse("## system\nx\n## tool\n{}\n")
 

@@ -231,19 +231,15 @@ def test_unknown_key_ids_cause_one_fetch_per_pause(authorizer):
     assert authorizer.issuer.asked == asked + 2, "one configuration and one list of keys"
 
 
-def test_rotation_replaces_the_old_key(authorizer):
+@pytest.mark.parametrize(
+    ("pause_s", "signed"), [(IssuerKeys.PAUSE_S, [True, False]), (IssuerKeys.LIFESPAN_S, [False, True])]
+)
+def test_a_withdrawn_key_goes_with_the_next_fetch_for_a_new_one_or_with_the_cache(authorizer, pause_s, signed):
     assert authorizer.accepts(authorizer.token())
     authorizer.issuer.keys = [jwk(OTHER, "new")]
-    authorizer.clock.now += IssuerKeys.PAUSE_S
-    assert authorizer.accepts(authorizer.token(OTHER, "new"))
-    assert not authorizer.accepts(authorizer.token())
-
-
-def test_withdrawn_key_expires_with_the_cache(authorizer):
-    assert authorizer.accepts(authorizer.token())
-    authorizer.issuer.keys = [jwk(OTHER, "new")]
-    authorizer.clock.now += IssuerKeys.LIFESPAN_S
-    assert not authorizer.accepts(authorizer.token())
+    authorizer.clock.now += pause_s
+    for is_new in signed:
+        assert authorizer.accepts(authorizer.token(OTHER, "new") if is_new else authorizer.token()) is is_new
 
 
 def test_cached_keys_stay_valid_during_an_outage(authorizer):

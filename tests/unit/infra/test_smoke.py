@@ -240,13 +240,10 @@ def test_an_api_that_refuses_or_fails_is_told_apart(run, deployment, status, say
     assert (len(deployment.heard) == 1) is (status in (401, 403, 404)), "a failure is waited for, a refusal is not"
 
 
-def test_an_address_where_nobody_listens_is_an_api_that_does_not_answer(run, deployment):
+def test_an_address_where_nobody_or_something_else_answers_is_told(run, deployment):
     with pytest.raises(Stuck, match="does not answer"):
         replace(run, api=api_at("http://127.0.0.1:9", Bearer("t")))()
     assert deployment.registry == {}
-
-
-def test_an_answer_of_something_else_is_told(run, deployment):
     deployment.answer = lambda _: b"<html>"
     with pytest.raises(Stuck, match="not as discovery does"):
         run()
