@@ -13,7 +13,7 @@ from typing import Any
 
 from experiments.data.rows import SourceInvalid, document
 from mats.domain.errors import Fault
-from mats.evaluation.data.layout import JudgedSet
+from mats.evaluation.data.datasets import JudgedSet
 
 HELPERS = frozenset({"api_docs", "supervisor", "admin"})
 """Helper apps of an agent; not capabilities that a query looks for."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.data.rows import SourceInvalid, SourceRow, files, rows
 from mats.domain.errors import Fault
-from mats.evaluation.data.layout import JudgedSet
+from mats.evaluation.data.datasets import JudgedSet
 
 MAX_LABELS = 10_000
 """Labels of one query; a file with more is broken."""

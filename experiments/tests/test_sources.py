@@ -12,8 +12,7 @@ from experiments.data import rows as reading
 from experiments.data.appworld import appworld
 from experiments.data.rows import SourceInvalid, files
 from experiments.data.toolret import MAX_LABELS, agents, shared_document, toolret
-from mats.evaluation.data.datasets import load
-from mats.evaluation.data.layout import FILES, FolderInUse, write
+from mats.evaluation.data.datasets import FILES, FolderInUse, load, write
 
 
 def a_doc(name="convert_units", **entries):

@@ -3,8 +3,7 @@
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.data.defects import defects, largest_group
+from mats.evaluation.data.datasets import Dataset, JudgedQuery, defects, largest_group
 from tests.builders import a_registration
 
 

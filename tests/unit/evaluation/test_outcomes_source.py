@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer
-from mats.evaluation.data.datasets import load
-from mats.evaluation.data.layout import write
+from mats.evaluation.data.datasets import load, write
 from mats.evaluation.data.outcomes import from_outcomes
 from tests.builders import an_item
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from mats.edge.routes import ROUTES
 from mats.local.console import api
-from mats.local.observed_requests import OTHER, ObservedRequests, current_request, route_of
+from mats.local.service import OTHER, ObservedRequests, current_request, route_of
 from mats.ports import RequestHandled
 from tests.fakes import FakeClock
 

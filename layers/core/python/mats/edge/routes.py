@@ -4,12 +4,103 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mats.domain.errors import CapabilityError
-from mats.edge import endpoints  # noqa: F401 - before the first request: cold starts count
+from mats.domain.capability.capability import Id
+from mats.domain.errors import CapabilityError, CapabilityNotFound, InstructionsNotFound
+from mats.domain.profile.profile import Profile
+from mats.domain.text.fence import spell_out
+from mats.edge.answers import Answer, Capability, CapabilityPage, Instructions, ListedCapability
 from mats.edge.app import Application
-from mats.edge.http import Request, Response, error_response, problem
+from mats.edge.http import Caller, Request, Response, error_response, json_response, problem
+from mats.edge.requests import CapabilityParameters, DiscoverParameters, DiscoverRequest, ListParameters
+
+if TYPE_CHECKING:
+    from mats.edge.tools.formats import ReadyMade
+
+_TOOLS = 5
+"""Default number of tools; a model reads all of their definitions."""
+_PATH, _INSTRUCTIONS = "/capabilities/", "/instructions"
+_AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
+
+
+def search(application: Application, request: Request, parameters: DiscoverParameters) -> Response:
+    wish = DiscoverRequest.of(request.json(), parameters)
+    return json_response(search_answer(application, request.caller, wish))
+
+
+def search_answer(application: Application, caller: Caller, wish: DiscoverRequest) -> "Answer | ReadyMade":
+    """The answer to a search: results, or tools if the request names a `format`. Raises as `Application.search`."""
+    if wish.format:
+        limit = wish.limit or min(_TOOLS, application.discover.retrieve.k)
+        least = "weak" if wish.min_relevance is None else wish.min_relevance
+        wish = wish.model_copy(update={"limit": limit, "min_relevance": least})
+    shortlist = application.search(caller, wish)
+    if wish.format is None:
+        return Answer.of(shortlist)
+    from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
+
+    return ReadyMade.of(shortlist, wish.format, wish.token_budget)
+
+
+def list_capabilities(application: Application, request: Request, parameters: ListParameters) -> Response:
+    return json_response(page_of(application, request.caller, parameters))
+
+
+def page_of(application: Application, caller: Caller, wish: ListParameters) -> CapabilityPage:
+    """A page in order of id. Raises as `Application.browse`."""
+    after = Id(wish.after) if wish.after else None
+    page = application.browse(caller, wish.filter, lambda profile: True, after=after, limit=wish.limit)
+    listed = [ListedCapability.of(profile) for profile in page.profiles]
+    return CapabilityPage(capabilities=listed, following=page.following)
+
+
+def get_capability(application: Application, request: Request, parameters: CapabilityParameters) -> Response:
+    id = Id(request.decoded_path.removeprefix(_PATH))
+    return _answer_of(application, application.get_or_suggest(request.caller, id), request, parameters)
+
+
+def _answer_of(
+    application: Application, profile: Profile, request: Request, parameters: CapabilityParameters
+) -> Response:
+    internal_details = request.caller.sees_internal_errors
+    reliability = application.reliability(request.caller, profile)
+    if not parameters.snippets:
+        return json_response(Capability.of(profile, internal_details=internal_details, reliability=reliability))
+    from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
+
+    snippets = Snippets.of(profile)
+    shown = CapabilityWithSnippets.of(
+        profile, internal_details=internal_details, reliability=reliability, snippets=snippets
+    )
+    return json_response(shown)
+
+
+def get_instructions(application: Application, request: Request) -> Response:
+    """`GET /capabilities/{id}/instructions`, or a capability whose own id ends so."""
+    id = request.decoded_path.removeprefix(_PATH)
+    try:
+        profile = application.get(request.caller, Id(id))
+        return _answer_of(application, profile, request, CapabilityParameters.of(request.query))
+    except CapabilityNotFound:
+        profile = application.get(request.caller, Id(id.removesuffix(_INSTRUCTIONS)))
+    if not profile.instructions:
+        raise InstructionsNotFound(profile.id)
+    answer = Instructions.of(profile)
+    if "application/json" in (request.header("Accept") or ""):
+        return json_response(answer)
+    return Response(200, spell_out(answer.instructions), _AS_TEXT)
+
+
+def give_feedback(application: Application, request: Request) -> Response:
+    """`POST /feedback` of a service that answers everything."""
+    from mats.edge import feedback  # noqa: PLC0415 - cold starts count
+
+    return feedback.respond(feedback.require(application.feedback), request)
+
+
+def health(application: Application, request: Request) -> Response:
+    return json_response(application.health())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +230,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/discover",
-        handler="endpoints.search",
+        handler="routes.search",
         operation_id="discover",
         summary="Rank capabilities for a request",
         query="requests.DiscoverParameters",
@@ -155,7 +246,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/capabilities",
-        handler="endpoints.list_capabilities",
+        handler="routes.list_capabilities",
         operation_id="listCapabilities",
         summary="List capabilities in order of id",
         query="requests.ListParameters",
@@ -165,7 +256,7 @@ ROUTES = (
         method="GET",
         path="/capabilities/{id+}",
         ending="/instructions",
-        handler="endpoints.get_instructions",
+        handler="routes.get_instructions",
         operation_id="getInstructions",
         summary="Read the instructions of a skill",
         description=(
@@ -181,7 +272,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/capabilities/{id+}",
-        handler="endpoints.get_capability",
+        handler="routes.get_capability",
         operation_id="getCapability",
         summary="Show one capability",
         query="requests.CapabilityParameters",
@@ -197,7 +288,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/feedback",
-        handler="endpoints.give_feedback",
+        handler="routes.give_feedback",
         operation_id="feedback",
         summary="Report what happened to the results of an answer",
         description="Safe to repeat: an event of a result counts once. Only the caller that got the answer can report, "
@@ -235,7 +326,7 @@ ROUTES = (
     Route(
         method="GET",
         path="/healthz",
-        handler="endpoints.health",
+        handler="routes.health",
         operation_id="health",
         tag="operation",
         summary="Check that the service can answer",

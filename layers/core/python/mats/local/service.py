@@ -1,22 +1,25 @@
 """The HTTP service: API, console, metrics and pages, with their threads."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import anyio.to_thread
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mats.bootstrap.local import LocalSystem
 from mats.bootstrap.telemetry import open_telemetry
@@ -25,7 +28,7 @@ from mats.domain.shortlist.rank import Shortlist
 from mats.edge import http
 from mats.edge.http import Caller, local_caller
 from mats.edge.observers import Observers
-from mats.edge.routes import respond
+from mats.edge.routes import ROUTES, respond
 from mats.local.access import (
     METHODS,
     THIS_MACHINE,
@@ -38,13 +41,107 @@ from mats.local.access import (
     to_starlette,
 )
 from mats.local.console import api
+from mats.local.console.api import CAPABILITIES, PATHS
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
-from mats.local.observed_requests import ObservedRequests, current_request
 from mats.local.worker import EnrichmentWorker
-from mats.ports import Answered, Observation, ServiceState, SourceState
+from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState, SourceState
 from mats.resources import swagger_ui
+
+OTHER = "other"
+"""The route of a path that is nobody's, and the method that is no method."""
+REQUEST_ID = "x-request-id"
+_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_FIXED = frozenset({"/", "/metrics", "/docs", *PATHS})
+_BELOW: Mapping[str, str] = {
+    CAPABILITIES: f"{CAPABILITIES}{{id}}",
+    "/console/": "/console/{file}",
+    "/evaluation/": "/evaluation/{file}",
+    "/docs/assets/": "/docs/assets/{file}",
+    "/static/": "/static/{file}",
+}
+_SCOPE = "mats.request"
+
+
+class CurrentRequest:
+    """A request that is being answered: its id, and the answers it got so far."""
+
+    def __init__(self, request_id: str) -> None:
+        self.id = request_id
+        self.answers: list[Answered] = []
+
+    def keep(self, observation: Observation) -> None:
+        """Keep an answer."""
+        if isinstance(observation, Answered):
+            self.answers.append(observation)
+
+
+def current_request(scope: Scope) -> CurrentRequest:
+    """The request of an ASGI scope."""
+    request: CurrentRequest = scope[_SCOPE]
+    return request
+
+
+@lru_cache(maxsize=1_024)
+def route_of(path: str) -> str:
+    """The template of a percent-decoded path; `other` if it is no endpoint's."""
+    if path in _FIXED:
+        return path
+    for prefix, template in _BELOW.items():
+        if path.startswith(prefix):
+            return template
+    return next((route.documented_path for route in ROUTES if route.matches(path)), OTHER)
+
+
+class ObservedRequests:
+    """ASGI middleware, the outermost: tells an observer of every request that is answered."""
+
+    def __init__(self, app: ASGIApp, observe: Observer, clock: Clock, ids: Ids) -> None:
+        self._app, self._observe, self._clock, self._ids = app, observe, clock, ids
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, headers, status = self._clock.elapsed_ms(), Headers(scope=scope), 500
+        given = headers.get(REQUEST_ID, "")  # the caller's own id of its request counts if it is a plain word
+        current = scope[_SCOPE] = CurrentRequest(given if _ID.fullmatch(given) else self._ids())
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID] = current.id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            method = scope["method"]
+            self._observe(
+                RequestHandled(
+                    method=method if method in METHODS else OTHER,
+                    route=route_of(scope["path"]),
+                    status=status,
+                    began_ms=began,
+                    took_ms=self._clock.elapsed_ms() - began,
+                    request_id=current.id,
+                    carrier=_carrier(headers),
+                    answers=current.answers,
+                )
+            )
+
+
+def _carrier(headers: Headers) -> dict[str, str]:
+    """The valid headers of a trace context."""
+    parent = headers.get("traceparent", "")
+    if not _TRACEPARENT.fullmatch(parent):
+        return {}
+    state = headers.get("tracestate")
+    return {"traceparent": parent, **({"tracestate": state} if state else {})}
+
 
 _THREADS = 256
 """Concurrent requests; each mostly waits for a model."""

@@ -5,7 +5,8 @@ import gzip
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,112 @@ def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
             except ValueError as error:
                 message = "needs query, document and a whole number as grade, separated by tabs"
                 raise DatasetInvalid([Fault(f"qrels.tsv, line {number}", message)]) from error
+
+
+_FEW = 5
+"""Sources with fewer labels are not judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defects:
+    """Counts of one source of a set; each label counts once."""
+
+    source: str
+    queries: int
+    labels: int
+    unregistered: int
+    """Labels that are not in the registry."""
+    unanswerable: int
+    """Queries without a registered label."""
+    shared: int
+    """The largest group of labels with the same name and description; 0 if there is none."""
+
+    @property
+    def suspicions(self) -> tuple[str, ...]:
+        """Reasons not to trust the source; empty if there are none."""
+        reasons = []
+        if self.labels >= _FEW and 2 * self.shared > self.labels:
+            reasons.append(f"{self.shared:,} of {self.labels:,} labels share one document")
+        if 2 * self.unregistered > self.labels:
+            reasons.append(f"{self.unregistered:,} of {self.labels:,} labels are not in the registry")
+        return tuple(reasons)
+
+
+def defects(dataset: Dataset) -> tuple[Defects, ...]:
+    described = {r.id: (r.name, r.description) for r in dataset.registrations}
+    queries = defaultdict(list)
+    for query in dataset.queries:
+        queries[query.source].append(query)
+    return tuple(_defects(source or dataset.name, part, described) for source, part in sorted(queries.items()))
+
+
+def _defects(source: str, queries: Sequence[JudgedQuery], described: Mapping[Id, Hashable]) -> Defects:
+    labels = {id for query in queries for id in query.relevant}
+    known = [described[id] for id in labels if id in described]
+    return Defects(
+        source=source,
+        queries=len(queries),
+        labels=len(labels),
+        unregistered=len(labels) - len(known),
+        unanswerable=sum(query.relevant.isdisjoint(described) for query in queries),
+        shared=largest_group(known),
+    )
+
+
+def largest_group(documents: Iterable[Hashable]) -> int:
+    """The count of the most frequent document; 0 if all are different."""
+    commonest = max(Counter(documents).values(), default=0)
+    return commonest if commonest > 1 else 0
+
+
+FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
+
+
+class FolderInUse(Invalid):
+    """The output folder is a file, or is not empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSet:
+    """A judged set before it is written; rows by id."""
+
+    corpus: Mapping[str, Mapping[str, Any]]
+    queries: Mapping[str, Mapping[str, Any]]
+    qrels: Mapping[tuple[str, str], int]
+    """Grades by query and capability."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Counts of rows that were dropped or merged, by reason."""
+    suspicions: tuple[str, ...] = ()
+    """Defects of the local copy."""
+
+
+def write(judged: JudgedSet, out: Path, *, force: bool = False) -> None:
+    """Write a set to a folder.
+
+    Raises:
+        FolderInUse: the folder is not empty, and `force` is false.
+    """
+    if out.exists() and not out.is_dir():
+        raise FolderInUse([Fault(str(out), "is a file: name a folder")])
+    if not force and out.is_dir() and any(out.iterdir()):
+        raise FolderInUse([Fault(str(out), "is not empty: choose another folder, or replace the set with --force")])
+    out.mkdir(parents=True, exist_ok=True)
+    texts = (_lines(judged.corpus), _lines(judged.queries), _tsv(judged.qrels))
+    for name, text in zip(FILES, texts, strict=True):
+        part = out / f"{name}.part"
+        part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        part.replace(out / name)
+    for name in FILES:  # of an older set, which would be read instead
+        (out / f"{name}.gz").unlink(missing_ok=True)
+
+
+def _lines(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    return "".join(json.dumps({"_id": id, **rows[id]}, ensure_ascii=False) + "\n" for id in sorted(rows))
+
+
+def _tsv(qrels: Mapping[tuple[str, str], int]) -> str:
+    out = io.StringIO()
+    rows = csv.writer(out, delimiter="\t", lineterminator="\n")
+    rows.writerow(("query-id", "corpus-id", "score"))
+    rows.writerows((query, document, qrels[query, document]) for query, document in sorted(qrels))
+    return out.getvalue()

@@ -8,7 +8,7 @@ from typing import Any
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, ReportedAnswer, effective_event
 from mats.domain.text.words import clean
-from mats.evaluation.data.layout import JudgedSet
+from mats.evaluation.data.datasets import JudgedSet
 
 _AGAINST = (Event.FAILED, Event.WRONG)
 

@@ -11,7 +11,7 @@ from mats.domain.capability.capability import Id
 from mats.local.cli.output import AsJson, note, out, plain, print_json, table_of
 
 if TYPE_CHECKING:
-    from mats.evaluation.data.layout import JudgedSet
+    from mats.evaluation.data.datasets import JudgedSet
 
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="Folder of the new set.", file_okay=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing set.")]
@@ -62,7 +62,7 @@ def check(
 
 def finish(judged: "JudgedSet", to: Path, *, force: bool, as_json: bool) -> None:
     """Write a set, and print its counts and defects."""
-    from mats.evaluation.data.layout import write  # noqa: PLC0415
+    from mats.evaluation.data.datasets import write  # noqa: PLC0415
 
     write(judged, to, force=force)
     found = {**_check(to), "left_out": dict(judged.left_out)}
@@ -77,8 +77,7 @@ def finish(judged: "JudgedSet", to: Path, *, force: bool, as_json: bool) -> None
 
 
 def _check(folder: Path) -> dict[str, Any]:
-    from mats.evaluation.data.datasets import load  # noqa: PLC0415
-    from mats.evaluation.data.defects import defects  # noqa: PLC0415
+    from mats.evaluation.data.datasets import defects, load  # noqa: PLC0415
 
     dataset = load(folder)
     found = defects(dataset)

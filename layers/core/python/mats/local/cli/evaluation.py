@@ -174,7 +174,7 @@ def _list(models: "Models", as_json: bool) -> None:
 
 
 def _show(results: dict[str, Any], dataset: "Dataset") -> None:
-    from mats.evaluation.data.defects import defects  # noqa: PLC0415
+    from mats.evaluation.data.datasets import defects  # noqa: PLC0415
 
     out.print(f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities")
     table = table_of("measure", results["variant"], "95 %", right=(results["variant"], "95 %"))

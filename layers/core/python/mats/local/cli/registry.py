@@ -22,9 +22,9 @@ from mats.domain.errors import (
 from mats.domain.profile.origin import Placed
 from mats.domain.protocols.catalogue import from_text
 from mats.edge.answers import CapabilityPage, ListedCapability
-from mats.edge.endpoints import page_of
 from mats.edge.http import LOCAL, local_caller
 from mats.edge.requests import MAX_PAGE, ListParameters
+from mats.edge.routes import page_of
 from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli.indexing import settle
 from mats.local.cli.output import (

@@ -13,10 +13,10 @@ from rich.text import Text
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.blend import Signal, Verdict
-from mats.edge.endpoints import search_answer
 from mats.edge.http import local_caller, to_json
 from mats.edge.observers import Observers
 from mats.edge.requests import DiscoverRequest, Format
+from mats.edge.routes import search_answer
 from mats.local.cli.output import AsJson, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
 from mats.ports import Answered, Observation
 from mats.settings import Settings, SettingsInvalid, variable_of
