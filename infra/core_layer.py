@@ -13,7 +13,6 @@ LEFT_OUT = (
     "adapters/spans.py",
     "adapters/sqlite",
     "bootstrap/local.py",
-    "bootstrap/telemetry.py",
     "client",
     "domain/capability/beir.py",
     "domain/learning/demand.py",

@@ -15,8 +15,7 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.edge.app import Application
 from mats.edge.http import Caller
-from mats.edge.mcp.results import readable, search_results, to_lines
-from mats.edge.mcp.tools import definitions
+from mats.edge.mcp.tools import definitions, readable, search_results, to_lines
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.workbench import registry_of, without_timeouts

@@ -224,12 +224,8 @@ class MaintenanceFunction(Construct):
         super().__init__(scope, id)
         tables = on.tables
         settings = on.settings(
-            registry_table=tables.registry.table_name,
-            trust_table=tables.trust.table_name,
-            profiles_table=tables.profiles.table_name,
-            switches_table=tables.switches.table_name,
-            outcomes_table=tables.outcomes.table_name,
-            tallies_table=tables.tallies.table_name,  # only because settings take both or none
+            # tallies only because settings take both or none
+            **tables.settings("registry", "trust", "profiles", "switches", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
             **on.context.settings_of("maintenance"),
         )

@@ -7,7 +7,7 @@ import pytest
 
 from mats.edge.app import Application
 from mats.edge.http import Response
-from mats.edge.mcp.results import capability_details
+from mats.edge.mcp.tools import capability_details
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
 from tests.unit.edge.test_mcp import called

@@ -21,8 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mats.bootstrap.local import LocalSystem
-from mats.bootstrap.telemetry import open_telemetry
+from mats.bootstrap.local import LocalSystem, open_telemetry
 from mats.domain.errors import DependencyFailed
 from mats.domain.shortlist.rank import Shortlist
 from mats.edge import http
