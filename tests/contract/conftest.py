@@ -17,6 +17,10 @@ from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.files.bucket import Bucket
+from mats.adapters.files.generations import FilesGenerations
+from mats.adapters.files.index import FilesIndex
+from mats.adapters.files.store import Store
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
@@ -33,6 +37,7 @@ from mats.adapters.sqlite.sources import SqliteSources
 from mats.ports import Generations, Memory, Outcomes, ProfileStore, Receipts, SearchIndex, Stored, Target
 from mats.usecases.learn import Learn
 from mats.usecases.reindex import Reindex
+from tests.aws.s3 import S3
 from tests.aws.tables import a_table, an_outcomes_table, credentials
 from tests.fakes import (
     CountingIds,
@@ -223,10 +228,28 @@ class InOpenSearch3(InOpenSearch):
     engine = "aws, OpenSearch 3"
 
 
+class InFiles:
+    """A bucket of S3."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.store, self.ends = Store(Bucket(request.getfixturevalue("bucket")), "index"), request.addfinalizer
+
+    def index(self) -> FilesIndex:
+        return self.renewable().index
+
+    def renewable(self) -> Renewable:
+        generations = FilesGenerations(self.store, ENCODER.name)
+        index = FilesIndex(self.store, generations.writable, encoder=ENCODER.name, fresh_s=0)
+        for made in (generations, index):
+            self.ends(made.close)
+        return Renewable(MemoryProfiles(), index, generations)
+
+
 STORES: dict[str, tuple[type, ...]] = {
     "memory": (InMemory,),
     "sqlite": (InSqlite,),
     "sqlite-two-passes": (InTwoPasses,),
+    "files": (InFiles,),
     "aws": (InDynamo, InOpenSearch),
     "aws, OpenSearch 3": (InOpenSearch3,),
 }
@@ -295,6 +318,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened = Database(tmp_path / "mats.db")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of an empty bucket of a stand-in."""
+    with S3(page=3).serving() as url:
+        credentials(monkeypatch, s3=url)
+        yield "bucket"
 
 
 @pytest.fixture

@@ -82,7 +82,10 @@ def test_a_capability_deleted_before_a_reindex_stays_deleted(renewable: Renewabl
     assert renewable.profiles.get([entry("tool-1").profile.id]).popitem()[1].profile.status is Status.DELETED
 
 
-@pytest.mark.parametrize("renewable", [pytest.param("aws", marks=pytest.mark.server)], indirect=True)
+IN_AWS = pytest.param("aws", marks=pytest.mark.server)
+
+
+@pytest.mark.parametrize("renewable", ["files", IN_AWS], indirect=True)
 class TestTheWayBack:
     def test_the_index_before_has_missed_nothing(self, renewable: Renewable):
         names = start(renewable)
@@ -116,6 +119,17 @@ class TestTheWayBack:
         assert found(renewable) == names | {"late"}
         assert list(renewable.generations.retire()) == []
 
+    def test_two_that_start_at_once_agree_on_the_first_index(self, renewable: Renewable):
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(4) as pool:
+            lists = list(pool.map(lambda _: tuple(renewable.generations.writable()), range(4)))
+        assert len(set(lists)) == 1
+        assert renewable.generations.current() == lists[0][0].name
+
+
+@pytest.mark.parametrize("renewable", [IN_AWS], indirect=True)
+class TestInADomain:
     def test_a_lost_index_is_created_again_by_the_next_write(self, renewable: Renewable):
         start(renewable, 2)
         renewable.generations.domain.drop("capabilities-1")
@@ -149,11 +163,3 @@ class TestTheWayBack:
         other = replace(renewable.generations, encoder="other")
         with pytest.raises(NotPermitted, match="MATS_ENCODER"):
             replace(renewable.index, targets=other.writable).put([entry("tool-0", "words", rev=2)])
-
-    def test_two_that_start_at_once_agree_on_the_first_index(self, renewable: Renewable):
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(4) as pool:
-            lists = list(pool.map(lambda _: tuple(renewable.generations.writable()), range(4)))
-        assert len(set(lists)) == 1
-        assert renewable.generations.current() == lists[0][0].name

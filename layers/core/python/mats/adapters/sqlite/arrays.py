@@ -23,6 +23,8 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 """By name, as they are saved."""
 
 FIRST_ROOM = 1_024
+BLOCK = 16_384
+"""Rows of vectors that are computed or saved together."""
 _SAMPLE = 4_096
 """Values that a bound is guessed from."""
 _MARGIN = 4

@@ -2,10 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
-from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.database import Database, Readable, schema_problem, version_of
 from mats.adapters.sqlite.postings import Document, pack
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
@@ -90,6 +93,41 @@ def renew_terms(database: Database) -> None:
 
 
 _TABLE = "CREATE TABLE IF NOT EXISTS renewal (since INTEGER NOT NULL)"
+
+
+def read_ids(source: Readable, after: Id | None) -> Iterator[Id]:
+    """As `SearchIndex.ids`."""
+    rows = source.rows("SELECT id FROM entries WHERE id > ? ORDER BY id", (after or "",))
+    yield from (Id(id) for (id,) in rows)
+
+
+def read_revisions(source: Readable, ids: Collection[Id]) -> Mapping[Id, int]:
+    """As `SearchIndex.revisions`."""
+    return dict(source.rows(f"SELECT id, rev FROM entries WHERE id IN {IN}", (as_json(ids),)))
+
+
+def drop_tombstones(connection: sqlite3.Connection, ids: Collection[Id]) -> None:
+    """Delete the tombstones among these."""
+    query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN} RETURNING change"
+    deleted = connection.execute(query, (as_json(ids),)).fetchall() if ids else []
+    if deleted:
+        connection.execute("UPDATE counter SET purge = max(purge, ?)", max(deleted))
+
+
+def to_current_schema(path: Path) -> None:
+    """Where a file is of another schema, replace it by one of this release with the same entries."""
+    if not path.exists():
+        return
+    with closing(sqlite3.connect(path)) as there:
+        if not schema_problem(version_of(there)):
+            return
+        rows = there.execute("SELECT profile, vector FROM entries ORDER BY row").fetchall()
+    path.unlink()
+    renewed = Database(path)
+    with renewed.writing(durable=False) as connection:
+        for profile, blob in rows:
+            write(connection, Stored(Profile.model_validate_json(profile), None if blob is None else array("f", blob)))
+    renewed.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
-from mats.adapters.sqlite.entries import renew_terms, write
+from mats.adapters.sqlite.entries import drop_tombstones, read_ids, read_revisions, renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
@@ -201,17 +201,14 @@ class SqliteIndex:
         return [Id(id) for (id,) in rows]
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
-        rows = self._source.rows("SELECT id FROM entries WHERE id > ? ORDER BY id", (after or "",))
-        yield from (Id(id) for (id,) in rows)
+        return read_ids(self._source, after)
 
     def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        return dict(self._source.rows(f"SELECT id, rev FROM entries WHERE id IN {IN}", (as_json(ids),)))
+        return read_revisions(self._source, ids)
 
     def purge(self, ids: Collection[Id]) -> None:
-        query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN} RETURNING change"
         with self._database.writing() as connection:
-            deleted = connection.execute(query, (as_json(ids),)).fetchall()
-            connection.execute("UPDATE counter SET purge = max(purge, ?)", max(deleted, default=(0,)))
+            drop_tombstones(connection, ids)
 
     def _mask(self, wanted: Filter) -> Mask:
         """The rows that pass the filter."""

@@ -1,0 +1,113 @@
+"""A bucket of S3: whole objects, read and written under conditions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple, TypeVar
+
+from boto3.session import Session
+from botocore.exceptions import ClientError
+
+from mats.adapters.aws import call, client, open_connection
+
+T = TypeVar("T")
+
+_MISSING = ("NoSuchKey", "NoSuchVersion", "404")
+_LOST = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "412", "409")
+"""Of a write under a condition: another writer came first, or is in progress."""
+_DELETED_TOGETHER = 1_000
+_CHUNK = 1 << 20
+CONNECTIONS = 16
+
+
+class Blob(NamedTuple):
+    """An object's content, and the tag that changes with it."""
+
+    body: bytes
+    tag: str
+
+
+class Bucket:
+    """Objects of one bucket. Safe to share between threads.
+
+    Every call raises DependencyFailed if the bucket did not answer.
+    """
+
+    def __init__(
+        self, name: str, *, region: str = "", timeout_s: float = 5.0, attempts: int = 3, session: Session | None = None
+    ) -> None:
+        """Make the client; makes no call."""
+        self.name = name
+        self._client = client(
+            "s3", region=region, timeout_s=timeout_s, attempts=attempts, connections=CONNECTIONS, session=session
+        )
+
+    def open_connection(self) -> None:
+        """Connect, so that the next call need not."""
+        open_connection(self._client)
+
+    def read(self, key: str, **version: str) -> Blob | None:
+        """An object; None if there is none."""
+
+        def get() -> Blob:
+            answer = self._client.get_object(Bucket=self.name, Key=key, **version)
+            return Blob(answer["Body"].read(), answer["ETag"])
+
+        return self._call(get, _MISSING)
+
+    def read_lost(self, key: str) -> Blob | None:
+        """The newest version of an object that was deleted, where the bucket keeps versions."""
+        found = self._call(lambda: self._client.list_object_versions(Bucket=self.name, Prefix=key))
+        versions = [each["VersionId"] for each in (found or {}).get("Versions", ()) if each["Key"] == key]
+        return self.read(key, VersionId=versions[0]) if versions else None
+
+    def download(self, key: str, path: Path) -> bool:
+        """Write an object into a file; False if there is none."""
+
+        def get() -> bool:
+            body = self._client.get_object(Bucket=self.name, Key=key)["Body"]
+            with path.open("wb") as file:
+                for chunk in body.iter_chunks(_CHUNK):
+                    file.write(chunk)
+            return True
+
+        return bool(self._call(get, _MISSING))
+
+    def write(self, key: str, body: bytes | IO[bytes], *, over: str = "") -> bool:
+        """Create an object, or replace the one with this tag; False if another writer came first.
+
+        A repetition after a lost reply is False, too.
+        """
+        condition = {"IfMatch": over} if over else {"IfNoneMatch": "*"}
+        return bool(
+            self._call(lambda: self._client.put_object(Bucket=self.name, Key=key, Body=body, **condition), _LOST)
+        )
+
+    def keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
+        """Every key with a prefix, in order, only those after this one."""
+        more: dict[str, str] = {"StartAfter": after} if after else {}
+        while True:
+            page = self._call(
+                lambda more=more: self._client.list_objects_v2(Bucket=self.name, Prefix=prefix, **more)  # type: ignore[misc]
+            )
+            assert page is not None  # noqa: S101 - no error code is expected
+            yield from (each["Key"] for each in page.get("Contents", ()))
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete those of these that exist."""
+        for start in range(0, len(keys), _DELETED_TOGETHER):
+            named = [{"Key": key} for key in keys[start : start + _DELETED_TOGETHER]]
+            self._call(
+                lambda named=named: self._client.delete_objects(  # type: ignore[misc]
+                    Bucket=self.name, Delete={"Objects": named, "Quiet": True}
+                )
+            )
+
+    def _call(self, operation: Callable[[], T], answers: Sequence[str] = ()) -> T | None:
+        """The result; None for one of these error codes."""
+        try:
+            return call(f"the bucket {self.name}", operation, answers=answers)
+        except ClientError:
+            return None

@@ -1,0 +1,137 @@
+"""The search index port over files in a bucket: writes are records, searches run on a copy in SQLite."""
+
+import base64
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+
+from mats.adapters.files.follower import FRESH_S, Follower
+from mats.adapters.files.store import Generation, Record, Store
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.entries import drop_tombstones, read_entries, to_current_schema, write
+from mats.adapters.sqlite.index import SqliteIndex
+from mats.adapters.sqlite.profiles import to_blob
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Profile
+from mats.domain.ranking.named import NameUse
+from mats.domain.ranking.query import Filter
+from mats.ports import Hit, Stored, Vector
+
+_ALL = 1 << 62
+"""Searches by meaning are exact among any number: the other way needs onnxruntime, which the layers do not have."""
+
+
+class IndexCopy:
+    """The entries of a generation in a file of SQLite; what is searched is loaded at the first search."""
+
+    def __init__(self, path: Path, *, encoder: str) -> None:
+        self._path, self._encoder = path, encoder
+        to_current_schema(path)
+        self._database = Database(path)
+
+    @cached_property
+    def searched(self) -> SqliteIndex:
+        """Searches."""
+        return SqliteIndex(self._database, encoder=self._encoder, exact_up_to=_ALL, saved_from=_ALL)
+
+    def apply(self, records: Sequence[Record]) -> None:
+        with self._database.writing(durable=False) as connection:
+            for record in records:
+                for text, vector in record.get("put", ()):
+                    write(connection, Stored(Profile.model_validate_json(text), _vector(vector)))
+                drop_tombstones(connection, record.get("purge", ()))
+
+    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
+        """As `SearchIndex.revisions`."""
+        return read_entries(self._database)
+
+    def file(self) -> Path:
+        with self._database.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self._path
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _vector(text: str | None) -> Vector | None:
+    return None if text is None else array("f", base64.b64decode(text))
+
+
+def as_record(entries: Sequence[Stored]) -> Record:
+    """The record that writes these entries."""
+    blobs = [to_blob(entry.vector) for entry in entries]
+    vectors = [None if blob is None else base64.b64encode(blob).decode() for blob in blobs]
+    return {"put": [[e.profile.model_dump_json(), each] for e, each in zip(entries, vectors, strict=True)]}
+
+
+class FilesIndex:
+    """Searches a copy of the current generation that is some seconds old; writes to every generation of `writable`."""
+
+    name = SqliteIndex.name
+
+    def __init__(
+        self,
+        store: Store,
+        writable: Callable[[], Sequence[Generation]],
+        *,
+        encoder: str,
+        online: Store | None = None,
+        fresh_s: float = FRESH_S,
+    ) -> None:
+        """`online` is the store for catching up within an answer; makes no call."""
+        self._store, self._writable = store, writable
+        self._follower = Follower(store, partial(IndexCopy, encoder=encoder), online=online, fresh_s=fresh_s)
+
+    @property
+    def _now(self) -> SqliteIndex:
+        return self._follower().searched
+
+    def put(self, entries: Sequence[Stored]) -> None:
+        """Searches see it when their copy catches up."""
+        self._append(as_record(entries) if entries else {})
+
+    def purge(self, ids: Collection[Id]) -> None:
+        self._append({"purge": list(ids)} if ids else {})
+
+    def _append(self, record: Record) -> None:
+        for target in self._writable() if record else ():
+            self._store.append(target.name, record)
+
+    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
+        return self._follower().revisions()
+
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        return self._now.lexical(terms, admitted, depth=depth)
+
+    def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
+        return self._now.exact(keys, admitted, most=most)
+
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+        return self._now.neural(vector, admitted, depth=depth)
+
+    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
+        return self._now.bm25_of(terms, ids)
+
+    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
+        return self._now.cosine_of(vector, ids)
+
+    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
+        return self._now.fetch(ids)
+
+    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
+        return self._now.names(asked, admitted)
+
+    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
+        return self._now.spellings(words, admitted)
+
+    def namespaces(self, admitted: Filter) -> Collection[str]:
+        return self._now.namespaces(admitted)
+
+    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
+        return self._now.page(admitted, after=after, limit=limit)
+
+    def close(self) -> None:
+        """Delete the copy."""
+        self._follower.close()
