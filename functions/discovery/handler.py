@@ -30,4 +30,5 @@ def _after_restore(work: Callable[[], None]) -> None:
 
 if on_lambda(os.environ):
     _ = _system().application  # during Lambda's init phase, and once for all with SnapStart
+    _system().load_index()
     _after_restore(_system().open_connections)

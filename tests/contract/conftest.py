@@ -20,6 +20,7 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.files.bucket import Bucket
 from mats.adapters.files.generations import FilesGenerations
 from mats.adapters.files.index import FilesIndex
+from mats.adapters.files.memory import FilesMemory
 from mats.adapters.files.store import Store
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
@@ -243,6 +244,16 @@ class InFiles:
         for made in (generations, index):
             self.ends(made.close)
         return Renewable(MemoryProfiles(), index, generations)
+
+    def learning(self) -> Callable[[str, int], Learning]:
+        outcomes = MemoryOutcomes()
+
+        def made(encoder: str, dimension: int) -> Learning:
+            memory = FilesMemory(Store(self.store.bucket, "memory"), encoder=encoder, fresh_s=0)
+            self.ends(memory.close)
+            return Learning(outcomes, memory, Learn(outcomes, memory))
+
+        return made
 
 
 STORES: dict[str, tuple[type, ...]] = {

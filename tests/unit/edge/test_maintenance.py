@@ -72,7 +72,7 @@ class Account:
             backfill=Backfill(enrich=resend, clock=clock, ids=ids, pause=_never, page=page),
             registry=world.registry,
             generations=self.generations,
-            follow_memory=self._follow,
+            tidy=self._follow,
         )  # fmt: skip
 
     def _follow(self) -> None:

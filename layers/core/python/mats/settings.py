@@ -23,7 +23,7 @@ _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
 """Reranker and writer."""
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")
 """The ways in which a model by address returns JSON."""
-_PREFIX = "MATS_"
+_PREFIX, _BUCKET = "MATS_", "s3://"
 _OF_AWS = {"region": "AWS_REGION", "function_version": "AWS_LAMBDA_FUNCTION_VERSION"}
 """The variables that are AWS's own; every other one is the prefix and the name of its setting in capitals."""
 TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"
@@ -64,6 +64,11 @@ def is_base_address(text: str, *, plain_http: bool = False) -> bool:
     """The same for an address that paths are appended to: printable, without user, query or fragment."""
     plain = text.isascii() and text.isprintable() and not set(text) & set("@?# ")
     return plain and is_address(text, plain_http=plain_http)
+
+
+def is_index(text: str) -> bool:
+    """True if a text has the form of MATS_INDEX_ENDPOINT."""
+    return is_address(text) or bool(re.fullmatch(_BUCKET + r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", text))
 
 
 def _is_word(text: str) -> bool:
@@ -200,8 +205,9 @@ class Settings:
     )
     index_endpoint: str = _setting(
         "",
-        "address of the OpenSearch domain; set by the stacks, selects the system in AWS",
-        form=(is_address, "an https address (http on loopback only)"),
+        "address of the OpenSearch domain, or s3://BUCKET for an index in files; set by the stacks, selects the system "
+        "in AWS",
+        form=(is_index, "an https address (http on loopback only), or s3://BUCKET"),
     )
     index_engine: str = _setting(
         "2.19",
@@ -303,6 +309,12 @@ class Settings:
     def in_aws(self) -> bool:
         """True if registry and index are in AWS."""
         return bool(self.index_endpoint)
+
+    @property
+    def index_bucket(self) -> str:
+        """The bucket of an index in files; empty for a domain."""
+        name = self.index_endpoint.removeprefix(_BUCKET)
+        return name if name != self.index_endpoint else ""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:

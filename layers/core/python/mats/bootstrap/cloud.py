@@ -3,10 +3,11 @@
 Opening any of them makes no call, and raises NotPermitted if AWS's own settings cannot be used.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
@@ -20,7 +21,7 @@ from mats.bootstrap.system import System, service_observer
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter
-from mats.ports import Encoder
+from mats.ports import Encoder, Generations, SearchIndex
 from mats.settings import Settings, SettingsInvalid
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
     from mats.adapters.dynamodb.profiles import DynamoProfiles
     from mats.adapters.eventbridge import EventBus
+    from mats.adapters.files.generations import FilesGenerations
+    from mats.adapters.files.memory import FilesMemory
+    from mats.adapters.files.store import Store
     from mats.adapters.opensearch.generations import OpenSearchGenerations
-    from mats.adapters.opensearch.index import OpenSearchIndex
     from mats.adapters.opensearch.memory import OpenSearchMemory
     from mats.edge.changes import Learner
     from mats.edge.feedback import FeedbackService
@@ -38,23 +41,24 @@ if TYPE_CHECKING:
 
 _ONLINE_TIMEOUT_S = 0.3
 """Of reads that an answer waits for: audiences and switches must be known before the search begins."""
+_ONLINE = {"timeout_s": 0.25, "attempts": 1}
+"""Limits of a read with which a copy of the index catches up within an answer."""
+_COMPACTED = 64
+"""New records, from which on a file of them is made between two nights."""
 
 
 def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "CloudSystem":
-    """The system over the tables and the domain of the stacks; `encoder` replaces the one that the settings name."""
+    """The system over the tables of the stacks and their domain or bucket; `encoder` replaces that of the settings."""
     session = aws.session(settings.index_endpoint)
     models = ConfiguredModels(settings, session, given_encoder=encoder)
-    return System(settings, models, CloudStores(settings, models, session))
+    return System(settings, models, (FilesStores if settings.index_bucket else DomainStores)(settings, models, session))
 
 
-class CloudStores:
-    """Tables of DynamoDB and a domain of OpenSearch. Discovery uses index, callers, switches, receipts and tallies."""
+class CloudStores(ABC):
+    """Tables of DynamoDB, and an index. Discovery uses index, callers, switches, receipts and tallies."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
-        from mats.adapters.opensearch.domain import Domain  # noqa: PLC0415 - not for feedback, which makes no `System`
-
         self._settings, self._models, self._session = settings, models, session
-        self._domain = Domain(settings.index_endpoint, region=settings.region, session=session)
 
     @cached_property
     def _tables(self) -> Tables:
@@ -82,39 +86,28 @@ class CloudStores:
         retention = Retention(self._settings.versions_days)
         return DynamoProfiles(self._tables, self._settings.profiles_table, retention)
 
-    @cached_property
-    def index(self) -> "OpenSearchIndex":
-        """Reads the generations only when it writes."""
-        from mats.adapters.opensearch.index import OpenSearchIndex  # noqa: PLC0415 - as above
+    @property
+    @abstractmethod
+    def index(self) -> SearchIndex:
+        """The index."""
 
-        return OpenSearchIndex(
-            self._domain,
-            lambda: self.generations.writable(),  # noqa: PLW0108 - not before the first write
-            lambda target: self.generations.restore(target),  # noqa: PLW0108 - as above
-            encoder=self._models.encoder_name,
-            engine=self._settings.index_engine,
-        )
+    @property
+    @abstractmethod
+    def memory(self) -> "OpenSearchMemory | FilesMemory | None":
+        """The remembered requests; None without an encoder."""
 
-    @cached_property
-    def memory(self) -> "OpenSearchMemory | None":
-        from mats.adapters.opensearch.memory import OpenSearchMemory  # noqa: PLC0415 - as above
+    @property
+    @abstractmethod
+    def generations(self) -> Generations:
+        """The generations of the index."""
 
-        if (encoder := self._models.encoder) is None:
-            return None
-        return OpenSearchMemory(domain=self._domain, encoder=encoder.name, dimension=encoder.dimension)
+    @abstractmethod
+    def compact(self) -> None:
+        """Make new files of what has many new records; for every quarter of an hour."""
 
-    @cached_property
-    def generations(self) -> "OpenSearchGenerations":
-        from mats.adapters.dynamodb.profiles import DynamoTargets  # noqa: PLC0415 - not for discovery
-        from mats.adapters.opensearch.generations import OpenSearchGenerations  # noqa: PLC0415 - not for discovery
-
-        encoder = self._models.encoder
-        return OpenSearchGenerations(
-            domain=self._domain,
-            targets=DynamoTargets(self._tables, self._settings.profiles_table),
-            encoder=self._models.encoder_name,
-            dimension=encoder.dimension if encoder else None,
-        )
+    @abstractmethod
+    def tidy(self) -> None:
+        """What is to be done once everything is compared."""
 
     @cached_property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
@@ -190,8 +183,116 @@ class CloudStores:
 
         return SpreadChange(registry=self.registry, send=self.send_changes, send_rest=self._bus.send_namespace_change)
 
+    @abstractmethod
     def close(self) -> None:
-        """Does nothing: clients close their connections themselves."""
+        """Delete what is only here; clients close their connections themselves."""
+
+
+class DomainStores(CloudStores):
+    """With an index and a memory in a domain of OpenSearch."""
+
+    def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
+        from mats.adapters.opensearch.domain import Domain  # noqa: PLC0415 - not for feedback, nor with files
+
+        super().__init__(settings, models, session)
+        self._domain = Domain(settings.index_endpoint, region=settings.region, session=session)
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        """Reads the generations only when it writes."""
+        from mats.adapters.opensearch.index import OpenSearchIndex  # noqa: PLC0415 - as above
+
+        return OpenSearchIndex(
+            self._domain,
+            lambda: self.generations.writable(),  # noqa: PLW0108 - not before the first write
+            lambda target: self.generations.restore(target),  # noqa: PLW0108 - as above
+            encoder=self._models.encoder_name,
+            engine=self._settings.index_engine,
+        )
+
+    @cached_property
+    def memory(self) -> "OpenSearchMemory | None":
+        from mats.adapters.opensearch.memory import OpenSearchMemory  # noqa: PLC0415 - as above
+
+        if (encoder := self._models.encoder) is None:
+            return None
+        return OpenSearchMemory(domain=self._domain, encoder=encoder.name, dimension=encoder.dimension)
+
+    @cached_property
+    def generations(self) -> "OpenSearchGenerations":
+        from mats.adapters.dynamodb.profiles import DynamoTargets  # noqa: PLC0415 - not for discovery
+        from mats.adapters.opensearch.generations import OpenSearchGenerations  # noqa: PLC0415 - not for discovery
+
+        encoder = self._models.encoder
+        return OpenSearchGenerations(
+            domain=self._domain,
+            targets=DynamoTargets(self._tables, self._settings.profiles_table),
+            encoder=self._models.encoder_name,
+            dimension=encoder.dimension if encoder else None,
+        )
+
+    def compact(self) -> None:
+        """Does nothing: the domain does."""
+
+    def tidy(self) -> None:
+        if self.memory:
+            self.memory.follow()
+
+    def close(self) -> None:
+        """Nothing is."""
+
+
+class FilesStores(CloudStores):
+    """With an index and a memory in files of a bucket. docs/decisions/0091."""
+
+    def _store(self, prefix: str, **limits: Any) -> "Store":
+        from mats.adapters.files.bucket import Bucket  # noqa: PLC0415 - not where there is a domain
+        from mats.adapters.files.store import Store  # noqa: PLC0415 - as above
+
+        settings = self._settings
+        return Store(Bucket(settings.index_bucket, region=settings.region, session=self._session, **limits), prefix)
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        from mats.adapters.files.index import FilesIndex  # noqa: PLC0415 - as above
+
+        return FilesIndex(
+            self._store("index"),
+            lambda: self.generations.writable(),  # noqa: PLW0108 - not before the first write
+            encoder=self._models.encoder_name,
+            online=self._store("index", **_ONLINE),
+        )
+
+    @cached_property
+    def memory(self) -> "FilesMemory | None":
+        from mats.adapters.files.memory import FilesMemory  # noqa: PLC0415 - as above
+
+        if not self._models.encoder_name:
+            return None
+        online = self._store("memory", **_ONLINE)
+        return FilesMemory(self._store("memory"), encoder=self._models.encoder_name, online=online)
+
+    @cached_property
+    def generations(self) -> "FilesGenerations":
+        from mats.adapters.files.generations import FilesGenerations  # noqa: PLC0415 - as above
+
+        return FilesGenerations(self._store("index"), self._models.encoder_name)
+
+    def compact(self) -> None:
+        self._compact(_COMPACTED)
+
+    def tidy(self) -> None:
+        self._compact(1)
+
+    def _compact(self, least: int) -> None:
+        self.generations.compact(least=least)
+        if self.memory:
+            self.memory.compact(least=least)
+
+    def close(self) -> None:
+        for made in ("index", "memory", "generations"):
+            if self.__dict__.get(made):
+                self.__dict__[made].close()
 
 
 CloudSystem: TypeAlias = System[CloudStores]
@@ -206,7 +307,7 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
     from mats.edge.maintenance import Maintenance  # noqa: PLC0415 - for its own function only
     from mats.usecases.resend import Resend  # noqa: PLC0415 - as above
 
-    stores, memory = system.stores, system.stores.memory
+    stores = system.stores
     resend = Resend(
         registry=stores.registry,
         trust=stores.trust,
@@ -220,8 +321,9 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
         backfill=replace(system.backfill(per_minute=0), enrich=replace(resend, renew=True)),
         registry=stores.registry,
         generations=stores.generations,
-        follow_memory=memory.follow if memory else lambda: None,
-        outcomes=stores.outcomes if memory else None,
+        tidy=stores.tidy,
+        compact=stores.compact,
+        outcomes=stores.outcomes if stores.memory else None,
         send_reports=stores.send_reports,
     )
 

@@ -19,6 +19,7 @@ from mats.domain.errors import CapabilityError, DependencyFailed, Fault, ModelRe
 from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
+from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.rank import Scoring
 from mats.domain.text.synonyms import synonyms_of
 from mats.edge.app import Application
@@ -339,6 +340,14 @@ class System(Generic[S_co]):
         from mats.usecases.backfill import Backfill  # noqa: PLC0415 - not for discovery
 
         return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id, pause=time.sleep, per_minute=per_minute)
+
+    def load_index(self) -> None:
+        """Load an index in files, in Lambda's init phase; a failure is left to the first answer."""
+        if self.settings.index_bucket:
+            try:
+                self.stores.index.page(Filter(), after=None, limit=1)
+            except DependencyFailed as error:
+                LOGGER.warning("the index was not loaded in advance: %s", error)
 
     def open_connections(self) -> None:
         """Connect to all that an answer needs, and read what is read once a minute; the first answer finds it done.

@@ -28,7 +28,7 @@ class MaintenanceEvent(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn"]
+    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact"]
     after: Id | None = None
     """The last capability, or of `relearn` the last query id."""
     stage: Annotated[int, Field(ge=0, le=2)] = 0
@@ -50,17 +50,15 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """The use cases of operators, over the system in AWS.
-
-    `follow_memory` is called when everything is compared: as `OpenSearchMemory.follow`.
-    """
+    """The use cases of operators, over the system in AWS. `tidy` is called when everything is compared."""
 
     reconcile: Reconcile
     reindex: Reindex
     backfill: Backfill
     registry: Registry
     generations: Generations
-    follow_memory: Callable[[], object] = lambda: None
+    tidy: Callable[[], object] = lambda: None
+    compact: Callable[[], object] = lambda: None
     outcomes: Outcomes | None = None
     """None where nothing is remembered."""
     send_reports: Callable[[Sequence[str]], None] = lambda query_ids: None
@@ -100,6 +98,8 @@ class Maintenance:
                 self.generations.roll_back()
             case "retire":
                 self.generations.retire()
+            case "compact":
+                self.compact()
         return iter(())
 
     def _reconcile(self, start: ReconcileCursor) -> Iterator[Piece]:
@@ -110,7 +110,7 @@ class Maintenance:
             counts |= {"reindexed": step.reindexed, "orphans": step.orphans, "purged": step.purged}
             counts |= {"given_up": step.given_up}
             yield Piece(counts, *cursor)
-        self.follow_memory()
+        self.tidy()
 
     def _reindex(self, start: ReindexCursor | None) -> Iterator[Piece]:
         for step in self.reindex(start):

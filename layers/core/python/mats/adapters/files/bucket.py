@@ -45,7 +45,7 @@ class Bucket:
         """Connect, so that the next call need not."""
         open_connection(self._client)
 
-    def read(self, key: str, **version: str) -> Blob | None:
+    def load(self, key: str, **version: str) -> Blob | None:
         """An object; None if there is none."""
 
         def get() -> Blob:
@@ -54,17 +54,18 @@ class Bucket:
 
         return self._call(get, _MISSING)
 
-    def read_lost(self, key: str) -> Blob | None:
+    def load_deleted(self, key: str) -> Blob | None:
         """The newest version of an object that was deleted, where the bucket keeps versions."""
         found = self._call(lambda: self._client.list_object_versions(Bucket=self.name, Prefix=key))
         versions = [each["VersionId"] for each in (found or {}).get("Versions", ()) if each["Key"] == key]
-        return self.read(key, VersionId=versions[0]) if versions else None
+        return self.load(key, VersionId=versions[0]) if versions else None
 
     def download(self, key: str, path: Path) -> bool:
         """Write an object into a file; False if there is none."""
 
         def get() -> bool:
             body = self._client.get_object(Bucket=self.name, Key=key)["Body"]
+            path.touch(0o600)
             with path.open("wb") as file:
                 for chunk in body.iter_chunks(_CHUNK):
                     file.write(chunk)

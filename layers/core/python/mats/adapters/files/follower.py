@@ -57,19 +57,20 @@ class Follower(Generic[C]):
         self._copy: C | None = None
         self._folders: list[tuple[Path, C]] = []
 
-    def __call__(self) -> C:
-        """The copy, as of at most so many seconds ago; where the bucket does not answer, as it was.
+    def __call__(self, *, fresh: bool = False) -> C:
+        """The copy as of at most so many seconds ago, or now if `fresh`; where the bucket does not answer, as it was.
 
         Raises:
-            DependencyFailed: the bucket did not answer, and there is no copy yet.
+            DependencyFailed: the bucket did not answer, and there is no copy yet, or it had to be fresh.
         """
         with self._lock:
             now = Moment.now()
-            if self._copy is None or self._looked is None or self._looked.seconds_to(now) >= self._fresh_s:
+            if fresh or self._copy is None or self._looked is None or self._looked.seconds_to(now) >= self._fresh_s:
+                patient = fresh or self._copy is None
                 try:
-                    self._catch_up(self._store if self._copy is None else self._online)
+                    self._catch_up(self._store if patient else self._online)
                 except DependencyFailed as error:
-                    if self._copy is None:
+                    if patient:
                         raise
                     LOGGER.warning("the index stays as it was, because its bucket did not answer: %s", error)
                 self._looked = now

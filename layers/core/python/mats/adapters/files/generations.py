@@ -1,6 +1,6 @@
 """Generations of the index in a bucket: each a series of records of its own, which HEAD names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -54,11 +54,11 @@ class FilesGenerations:
     def begin(self) -> Target:
         """Resume the one that was begun and never promoted, else make one."""
 
-        def begun(head: Head) -> Head:
+        def with_filling(head: Head) -> Head:
             head = self._first(head)
             return head if self._filling(head) else self._with_next(head, filling=True)
 
-        made = self._filling(self.store.change(begun))
+        made = self._filling(self.store.change(with_filling))
         assert made is not None  # noqa: S101 - just made
         return Target(made.name, made.encoder, filling=True)
 
@@ -69,21 +69,21 @@ class FilesGenerations:
         if entries:
             self.store.append(target.name, as_record(entries))
 
-    def revisions(self, target: Target) -> Iterator[tuple[Id, int, bool]]:
+    def revisions(self, target: Target, ids: Collection[Id]) -> Mapping[Id, int]:
         if target.name not in self._followers:
             make = partial(IndexCopy, encoder=target.encoder)
-            self._followers[target.name] = Follower(self.store, make, name=target.name, fresh_s=0)
-        return self._followers[target.name]().revisions()
+            self._followers[target.name] = Follower(self.store, make, name=target.name)
+        return self._followers[target.name](fresh=True).revisions(ids)
 
     def promote(self, target: Target) -> None:
         """With a file of it, so that who opens it need not read every record."""
         self.compact(least=1)
 
-        def done(head: Head) -> Head:
+        def switch(head: Head) -> Head:
             held = head.get(target.name)
             return replace(head.having(replace(held, filling=False)), current=held.name) if held else head
 
-        self.store.change(done)
+        self.store.change(switch)
         self.close()
 
     def roll_back(self) -> Target:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mats.adapters.files.follower import FRESH_S, Follower
 from mats.adapters.files.store import Generation, Record, Store
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.entries import drop_tombstones, read_entries, to_current_schema, write
+from mats.adapters.sqlite.entries import drop_tombstones, read_ids, read_revisions, to_current_schema, write
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import to_blob
 from mats.domain.capability.capability import Id
@@ -28,10 +28,10 @@ class IndexCopy:
     def __init__(self, path: Path, *, encoder: str) -> None:
         self._path, self._encoder = path, encoder
         to_current_schema(path)
-        self._database = Database(path)
+        self._database = Database(path, scratch=True)
 
     @cached_property
-    def searched(self) -> SqliteIndex:
+    def index(self) -> SqliteIndex:
         """Searches."""
         return SqliteIndex(self._database, encoder=self._encoder, exact_up_to=_ALL, saved_from=_ALL)
 
@@ -42,9 +42,13 @@ class IndexCopy:
                     write(connection, Stored(Profile.model_validate_json(text), _vector(vector)))
                 drop_tombstones(connection, record.get("purge", ()))
 
-    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
+    def ids(self, after: Id | None) -> Iterator[Id]:
+        """As `SearchIndex.ids`."""
+        return read_ids(self._database, after)
+
+    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
         """As `SearchIndex.revisions`."""
-        return read_entries(self._database)
+        return read_revisions(self._database, ids)
 
     def file(self) -> Path:
         with self._database.reading() as connection:
@@ -86,7 +90,7 @@ class FilesIndex:
 
     @property
     def _now(self) -> SqliteIndex:
-        return self._follower().searched
+        return self._follower().index
 
     def put(self, entries: Sequence[Stored]) -> None:
         """Searches see it when their copy catches up."""
@@ -99,8 +103,11 @@ class FilesIndex:
         for target in self._writable() if record else ():
             self._store.append(target.name, record)
 
-    def revisions(self) -> Iterator[tuple[Id, int, bool]]:
-        return self._follower().revisions()
+    def ids(self, *, after: Id | None = None) -> Iterator[Id]:
+        return self._follower(fresh=True).ids(after)
+
+    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
+        return self._follower(fresh=True).revisions(ids)
 
     def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
         return self._now.lexical(terms, admitted, depth=depth)

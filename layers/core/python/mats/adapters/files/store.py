@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -64,10 +64,6 @@ class Store:
         self._known: dict[str, int] = {}
         """A record of each generation after which the last one is looked for."""
 
-    @cached_property
-    def _readers(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(CONNECTIONS, "files")
-
     @property
     def _head_key(self) -> str:
         return f"{self.prefix}/HEAD"
@@ -78,8 +74,8 @@ class Store:
 
     def _load(self) -> tuple[Head, str]:
         """The state, and the tag of the object that a change replaces; empty if there is none."""
-        found = self.bucket.read(self._head_key)
-        last = found or self.bucket.read_lost(self._head_key)
+        found = self.bucket.load(self._head_key)
+        last = found or self.bucket.load_deleted(self._head_key)
         if last is None:
             return Head(), ""
         try:
@@ -129,13 +125,13 @@ class Store:
         asked = 1
         while True:
             keys = [self._record_key(name, position + number) for number in range(1, asked + 1)]
-            blobs = [self.bucket.read(keys[0])] if asked == 1 else self._readers.map(self.bucket.read, keys)
+            blobs = [self.bucket.load(keys[0])] if asked == 1 else _readers().map(self.bucket.load, keys)
             found = [json.loads(blob.body) for blob in takewhile(bool, blobs) if blob]
             if found:
                 yield found
             if len(found) < asked:
                 return
-            position, asked = position + asked, CONNECTIONS
+            position, asked = position + asked, min(2 * asked, CONNECTIONS)
 
     def publish(self, name: str, end: int, path: Path) -> bool:
         """Put a file of the state after record `end` in place of an older one, and delete what is no longer needed.
@@ -179,3 +175,9 @@ class Store:
 
     def _record_key(self, name: str, number: int) -> str:
         return f"{self.prefix}/{name}/log/{number:012}"
+
+
+@cache
+def _readers() -> ThreadPoolExecutor:
+    """Threads for reads at a time."""
+    return ThreadPoolExecutor(CONNECTIONS, "files")

@@ -40,13 +40,15 @@ class Readable(Protocol):
 class Database(Readable):
     """The file and this process's connections to it. Safe to share between threads."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, or create it.
+    def __init__(self, path: Path, *, scratch: bool = False) -> None:
+        """Open the file, or create it; a `scratch` one is a copy that need not survive a power cut.
 
         Raises:
             StorageUnusable: it cannot be opened, is damaged, or has another schema.
         """
         self.path = path
+        # with FULL, an acknowledged write survives a power cut
+        self._durable, self._other = ("OFF", "OFF") if scratch else ("FULL", "NORMAL")
         self._opened: list[sqlite3.Connection] = []
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         with self.error_translation():
@@ -89,7 +91,7 @@ class Database(Readable):
         saves the wait for the disk where a queued event repeats what was lost.
         """
         with self.reading() as connection:
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute(f"PRAGMA synchronous = {self._durable if durable else self._other}")
             with transaction(connection):
                 yield connection
 
@@ -120,7 +122,9 @@ class Database(Readable):
             self._opened.append(connection)
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             _use_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")  # an acknowledged write survives a power cut
+            connection.execute(
+                f"PRAGMA synchronous = {self._durable}"
+            )  # FULL: an acknowledged write survives a power cut
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
 

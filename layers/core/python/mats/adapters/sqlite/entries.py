@@ -123,7 +123,7 @@ def to_current_schema(path: Path) -> None:
             return
         rows = there.execute("SELECT profile, vector FROM entries ORDER BY row").fetchall()
     path.unlink()
-    renewed = Database(path)
+    renewed = Database(path, scratch=True)
     with renewed.writing(durable=False) as connection:
         for profile, blob in rows:
             write(connection, Stored(Profile.model_validate_json(profile), None if blob is None else array("f", blob)))

@@ -28,15 +28,14 @@ _NOBODY = -1
 """In place of a caller's code, for a free row."""
 
 
-class SqliteMemory:
-    """Safe to share between threads; sees what other processes write.
+class RequestsInMemory:
+    """Remembered requests in memory, of one encoder, by its name. Safe to share between threads.
 
-    Requests are written with their outcomes (receipts.py). Only those of one encoder, by its name, are read.
+    `_catch_up` is called before each read, with the lock.
     """
 
-    def __init__(self, database: Database, *, encoder: str) -> None:
-        self._database, self._encoder = database, encoder
-        self._data_version, self._version, self._change = database.watch().version, -1, 0
+    def __init__(self, encoder: str) -> None:
+        self._encoder, self._version = encoder, -1
         self._lock = threading.Lock()
         self._vectors: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self._rows: list[Remembered | None] = []
@@ -48,6 +47,15 @@ class SqliteMemory:
         self._callers: dict[Id, Counter[str]] = {}
         self._confirmed: dict[Id, Counter[str]] = {}
         self._lessons: set[int] = set()
+
+    def _catch_up(self) -> None:
+        """Apply what was written since the last call; `_version` changes with it."""
+
+    def _replace(self, query_id: str, memory: Remembered | None) -> None:
+        """Remember a request in place of the one of its query id; None only forgets that one."""
+        self._drop(query_id)
+        if memory and memory.encoder == self._encoder:
+            self._add(memory)
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         wanted = np.asarray(vector, np.float32)
@@ -96,19 +104,6 @@ class SqliteMemory:
                     counted[id] = sure
         return counted
 
-    def _catch_up(self) -> None:
-        """Apply changes since the last call, by any process; cheap if there are none."""
-        version = self._data_version()
-        if version == self._version:
-            return
-        for change, query_id, events, *report in self._database.rows(_CHANGED, (self._change,)):
-            self._drop(query_id)
-            memory = _to_memory(report, events) if events and report[0] else None
-            if memory and memory.encoder == self._encoder:
-                self._add(memory)
-            self._change = change
-        self._version = version
-
     def _add(self, memory: Remembered) -> None:
         vector = np.frombuffer(memory.vector, "<f2").astype(np.float32)
         if not self._vectors.size:
@@ -148,6 +143,24 @@ class SqliteMemory:
             callers += Counter()  # removes zeros
             if memory.confirmed:
                 self._confirmed[id][memory.caller] -= 1
+
+
+class SqliteMemory(RequestsInMemory):
+    """Sees what other processes write. Requests are written with their outcomes (receipts.py)."""
+
+    def __init__(self, database: Database, *, encoder: str) -> None:
+        super().__init__(encoder)
+        self._database, self._data_version, self._change = database, database.watch().version, 0
+
+    def _catch_up(self) -> None:
+        """By any process; cheap if there is nothing."""
+        version = self._data_version()
+        if version == self._version:
+            return
+        for change, query_id, events, *report in self._database.rows(_CHANGED, (self._change,)):
+            self._replace(query_id, _to_memory(report, events) if events and report[0] else None)
+            self._change = change
+        self._version = version
 
 
 def _to_memory(report: Sequence[object], events: str) -> Remembered | None:

@@ -1,0 +1,168 @@
+"""An index in files of a bucket for tests: writers that die at any write, and chaos that must end as it was written."""
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from mats.adapters.files.bucket import Bucket
+from mats.adapters.files.generations import FilesGenerations
+from mats.adapters.files.index import FilesIndex
+from mats.adapters.files.store import Store
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Cause
+from mats.ports import Change
+from mats.usecases.reconcile import Reconcile
+from tests.aws.s3 import S3
+from tests.builders import a_registration
+from tests.fakes import CountingIds, FakeEncoder
+from tests.world import World
+
+ENCODER = FakeEncoder()
+
+
+class Killed(BaseException):
+    """In place of the end of a process."""
+
+
+@cache
+def bucket_at(address: str) -> Bucket:
+    """A client takes long to make, so there is one for each stand-in."""
+    return Bucket("bucket")
+
+
+def a_bucket() -> Bucket:
+    return bucket_at(os.environ["AWS_ENDPOINT_URL_S3"])
+
+
+class Mortal(Bucket):
+    """Its process dies at a given write or deletion, before it or after it."""
+
+    def __init__(self, at: int, *, after: bool) -> None:
+        self.__dict__ |= a_bucket().__dict__
+        self.left, self.after = at, after
+
+    def write(self, *args: Any, **named: Any) -> bool:
+        return bool(self._survive(partial(super().write, *args, **named)))
+
+    def delete(self, *args: Any) -> None:
+        self._survive(partial(super().delete, *args))
+
+    def _survive(self, work: Callable[[], Any]) -> Any:
+        self.left -= 1
+        if self.left == 0 and not self.after:
+            raise Killed
+        done = work()
+        if self.left == 0:
+            raise Killed
+        return done
+
+
+class FilesWorld(World):
+    """The offline path over a bucket; each process that is opened may die."""
+
+    def __init__(self) -> None:
+        super().__init__(encoder=ENCODER)
+        self.opened: list[Any] = []
+        self.files, self.generations = self.open()
+        self.whole = self.enrich
+
+    def open(self, bucket: Bucket | None = None) -> tuple[FilesIndex, FilesGenerations]:
+        store = Store(bucket or a_bucket(), "index")
+        generations = FilesGenerations(store, ENCODER.name)
+        index = FilesIndex(store, generations.writable, encoder=ENCODER.name, fresh_s=0)
+        self.opened += [index, generations]
+        return index, generations
+
+    def close(self) -> None:
+        for each in self.opened:
+            each.close()
+
+    def handle(self, *ids: Id, bucket: Bucket | None = None) -> None:
+        """Enrichment in a process of its own."""
+        index, _ = self.open(bucket)
+        cause = Cause(event_id="e", time=self.clock.now())
+        replace(self.enrich, index=index)([Change(id, cause) for id in ids])
+
+    def reconcile(self) -> int:
+        """What the night does; returns how many it had to mend."""
+        index, generations = self.open()
+        task = Reconcile(
+            enrich=replace(self.enrich, index=index), registry=self.registry, profiles=self.profiles, index=index,
+            clock=self.clock, ids=CountingIds(),
+        )  # fmt: skip
+        mended = sum(step.reindexed + step.orphans for step in task(task.everything()))
+        generations.compact(least=1)
+        return mended
+
+    def faults(self, index: FilesIndex) -> dict[str, int]:
+        """What a reader lacks, what it should not have, and what it has in an older state."""
+        kept = {id: entry.profile for id, entry in self.profiles.kept.items()}
+        live = {id for id, profile in kept.items() if profile.findable}
+        there = index.revisions([*index.ids()])
+        found = index.fetch(there)
+        return {
+            "lost": len(live - found.keys()),
+            "ghosts": len(found.keys() - live),
+            "older": sum(there.get(id, kept[id].rev) < kept[id].rev for id in live),
+        }
+
+
+def chaos(s3: S3, *, items: int, steps: int, seed: int) -> dict[str, Any]:
+    """Registrations, changes and removals by two writers that die, with late and duplicate events and a lost HEAD."""
+    world, draw = FilesWorld(), random.Random(seed)
+    events: list[Id] = []
+    again: list[Id] = []
+    counts = dict.fromkeys(("kills", "late", "duplicates", "compactions", "lost_heads", "went_back"), 0)
+    reader, _ = world.open()
+    seen: dict[Id, int] = {}
+
+    def perhaps_die(work: Callable[[Bucket], None], share: float) -> None:
+        if draw.random() < share:
+            try:
+                work(Mortal(draw.randint(1, 4), after=draw.random() < 0.5))
+            except Killed:
+                counts["kills"] += 1
+        else:
+            work(a_bucket())
+
+    for step in range(steps):
+        name = f"item-{step if step < items else draw.randrange(items)}"
+        id = Id(f"com.acme/{name}")
+        if step >= items and draw.random() < 0.25:
+            world.registry.remove(id)
+        else:
+            world.registry.put([a_registration(name=name, namespace="com.acme", description=f"does {name} {step}")])
+        events.append(id)
+        if draw.random() < 0.2:
+            events.append(draw.choice(events))
+            counts["duplicates"] += 1
+        if draw.random() < 0.3:
+            draw.shuffle(events)
+            counts["late"] += 1
+        if len(events) > 6:
+            batch, other = events[:4], events[2:5]  # two writers, who share some
+            events = events[4:]
+            perhaps_die(lambda bucket, batch=batch: world.handle(*batch, bucket=bucket), 0.3)
+            perhaps_die(lambda bucket, other=other: world.handle(*other, bucket=bucket), 0.3)
+            again += batch  # what is not acknowledged is delivered again, much later
+        if step % 25 == 24:
+            perhaps_die(lambda bucket: world.open(bucket)[1].compact(least=1) and None, 0.5)
+            counts["compactions"] += 1
+        if step % 97 == 96:
+            s3.delete("index/HEAD")
+            counts["lost_heads"] += 1
+        for each, rev in reader.revisions([*reader.ids()]).items():
+            counts["went_back"] += rev < seen.get(each, 0)
+            seen[each] = max(rev, seen.get(each, 0))
+    world.handle(*dict.fromkeys([*again, *events]))
+    fresh, _ = world.open()
+    result = {**counts, "before_repair": world.faults(fresh), "mended": world.reconcile()}
+    last, _ = world.open()
+    for name, index in (("warm", reader), ("cold", last)):
+        result[name] = world.faults(index)
+    result["indexed"] = len(world.profiles.kept)
+    world.close()
+    return result
