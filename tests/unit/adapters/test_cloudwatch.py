@@ -33,12 +33,6 @@ def test_nothing_of_one_answer_is_in_the_line_of_the_next(capsys):
     assert not second.keys() & SOME.keys()
 
 
-def test_two_services_in_one_process_do_not_mix(capsys):
-    CloudWatchMetrics("mats", "discovery")({"Answers": Measure(1, "Count")})
-    CloudWatchMetrics("mats", "enrichment")({"Indexed": Measure(2, "Count")})
-    assert [line["service"] for line in lines(capsys)] == ["discovery", "enrichment"]
-
-
 def test_a_truth_value_counts_as_nought_or_one(capsys):
     CloudWatchMetrics("mats", "discovery")({"Yes": Measure(True, "Count"), "No": Measure(False, "Count")})
     (line,) = lines(capsys)

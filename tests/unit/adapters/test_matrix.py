@@ -24,31 +24,12 @@ def nearest(matrix: Matrix, vector, depth: int = 10) -> list[str]:
     return [id for id, _ in matrix.nearest(vector, matrix.mask(Filter()), depth)]
 
 
-def test_a_change_touches_its_row_and_nothing_else():
-    matrix = Matrix()
-    for row in range(1, 6):
-        put(matrix, row, unit(row, 1))
-    vectors = matrix._vectors._vectors
-    put(matrix, 3, unit(-1, 0))
-    assert matrix._vectors._vectors is vectors
-    assert nearest(matrix, unit(-1, 0))[0] == "n/3"
-
-
 def test_room_grows_by_doubling_so_that_most_registrations_copy_nothing():
     matrix, rooms = Matrix(), set()
     for row in range(1, 5_000):
         put(matrix, row, unit(1, row))
         rooms.add(len(matrix._vectors._vectors))
     assert len(rooms) <= 4
-
-
-def test_a_dropped_row_is_found_no_more_and_can_be_used_again():
-    matrix = Matrix()
-    put(matrix, 1, unit(1, 0))
-    matrix.drop(1)
-    assert nearest(matrix, unit(1, 0)) == []
-    put(matrix, 1, unit(0, 1), name="n/other")
-    assert nearest(matrix, unit(0, 1)) == ["n/other"]
 
 
 def test_a_query_of_another_dimension_finds_nothing_by_meaning():

@@ -53,15 +53,6 @@ def test_two_passes_find_nearly_all_and_their_cosines_are_exact(clusters, spread
     assert np.mean(recalls) >= 0.99
 
 
-def test_few_rows_of_many_are_searched_exactly():
-    points = clustered(3_000, clusters=9, spread=1, seed=1)
-    vectors = filled(points, exact_up_to=500)
-    mask = np.arange(len(points)) % 7 == 0
-    exact = points @ points[5]
-    expected = sorted(np.flatnonzero(mask).tolist(), key=lambda row: -exact[row])[:DEPTH]
-    assert list(found(vectors, points[5], mask)) == expected
-
-
 def test_rows_changed_added_and_removed_since_the_axes_were_computed_count_at_once():
     points = clustered(2_000, clusters=9, spread=1, seed=2)
     vectors = filled(points, exact_up_to=500)
@@ -72,18 +63,6 @@ def test_rows_changed_added_and_removed_since_the_axes_were_computed_count_at_on
     best = list(found(vectors, points[0], mask))
     assert set(best[:2]) == {7, 2_000}
     assert 0 not in best
-
-
-def test_axes_follow_a_registry_that_has_grown_into_another_field():
-    first, later = np.zeros((1_100, WIDTH), np.float32), np.zeros((4_000, WIDTH), np.float32)
-    first[:, :128] = clustered(1_100, clusters=9, spread=1, seed=3)[:, :128]
-    later[:, 128:] = clustered(4_000, clusters=9, spread=1, seed=4)[:, :128]
-    vectors = filled(first, exact_up_to=1_000)
-    found(vectors, first[0], np.ones(1_100, np.bool_))
-    put(vectors, dict(enumerate(later, start=len(first))))
-    exact = later @ later[0]
-    hits = found(vectors, later[0], np.ones(5_100, np.bool_))
-    assert len({row - 1_100 for row in hits} & set(np.argsort(-exact)[:DEPTH].tolist())) >= 0.99 * DEPTH
 
 
 def test_a_copy_finds_the_same_and_is_independent():

@@ -34,11 +34,10 @@ from mats.edge.ard.entries import (
 )
 from mats.edge.ard.requests import list_filter
 from mats.local.cli import replay
-from mats.ports import RerankResult
 from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile
-from tests.fakes import MemoryIndex, ScriptedReranker, raising
+from tests.fakes import MemoryIndex, raising
 from tests.world import an_application
 
 BASE = "https://registry.acme.com/live/"
@@ -110,25 +109,6 @@ def pages(size: int, **more: Any) -> Iterator[Any]:
 
 
 # searching
-
-
-def test_search_returns_relevant_entries_with_their_source():
-    first = found(search("forecast city"), "SearchResponse")["results"][0]
-    assert first["identifier"] == "urn:air:weather.acme.com:tool:get_forecast"
-    assert (first["source"], first["type"], first["url"]) == (BASE, SERVER_CARD, "https://weather.acme.com/mcp")
-    assert "representativeQueries" not in first
-
-
-def test_the_score_is_relevance_alone_and_the_order_follows_it():
-    best, trusted = (a_profile(name=name, description="refund", trust=trust) for name, trust in (("a", 0), ("b", 100)))
-    reranker = ScriptedReranker(
-        lambda query, put: RerankResult(scores=tuple(0.9 if p.name == "a" else 0.8 for p in put))
-    )
-    results = found(search("refund", application=an_application(best, trusted, reranker=reranker)), "SearchResponse")[
-        "results"
-    ]
-    assert [(one["displayName"], one["score"]) for one in results] == [("a", 90), ("b", 80)]
-    assert results[0]["metadata"]["blendedScore"] < results[1]["metadata"]["blendedScore"]
 
 
 @pytest.mark.parametrize(("wanted", "context", "expected"), [
@@ -511,17 +491,6 @@ capabilities = st.tuples(
 IDENTIFIER = SCHEMA["$defs"]["identifier"]["pattern"]
 PROBED = r"^urn:air:([a-zA-Z0-9.-]+)(?::([a-zA-Z0-9._:-]+))?:([a-zA-Z0-9._-]+)$"
 """The identifier that the conformance tool accepts, a little stricter."""
-
-
-@pytest.mark.parametrize(("namespace", "name", "expected"), [
-    ("com.acme.pay", "refund_payment", "urn:air:pay.acme.com:tool:refund_payment"),
-    ("com.acme", "docs/read file", "urn:air:acme.com:tool:docs:read_x20_file"),
-    ("toolbench", "get-weather", "urn:air:toolbench.localhost:tool:get-weather"),
-    ("com.acme", "/a//b/", "urn:air:acme.com:tool:_x2f_a_x2f__x2f_b_x2f_"),
-    ("com.acme", "_x20_", "urn:air:acme.com:tool:_x5f_x20_"),
-])  # fmt: skip
-def test_names_stay_readable(namespace, name, expected):
-    assert identifier(Kind.TOOL, namespace, name) == expected
 
 
 @given(capabilities, capabilities)

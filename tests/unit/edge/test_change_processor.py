@@ -3,8 +3,6 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.edge.changes import ChangeProcessor, process_batch
 from mats.edge.observers import LOG, MeasureObserver, Observers
@@ -46,13 +44,6 @@ def test_unreadable_message_fails_alone():
     assert len(world.profiles.kept) == 1
 
 
-def test_bug_in_a_lone_message_is_raised(monkeypatch):
-    world = World(encoder=FakeEncoder())
-    monkeypatch.setattr(world.registry, "get", raising(ZeroDivisionError()))
-    with pytest.raises(ZeroDivisionError):
-        process(sqs_batch([message("a")]), world)
-
-
 def test_every_batch_is_measured_even_if_it_fails(monkeypatch):
     world, measured = World(encoder=FakeEncoder()), []
     world.registry.put([a_registration(name="a")])
@@ -80,14 +71,6 @@ def test_change_that_meets_a_bug_fails_alone(monkeypatch):
     assert len(world.profiles.kept) == 2
 
 
-def test_bug_beside_an_unreadable_message_fails_both(monkeypatch):
-    world = World(encoder=FakeEncoder())
-    monkeypatch.setattr(world.registry, "get", raising(ZeroDivisionError()))
-    batch = sqs_batch([message("a")])
-    batch["Records"].append({"messageId": "m-bad", "body": "not an event"})
-    assert sorted(failures(process(batch, world))) == ["m-a", "m-bad"]
-
-
 def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     refused = ModelRefused("lite cannot be used", model="lite", cause="AccessDeniedException: no")
     world, measured = World(encoder=FakeEncoder(), writer=ScriptedWriter(lambda registration: refused)), []
@@ -107,16 +90,6 @@ def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     assert line == {
         "event": "model_refused", "role": "writer", "model": "lite", "cause": "AccessDeniedException: no", "count": 2,
     }  # fmt: skip
-
-
-def test_messages_without_time_left_are_delivered_again():
-    world = World(encoder=FakeEncoder())
-    world.registry.put([a_registration(name=n) for n in "ab"])
-    response = process_batch(
-        sqs_batch([message("a"), message("b")]), ChangeProcessor(world.enrich, dict), Deadline(lambda: 1_000)
-    )
-    assert failures(response) == ["m-a", "m-b"]
-    assert world.profiles.kept == {}
 
 
 def test_after_a_bug_the_single_changes_keep_the_deadline(monkeypatch):

@@ -209,13 +209,6 @@ def test_top_level_references_are_resolved(top):
     assert flat == {"type": "object", "properties": {"key": {"type": "string"}}, "$defs": defined}
 
 
-def test_description_has_the_owners_text_and_the_kind():
-    agent = tool_of(a_profile(kind="agent", lifecycle="deprecated", description="Plans\u202e trips.\nWell."))
-    assert agent.description == "(agent, deprecated) Plans trips. Well."
-    assert tool_of(a_profile(name="readFile", description="")).description == "read File"
-    assert len(tool_of(a_profile(description="long " * 1_000)).description) <= 1_024
-
-
 @pytest.mark.parametrize("format", Format)
 def test_text_of_hidden_characters_breaks_no_list(format):
     assert_taken(made_of(an_earlier_profile(name="\u200b", description="\u200b"), *REAL, format=format))
@@ -259,23 +252,7 @@ def test_suspicious_tool_is_left_out():
     assert [(left.id, left.reason) for left in made.left_out] == [(evil.id, "suspicious")]
 
 
-def test_verdict_none_has_no_tools_whatever_relevance_is_asked_for():
-    nothing = replace(_shortlist(*(_result(profile) for profile in REAL)), verdict=Verdict.NONE)
-    made = ReadyMade.of(nothing, Format.OPENAI_TOOLS, None)
-    assert (made.output, made.names, made.left_out) == ([], {}, [])
-
-
 # --- names
-
-
-@pytest.mark.parametrize(("id", "name"), [
-    ("com.acme.pay/refund_payment", "com_acme_pay__refund_payment"),
-    ("com.acme/refund__all", "com_acme__refund__all"), ("com.acme/_private", "com_acme___private"),
-    ("com.github.api/gists/create", "com_github_api__gists___create"), ("a-b.c/D-e", "a-b_c__D-e"),
-])  # fmt: skip
-def test_tool_name_round_trips_if_it_fits(id, name):
-    assert tool_name(Id(id)) == name
-    assert id_of(name) == id
 
 
 @pytest.mark.parametrize(("id", "begins"), [
@@ -293,13 +270,6 @@ def test_tool_name_that_does_not_fit_is_shortened(id, begins):
 LABELS = st.text("ab-", min_size=1, max_size=4)
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(".".join)
 IDS = st.tuples(NAMESPACES, st.text("aB_-./ é", min_size=1, max_size=70)).map("/".join)
-
-
-@given(IDS, IDS)
-def test_tool_names_are_unique(one, other):
-    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool_name(Id(one)))
-    assert (tool_name(Id(one)) == tool_name(Id(other))) is (one == other)
-    assert id_of(tool_name(Id(one))) in (one, None)
 
 
 # --- the budget

@@ -29,14 +29,6 @@ def body_of(event: Mapping[str, Any]) -> Any:
 # parameters and headers
 
 
-@pytest.mark.parametrize(("event", "parameters"), [
-    ({"multiValueQueryStringParameters": None}, {}),
-    ({"multiValueQueryStringParameters": {"a": ["1", ""], "b": ["2"]}}, {"a": ["1", ""], "b": ["2"]}),
-])  # fmt: skip
-def test_parameters_keep_all_values(event, parameters):
-    assert parse_request(event).query == parameters
-
-
 @pytest.mark.parametrize("spelt", ["Origin", "origin", "ORIGIN"])
 def test_header_names_are_case_insensitive(spelt):
     assert parse_request({"headers": {"X": "y", spelt: "here"}}).header("Origin") == "here"
@@ -175,20 +167,6 @@ def test_every_error_class_has_a_stated_status():
     modules = {errors.__name__, http.__name__}
     ours = {error for error in _with_subclasses(errors.CapabilityError) if error.__module__ in modules}
     assert ours == {type(error) for error, _, _ in EXPECTED}
-
-
-def test_problem_lists_faults_by_field():
-    body = json.loads(http.error_response(errors.RequestInvalid(FAULTS)).body)
-    assert body == {
-        "type": "about:blank",
-        "title": "Unprocessable Content",
-        "status": 422,
-        "detail": "query: is required; kinds.0: input should be one of four",
-        "errors": [
-            {"field": "query", "message": "is required"},
-            {"field": "kinds.0", "message": "input should be one of four"},
-        ],
-    }
 
 
 def test_proxy_response_is_what_api_gateway_expects():

@@ -48,13 +48,6 @@ def test_instructions_as_json():
     }  # fmt: skip
 
 
-def test_a_skill_names_the_request_for_its_instructions():
-    invocation = json.loads(get("com.acme/docs/fill%20forms").body)["invocation"]
-    method, _, path = invocation["instructions"].partition(" ")
-    assert method == "GET"
-    assert get(path.removeprefix("/capabilities/")).body.startswith("# Fill")
-
-
 def test_an_id_that_ends_so_is_a_capability():
     assert json.loads(get("com.acme/docs/instructions").body)["name"] == "docs/instructions"
     assert get("com.acme/docs/instructions/instructions").body == "Inner."

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mats.domain.capability.capability import Id, Lifecycle
-from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.errors import RequestInvalid
 from mats.domain.profile.index_fields import MatchedWords
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.usage import Usage
@@ -19,17 +19,15 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Candidate, Part, Result, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi
-from mats.edge.answers import Answer, Capability, Health, RankedCapability
+from mats.edge.answers import Answer, Capability, RankedCapability
 from mats.edge.requests import (
     CapabilityParameters,
     DiscoverParameters,
     DiscoverRequest,
-    Format,
     ListParameters,
     Parameters,
 )
 from mats.edge.routes import ROUTES, load
-from mats.edge.tools.formats import ReadyMade
 from tests.builders import a_profile
 
 DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))
@@ -177,15 +175,6 @@ def test_answers_match_the_document(shortlist):
     assert bool(Answer.of(shortlist).versions.models) == (shortlist is not BARE)
 
 
-@pytest.mark.parametrize("format", Format)
-@pytest.mark.parametrize("shortlist", [FULL, BARE], ids=["full", "bare"])
-def test_ready_made_tools_match_the_document(format, shortlist):
-    body = json.loads(http.json_response(ReadyMade.of(shortlist, format, 400)).body)
-    assert _conforms(body, {"$ref": "#/components/schemas/ReadyMade"})
-    assert _conforms(body, _promised("/discover", "post", 200))
-    assert not _conforms({**body, "extra": 1}, _promised("/discover", "post", 200))
-
-
 def test_parts_refer_to_the_results_and_name_what_nothing_serves():
     answer = json.loads(http.json_response(Answer.of(replace(FULL, parts=PARTS))).body)
     serving = {"id": "com.acme.pay/refund_payment", "score": 0.8418, "relevance": 0.95}
@@ -231,17 +220,6 @@ def test_an_answer_says_what_the_contract_shows():
     }
 
 
-@pytest.mark.parametrize("profile", [
-    a_profile(), a_profile(enrichment=ENRICHMENT, trust=0, tags=["a"], type_tags=["b"], notes=("dropped a link",)),
-    a_profile(kind="skill", descriptor={"instructions": "Do."}, examples=["do"], visible_to=["ops"], provider="Acme"),
-], ids=["bare", "enriched", "skill"])  # fmt: skip
-def test_capabilities_match_the_document(profile):
-    shown = json.loads(http.json_response(Capability.of(profile)).body)
-    assert _conforms(shown, _promised("/capabilities/{id}", "get", 200))
-    assert shown["description"] == profile.source.description
-    assert shown["trust"] == profile.trust
-
-
 def test_audiences_of_a_capability_are_never_shown():
     assert "ops" not in http.json_response(Capability.of(a_profile(visible_to=["ops"]))).body
     assert "ops" not in http.json_response(Answer.of(_shortlist(_result(a_profile(visible_to=["ops"]))))).body
@@ -253,22 +231,6 @@ def test_profile_without_content_is_never_shown():
         Capability.of(nothing)
     with pytest.raises(ValueError, match=r"com\.acme/x"):
         RankedCapability.of(_result(nothing))
-
-
-@pytest.mark.parametrize(("path", "method", "error"), [
-    ("/discover", "post", RequestInvalid([Fault("query", "is required"), Fault("", "whole")])),
-    ("/discover", "post", http.BodyTooLarge([Fault("", "too long")])),
-    ("/discover", "post", http.BodyUnreadable([Fault("", "no JSON")])),
-    ("/discover", "post", DependencyFailed("later")), ("/capabilities/{id}", "get", DependencyFailed("later")),
-])  # fmt: skip
-def test_problems_match_the_document(path, method, error):
-    response = http.error_response(error)
-    assert _conforms(json.loads(response.body), _promised(path, method, response.status))
-
-
-def test_health_matches_the_document():
-    health = Health(status="ok", index="sqlite", encoder=None, reranker=None)
-    assert _conforms(json.loads(http.json_response(health).body), _promised("/healthz", "get", 200))
 
 
 # the routes

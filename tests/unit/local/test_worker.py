@@ -45,20 +45,6 @@ def indexed(changes, deadline):
     return {change.id: ChangeResult.INDEXED for change in changes}
 
 
-def test_drain_processes_everything_waiting(events):
-    counted = []
-    assert drain(over(events, indexed), counted.append) == 0
-    assert sum(counted) == 100
-    assert events.depth() == (0, 0)
-
-
-def test_drain_stops_after_the_current_batch(events):
-    handled = []
-    drain(over(events, indexed), handled.append, stopped=lambda: bool(handled))
-    assert handled == [64]
-    assert events.depth().waiting == 36
-
-
 def test_failed_events_stay_queued_and_are_counted(events):
     def down(changes, deadline):
         raise DependencyFailed("down")
@@ -89,19 +75,6 @@ def test_unsettled_batch_is_processed_again(events, monkeypatch):
     assert done.wait(20)
     running.stop()
     assert handled == [64, 64, 36]
-
-
-def test_event_that_meets_a_bug_fails_alone(events):
-    poison = a_registration(name="tool-7").id
-
-    def buggy(changes, deadline):
-        if poison in [change.id for change in changes]:
-            raise ZeroDivisionError
-        return indexed(changes, deadline)
-
-    assert drain(over(events, buggy)) == 1
-    assert events.depth().waiting == 1
-    assert events.has_unfinished(poison)
 
 
 def test_raw_profiles_are_findable_while_the_writer_works(tmp_path):
@@ -155,16 +128,6 @@ def test_everything_is_findable_by_words_before_the_first_vector(tmp_path, monke
     assert encoder.findable == [100, 100]
     assert local.stores.profiles.counts()["progress"]["with a vector"] == 100
     assert local.stores.queue.depth() == (0, 0)
-    local.close()
-
-
-def test_a_few_events_are_completed_in_one_revision(tmp_path):
-    local, encoder = encoding_system(tmp_path)
-    registrations = [a_registration(name=f"tool-{n}") for n in range(100)]
-    local.stores.registry.put(registrations)
-    drain(local)
-    assert {stored.profile.rev for stored in local.stores.profiles.get([r.id for r in registrations]).values()} == {1}
-    assert encoder.findable[0] == 0
     local.close()
 
 

@@ -86,14 +86,6 @@ def test_everything_another_prompt_has_made_stale_is_renewed_once():
     assert sorted(writer.asked) == everything(world)
 
 
-def test_another_encoder_makes_everything_stale():
-    world = a_world(2)
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="better")))
-    (step,) = renewed(world)
-    assert set(step.outcomes.values()) == {ChangeResult.INDEXED}
-    assert {world.profile(id).encoder for id in everything(world)} == {"better"}
-
-
 def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     world = a_world(1)
     (id,) = everything(world)
@@ -105,12 +97,6 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     (step,) = renewed(world)
     assert step.outcomes == {id: ChangeResult.INDEXED}
     assert world.profile(id).status is Status.ACTIVE
-
-
-def test_ids_without_an_item_are_left_alone():
-    world = a_world(0)
-    assert list(a_backfill(world)([PAY.id])) == [BackfillStep(PAY.id, 1, {})]
-    assert not world.profiles.kept
 
 
 def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):

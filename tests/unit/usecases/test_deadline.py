@@ -151,12 +151,6 @@ def test_hung_models_leave_raw_profiles_and_hand_the_changes_back():
     assert seconds == pytest.approx(FUNCTION_S - SAVE_S)
 
 
-def test_what_has_been_described_by_then_is_done():
-    _, outcomes, world = run_batch(read_s=1, save_s=1, encode_s=1, replies_s=[5.0] * 7 + [math.inf] * 3)
-    assert sorted(outcomes.values()) == [ChangeResult.INDEXED] * 7 + [ChangeResult.POSTPONED] * 3
-    assert sum(world.profile(id).enriched for id in outcomes) == 7
-
-
 def test_the_longest_steps_are_what_the_timeouts_of_the_clients_add_up_to():
     backoff_s = sum(2**n for n in range(tables.ATTEMPTS - 1))
     dynamodb_s = tables.ATTEMPTS * (aws.CONNECT_S + tables.TIMEOUT_S) + backoff_s

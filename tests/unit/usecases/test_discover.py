@@ -13,7 +13,6 @@ import pytest
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
 from mats.domain.profile.profile import Profile
-from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Shortlist
@@ -71,18 +70,6 @@ def test_the_best_candidate_comes_first_and_missing_parts_are_named():
     assert shortlist.results[0].weights[Signal.RETRIEVAL] == pytest.approx(0.5 / 0.55)
 
 
-def test_the_reranker_decides_when_there_is_one():
-    favourite = ScriptedReranker(
-        lambda query, candidates: RerankResult(scores=tuple(0.9 if c.name == "mail" else 0.1 for c in candidates))
-    )
-    shortlist = discover_over(indexed(*THREE), reranker=favourite)(Query(query="money for a customer"))
-    assert ids(shortlist)[0] == "mail"
-    assert shortlist.degraded == ()
-    assert set(shortlist.results[0].signals) == {Signal.LLM, Signal.BM25}
-    assert shortlist.verdict is Verdict.MATCH
-    assert favourite.asked == 1
-
-
 @pytest.mark.parametrize(
     "failure", [RerankResult(void="nonsense"), DependencyFailed("busy"), NotPermitted("no access")]
 )
@@ -93,13 +80,6 @@ def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankRes
     assert with_it.degraded == ("llm",)
     assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
     assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.trace.faults[0]
-
-
-def test_candidates_without_a_score_rank_below_scored_ones_despite_trust():
-    trusted = [profile.model_copy(update={"trust": 100}) for profile in THREE]
-    shortlist = discover_over(indexed(*trusted), reranker=scored(0.0))(Query(query="customer money address"))
-    assert [Signal.LLM in result.signals for result in shortlist.results] == [True, False, False]
-    assert shortlist.verdict is Verdict.NONE
 
 
 @pytest.mark.parametrize("scores", [(), (0.5, 0.5, 0.5, 0.5)])
@@ -116,15 +96,6 @@ def test_faults_of_a_usable_reply_are_recorded_without_degradation():
     assert shortlist.degraded == ()
     assert shortlist.trace.rerank == RerankStats(scored=2, clipped=1, cut_off=True)
     assert [fault.partition(":")[0] for fault in shortlist.trace.faults] == ["rerank", "rerank"]
-
-
-def test_an_unusable_reply_of_the_reranker_is_charged():
-    reranker = ScriptedReranker(
-        lambda query, candidates: RerankResult(void="nonsense", usage=Usage(input_tokens=1_200))
-    )
-    shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
-    assert shortlist.trace.usage.input_tokens == 1_200
-    assert shortlist.intent is None
 
 
 def test_shuffled_candidates_get_their_own_scores_back():
@@ -254,14 +225,6 @@ def test_a_copy_stands_directly_below_its_original_however_relevant():
         found = discover_over(indexed(theirs, MAIL, ours), reranker=reranker)(Query(query="money back")).results
         names = [result.candidate.profile.namespace for result in found]
         assert names.index("a.copy") == names.index("z.ours") + 1
-
-
-def test_neighbouring_words_break_ties_between_equal_matches():
-    apart = a_profile(name="a", description="card of a customer: the balance")
-    together = a_profile(name="b", description="customer of a shop: the card balance")
-    shortlist = discover_over(indexed(apart, together), encoder=None)(Query(query="card balance"))
-    assert {r.candidate.profile.name: r.candidate.pairs for r in shortlist.results} == {"a": 0, "b": 1}
-    assert ids(shortlist) == ["b", "a"]
 
 
 def test_results_below_min_relevance_are_left_out_but_ranked():

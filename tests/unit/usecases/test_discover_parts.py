@@ -11,7 +11,7 @@ from mats.domain.shortlist.rank import Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.ports import Hit, RerankResult
 from tests.builders import a_profile
-from tests.fakes import FakeEncoder, MemoryIndex, ScriptedReranker
+from tests.fakes import MemoryIndex, ScriptedReranker
 from tests.world import GEOCODE, MAIL, REFUND, THREE, discover_over, indexed
 
 REQUEST = "give money back to a customer, and then turn an address into coordinates"
@@ -78,26 +78,6 @@ def test_a_limit_leaves_room_for_every_part():
     assert all(serving(shortlist))
 
 
-def test_a_part_that_nothing_serves_is_uncovered():
-    def score(query: str, candidates: Sequence[object]) -> RerankResult:
-        return RerankResult(scores=tuple(0.0 if c.name == "geocode" else 0.9 for c in candidates))
-
-    shortlist = discover_over(indexed(REFUND, GEOCODE), reranker=ScriptedReranker(score))(Query(queries=STEPS))
-    assert [part.verdict for part in shortlist.parts] == [Verdict.MATCH, Verdict.NONE]
-    assert shortlist.uncovered_parts == (STEPS[1],)
-    assert shortlist.verdict is Verdict.MATCH
-
-
-def test_results_below_the_least_relevance_serve_no_part():
-    def score(query: str, candidates: Sequence[object]) -> RerankResult:
-        return RerankResult(scores=tuple(0.1 if c.name == "geocode" else 0.9 for c in candidates))
-
-    discover = discover_over(indexed(REFUND, GEOCODE), reranker=ScriptedReranker(score))
-    shortlist = discover(Query(queries=STEPS, min_relevance=0.5))
-    assert names(shortlist) == ["refund"]
-    assert serving(shortlist) == [["refund"], []]
-
-
 def test_filters_and_visibility_hold_for_every_part():
     hidden = GEOCODE.model_copy(update={"visible_to": ("finance",)})
     index = indexed(REFUND, MAIL, hidden)
@@ -146,11 +126,6 @@ def test_no_part_that_can_be_searched_is_an_error():
         discover_over(_failing_for("money", "coordinates"), encoder=None)(Query(queries=STEPS))
 
 
-def test_a_failing_encoder_is_named_once():
-    shortlist = discover_over(indexed(*THREE), encoder=FakeEncoder(broken=True))(Query(queries=STEPS))
-    assert shortlist.degraded == ("neural",)
-
-
 def test_the_time_of_a_stage_is_that_of_the_slowest_part():
     trace = Trace(index="memory")
     for ms in (3.0, 5.0, 4.0):
@@ -191,11 +166,6 @@ def test_the_steps_of_a_rerankers_plan_are_searched_and_what_it_picked_stays():
 def test_without_a_usable_plan_the_answer_is_that_of_one_search(reranker):
     answers = [discover_over(indexed(*MANY, GEOCODE), reranker=r)(ASKED) for r in (reranker, planning(()))]
     assert len({frozenset(names(answer)) for answer in answers}) == 1
-
-
-def test_a_plan_does_not_replace_the_callers_own_parts():
-    shortlist = discover_over(indexed(*THREE), reranker=planning(("a b", "c d")))(Query(queries=STEPS))
-    assert [part.text for part in shortlist.parts] == list(STEPS)
 
 
 def test_an_answer_survives_an_index_that_fails_for_the_plan():

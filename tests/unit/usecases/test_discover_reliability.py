@@ -3,12 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import pytest
-
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.reliability import Tally
-from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.usecases.discover import Discover
@@ -52,14 +49,6 @@ def test_failures_of_one_caller_sink_it_for_that_caller_and_for_nobody_else():
     plain = discover_over(REFUND, TWIN, tallies=None)(QUERY)
     assert order(discover(QUERY, caller="eve")) == ["reimburse", "refund"]
     assert [r.score for r in discover(QUERY, caller="zoe").ranked] == [r.score for r in plain.ranked]
-
-
-def test_trust_is_the_prior_of_what_is_reported():
-    trusted = REFUND.model_copy(update={"trust": 80})
-    many = reported(*failures("me", count=20))
-    [result] = discover_over(trusted, tallies=many)(QUERY, caller="me").ranked
-    assert result.signals[Signal.QUALITY] == pytest.approx(0.4 * result.relevance)
-    assert result.candidate.profile.trust == 80
 
 
 def test_unread_reports_degrade_the_answer_and_nothing_else():

@@ -49,21 +49,6 @@ def test_the_same_event_twice_costs_no_model_call_and_no_write(world: World, enc
     assert world.profile(PAY.id).rev == 1
 
 
-def test_the_row_of_a_namespace_reaches_the_profile_without_a_model_call(world: World, encoder: FakeEncoder):
-    world.register(PAY.model_copy(update={"provider": "ACME Inc."}))
-    encoder.encoded.clear()
-    key = pattern_id(PAY.namespace)
-    world.trust.put(key, Assigned(trust=60, provider="Acme"))
-    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
-    profile = world.index.fetch([PAY.id])[PAY.id]
-    assert (profile.trust, profile.provider, profile.provider_verified) == (60, "Acme", True)
-    world.trust.put(key, NOTHING_ASSIGNED)
-    assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
-    profile = world.index.fetch([PAY.id])[PAY.id]
-    assert (profile.trust, profile.provider, profile.provider_verified) == (None, "ACME Inc.", False)
-    assert encoder.encoded == []
-
-
 def test_a_rejected_registration_keeps_its_content_but_not_its_verification(world: World):
     key = pattern_id(PAY.namespace)
     world.trust.put(key, Assigned(trust=60, provider="Acme"))
@@ -75,16 +60,6 @@ def test_a_rejected_registration_keeps_its_content_but_not_its_verification(worl
     assert world.deliver(PAY.id)[PAY.id] is ChangeResult.REJECTED
     profile = world.profiles.kept[PAY.id].profile
     assert (profile.trust, profile.provider, profile.provider_verified) == (None, "", False)
-
-
-def test_a_changed_description_is_encoded_anew_and_keeps_the_earlier_version(world: World, encoder: FakeEncoder):
-    world.register(PAY, event="first")
-    world.register(PAY.model_copy(update={"description": "Moves funds"}), event="second")
-    assert world.found("money") == []
-    assert world.found("funds") == [PAY.id]
-    (earlier,) = world.profiles.versions(PAY.id)
-    assert earlier.cause.event_id == "first"
-    assert world.profile(PAY.id).cause.event_id == "second"
 
 
 LONG = PAY.model_copy(update={"description": "Sends money to the account of a customer within the hour."})
@@ -177,15 +152,6 @@ def test_a_removed_registration_leaves_a_tombstone(world: World):
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.UNCHANGED}
 
 
-def test_a_removed_capability_can_come_back_as_another_kind(world: World):
-    world.register(PAY)
-    world.registry.remove(PAY.id)
-    world.deliver(PAY.id)
-    assert world.register(a_registration(name="pay", kind=Kind.AGENT, description="An agent")) is ChangeResult.INDEXED
-    assert world.index.fetch([PAY.id])[PAY.id].kind is Kind.AGENT
-    assert world.profile(PAY.id).rev == 3
-
-
 def test_a_bad_change_leaves_the_last_good_profile_findable_beside_the_error(world: World):
     world.register(PAY)
     world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
@@ -212,14 +178,6 @@ def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: 
     assert world.found("money") == [PAY.id]
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.DEGRADED}
     encoder.broken = False
-    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
-    assert world.profiles.kept[PAY.id].vector is not None
-
-
-def test_an_encoder_added_later_encodes_existing_profiles(encoder: FakeEncoder):
-    world = World(encoder=None)
-    world.register(PAY)
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=encoder))
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
 
@@ -390,19 +348,6 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
     assert not world.profile(PAY.id).enriched
 
 
-def test_the_writer_is_called_once_per_origin(encoder: FakeEncoder):
-    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
-    world = World(encoder=encoder, writer=writer)
-    world.register(PAY)
-    world.deliver(PAY.id)
-    world.register(PAY.model_copy(update={"endpoint": "https://elsewhere.example"}))
-    world.trust.put(PAY.id, Assigned(trust=7))
-    world.deliver(PAY.id)
-    assert writer.asked == [PAY.id]
-    assert world.profile(PAY.id).enriched
-    assert world.profile(PAY.id).trust == 7
-
-
 def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_retried(encoder: FakeEncoder):
     replies = [DependencyFailed("throttled"), Written(enrichment=FIVE)]
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: replies.pop(0)))
@@ -429,20 +374,6 @@ def test_a_name_with_outer_white_space_is_rejected_with_the_reason(world: World)
     assert world.deliver(id)[id] is ChangeResult.REJECTED
     assert "white space" in world.profile(id).error
     assert PAY.id not in world.profiles.kept
-
-
-def test_a_profile_of_an_earlier_release_gets_new_attributes_without_the_writer():
-    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
-    world = World(encoder=FakeEncoder(), writer=writer)
-    pay = a_registration(name="pay", input_schema={"properties": {"to": {}}}, endpoint="https://pay.example/mcp")
-    world.register(pay)
-    kept = world.profiles.kept[pay.id]
-    earlier = kept.profile.model_copy(update={"input_schema": "", "invocation": ""}).seal()
-    world.profiles.kept[pay.id] = replace(kept, profile=earlier)
-    world.deliver(pay.id, event="reconcile")
-    assert world.profile(pay.id).input_schema == kept.profile.input_schema != ""
-    assert world.profile(pay.id).invocation == kept.profile.invocation != ""
-    assert writer.asked == [pay.id]
 
 
 def test_the_writers_call_is_labelled_with_the_event():

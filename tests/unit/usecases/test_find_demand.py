@@ -81,10 +81,3 @@ def test_what_callers_report_counts_for_and_against():
     for _ in range(2):
         told(log.add("poetry", EAST), Event.SUCCEEDED, outcomes)
     assert demand_of(log, outcomes).gaps == []
-
-
-def test_only_requests_since_a_time_are_read():
-    log = Log()
-    for text in ("a poem", "verses", "poetry"):
-        log.add(text, EAST)
-    assert demand_of(log, since="2026-01-03").requests == 1

@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 
 from mats.domain.capability.capability import Id, Kind, parts
-from mats.domain.errors import CapabilityNotFound, DependencyFailed
+from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.query import Filter
 from mats.usecases.look_up import Browse, LookUp
 from tests.builders import a_profile
@@ -100,16 +100,6 @@ def test_an_id_that_the_caller_may_not_see_is_never_named():
         assert KNOWN[0] in hidden.nearest(Id(id), ["finance"])
 
 
-def test_at_most_three_are_named():
-    many = look_up(*(f"com.acme/refund-{number:03}" for number in range(200)))
-    assert len(many.nearest(Id("com.acme/refund-07x"))) == 3
-
-
 def test_an_index_that_fails_names_none(monkeypatch):
     monkeypatch.setattr(MemoryIndex, "page", raising(DependencyFailed("no answer")))
     assert LookUp(MemoryIndex()).nearest(Id("a/b")) == []
-
-
-def test_the_error_says_what_was_meant():
-    assert str(CapabilityNotFound("a/b")) == "no capability 'a/b'"
-    assert str(CapabilityNotFound("a/b", ["a/c", "a/d"])) == "no capability 'a/b'; did you mean `a/c` or `a/d`?"

@@ -53,12 +53,6 @@ def test_a_failed_read_keeps_the_last_choice_and_is_not_repeated_for_a_minute():
     assert (switch.reads, len(failures)) == (2, 1)
 
 
-def test_before_the_first_successful_read_the_configured_models_are_used():
-    switch = MemoryModelSwitch(rerank=OFF)
-    switch.broken = True
-    assert CurrentChoice(switch.load, FakeClock())() == ModelChoice()
-
-
 def test_other_threads_do_not_wait_for_a_read():
     reading, go_on = threading.Event(), threading.Event()
 
@@ -86,17 +80,6 @@ def test_a_switched_off_reranker_is_absent_and_not_a_failure():
     assert [(r.candidate.profile.id, r.score) for r in answer.ranked] == [
         (r.candidate.profile.id, r.score) for r in plain.ranked
     ]
-
-
-def test_another_reranker_is_called_and_named_in_the_answer():
-    switch, clock, made = MemoryModelSwitch(), FakeClock(), {"pro": judge("pro")}
-    discover = switched_discover(CurrentChoice(switch.load, clock), made)
-    assert discover(MONEY).trace.reranker == "micro"
-    switch.choose("rerank", "pro")
-    assert discover(MONEY).trace.reranker == "micro"
-    clock.ms = 60_000
-    assert discover(MONEY).trace.reranker == "pro"
-    assert made["pro"].asked == 1
 
 
 def test_a_model_that_the_role_may_not_call_degrades_the_answer_and_is_named():
@@ -145,13 +128,6 @@ def test_a_switched_off_writer_leaves_raw_profiles_until_it_is_back(world: World
     switch.choose("writer", None)
     assert world.deliver(pay.id) == {pay.id: ChangeResult.INDEXED}
     assert world.profile(pay.id).enriched
-
-
-def test_the_choice_is_read_once_for_a_batch(world: World, switch: MemoryModelSwitch):
-    world.registry.put([a_registration(name=f"pay-{n}") for n in range(5)])
-    switch.reads = 0
-    world.deliver(*world.registry.ids())
-    assert switch.reads == 1
 
 
 def test_a_choice_that_cannot_be_read_does_not_stop_enrichment(world: World, switch: MemoryModelSwitch):

@@ -1,6 +1,6 @@
 """Models that refuse every request: the capability stays findable, is marked, and comes back when the model does."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -85,21 +85,6 @@ def test_a_refusal_that_comes_again_writes_no_revision(world: World):
     assert world.profile(PAY.id).rev == rev
 
 
-def test_another_writer_model_is_tried_and_removes_the_mark(world: World):
-    world.register(PAY)
-    other = ScriptedWriter(lambda registration: Written(enrichment=FIVE), name="eu.lite")
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=other))
-    assert backfill(world) == [ChangeResult.INDEXED]
-    assert (world.profile(PAY.id).enriched, world.profile(PAY.id).refused) == (True, ())
-
-
-def test_a_writer_that_is_turned_off_removes_the_mark(world: World):
-    world.register(PAY)
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
-    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
-    assert world.profile(PAY.id).refused == ()
-
-
 @pytest.mark.parametrize("run", [reconcile, backfill])
 def test_a_run_asks_a_model_that_still_refuses_only_once(world: World, access: Access, run):
     for registration in MANY:
@@ -158,14 +143,6 @@ def test_both_models_refused_are_two_marks(access: Access):
     rev = world.profile(PAY.id).rev
     assert reconcile(world) == [ChangeResult.REFUSED]
     assert world.profile(PAY.id).rev == rev
-
-
-def test_the_refusals_of_a_batch_are_reported_once(world: World):
-    reported: list[list[Refusal]] = []
-    world.enrich = replace(world.enrich, on_refuse=reported.append)
-    world.registry.put(MANY)
-    world.deliver(*(each.id for each in MANY))
-    assert reported == [[MARK] * 5]
 
 
 def test_marks_are_part_of_the_content_and_no_mark_leaves_it_as_it_was():

@@ -32,14 +32,6 @@ def test_after_a_rest_one_probe_passes_and_success_closes_it():
     assert breaker.allows_call(1_001)
 
 
-def test_a_probe_that_fails_means_another_rest():
-    breaker = opened()
-    assert breaker.allows_call(1_000)
-    breaker.record_failure(1_100)
-    assert not breaker.allows_call(1_999)
-    assert breaker.allows_call(2_000)
-
-
 def test_late_failures_of_calls_under_way_do_not_put_off_the_probe():
     breaker = opened()
     breaker.record_failure(900)

@@ -12,7 +12,6 @@ from mats.domain.profile.sync import (
     TrackedEntry,
     TrackedSource,
     content_digest,
-    exceeds_guard,
     next_step,
 )
 from mats.usecases.sync import SourceSync
@@ -150,15 +149,6 @@ def test_of_two_sources_the_first_writes_and_the_second_inherits(world: World):
     assert world.sync(name="b").prune(force=True).removed == [tool().id]
 
 
-def test_what_another_source_stopped_listing_is_taken_over(world: World):
-    world.sync(tool(version="a"))
-    world.sync(tool(version="b"), name="b")
-    world.sync()
-    world.sync(tool(version="b"), name="b")
-    assert world.version() == "b"
-    assert not world.sync().prune(force=True).removed
-
-
 def test_a_removed_source_can_take_its_entries_with_it(world: World):
     world.sync(tool(), tool("refund"))
     world.sync(tool("refund"), name="b")
@@ -226,11 +216,6 @@ def test_content_of_unknown_origin_is_never_overwritten(listed, stored, own, oth
         assert stored is None or (stored in known and stored != listed)
     if stored == listed:
         assert step in (Step.KEEP, Step.ELSEWHERE)
-
-
-@given(gone=st.integers(0, 1000), rest=st.integers(0, 1000))
-def test_the_guard_is_a_fifth(gone, rest):
-    assert exceeds_guard(gone, gone + rest) == (gone / (gone + rest or 1) > 0.2)
 
 
 def test_digests_are_the_same_after_a_table_stored_the_item():

@@ -185,11 +185,6 @@ def test_hidden_capabilities_are_neither_competitors_nor_duplicates():
     assert [duplicate.id for duplicate in world.preview(mine, ["finance"]).duplicates] == [secret.id]
 
 
-def test_an_empty_registry_has_no_competitors():
-    report = World().preview(TIDES)
-    assert [(p.place, p.outranked_by) for p in report.queries] == [(1, ())]
-
-
 def test_signals_of_the_candidate_are_those_of_discovery():
     world = World(REFUND)
     world.trust.put(TIDES.id, Assigned(trust=70))
