@@ -1,9 +1,8 @@
 """Measures of an attack: its gain, and the loss of honest capabilities."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.suspicion import suspicions
@@ -65,36 +64,21 @@ def honest_matches(registry: "AttackedRegistry", queries: Iterable[JudgedQuery])
     return count_matches((query.relevant, registry.rank_ids(query.text)) for query in queries)
 
 
-def count_flags(registry: "AttackedRegistry", dataset: Dataset) -> dict[str, Any]:
+def count_flags(registry: "AttackedRegistry", dataset: Dataset) -> dict[str, int]:
     """Registrations that are flagged when they are registered, and those that answers to the set's queries flag.
 
     The latter are counted once each; `ever` are those of either.
     """
-    at_once = {item.id: reasons for item in dataset.registrations if (reasons := suspicions(item))}
-    in_answers: dict[Id, set[str]] = {}
-    seen: set[Id] = set()
-    for query in dataset.queries:
-        results = {result.id: result for result in registry.shortlist(query.text).ranked}
-        seen |= results.keys()
-        for id, result in results.items():
-            if added := set(result.suspicious) - set(result.candidate.profile.suspicious):
-                in_answers.setdefault(id, set()).update(_without_ids(reason, results) for reason in added)
+    at_once = {item.id for item in dataset.registrations if suspicions(item)}
+    in_answers = {
+        result.id
+        for query in dataset.queries
+        for result in registry.shortlist(query.text).ranked
+        if set(result.suspicious) - set(result.candidate.profile.suspicious)
+    }
     return {
         "registrations": len(dataset.registrations),
-        "queries": len(dataset.queries),
-        "in_any_answer": len(seen),
-        "flagged": {"at_registration": len(at_once), "in_answers": len(in_answers)},
-        "ever": len(at_once.keys() | in_answers.keys()),
-        "reasons": {"at_registration": _tally(at_once.values()), "in_answers": _tally(in_answers.values())},
+        "at_registration": len(at_once),
+        "in_answers": len(in_answers),
+        "ever": len(at_once | in_answers),
     }
-
-
-def _without_ids(reason: str, ids: Iterable[Id]) -> str:
-    """The reason with every id that it names as an ellipsis, so that equal reasons count together."""
-    for id in sorted(ids, key=len, reverse=True):
-        reason = reason.replace(id, "…")
-    return reason
-
-
-def _tally(reasons: Iterable[Iterable[str]]) -> dict[str, int]:
-    return dict(Counter(reason for each in reasons for reason in each).most_common())

@@ -12,7 +12,6 @@ from experiments.attacks.registry import AttackedRegistry, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
 from mats.domain.capability.capability import Id
-from mats.domain.capability.suspicion import HIDDEN
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.assignment import pattern_id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
@@ -135,11 +134,7 @@ def test_flags_on_the_honest_are_counted_once_each(registry):
     dataset = Dataset("more", (*DATASET.registrations, twin, hidden), QUERIES[:2], {}, "")
     with registry.with_items([twin, hidden], {}):
         flags = count_flags(registry, dataset)
-    assert flags["registrations"] == flags["in_any_answer"] == 5
-    assert flags["flagged"] == {"at_registration": 1, "in_answers": 1}
-    assert flags["ever"] == 2
-    assert flags["reasons"]["at_registration"] == {f"{HIDDEN} [hidden]": 1}
-    assert sum(flags["reasons"]["in_answers"].values()) == 1
+    assert flags == {"registrations": 5, "at_registration": 1, "in_answers": 1, "ever": 2}
 
 
 def test_a_target_is_the_best_rated_relevant_capability():
