@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mats.adapters.clock import FOR_EVER, Retention
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
 from mats.domain.profile.assignment import Assigned, covers, resolve_all
@@ -218,6 +218,11 @@ class MemoryProfiles:
     def versions(self, id: Id) -> Sequence[Profile]:
         now = self.retention.now()
         return [profile for profile, expires in self.earlier.get(id, []) if expires is None or expires > now]
+
+    def removed(self, namespace: str) -> Sequence[Profile]:
+        gone = [id for id, entry in self.kept.items() if entry.profile.status is Status.DELETED]
+        latest = [self.versions(id)[-1:] for id in gone if parts(id)[0] == namespace]
+        return [profile for those in latest for profile in those]
 
     def erase(self, id: Id) -> int:
         if id in self.kept and self.kept[id].profile.status is not Status.DELETED:

@@ -111,10 +111,12 @@ class World:
             feedback=self.service,
         )
 
+    def change(self, id: Id, event: str = "e1") -> Change:
+        return Change(id, Cause(event_id=event, time=self.clock.now()))
+
     def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, ChangeResult]:
         """Hand events to enrichment."""
-        cause = Cause(event_id=event, time=self.clock.now())
-        return dict(self.enrich([Change(id, cause) for id in ids]))
+        return dict(self.enrich([self.change(id, event) for id in ids]))
 
     def register(self, registration: Registration, *, event: str = "e1") -> ChangeResult:
         """Put a registration and hand its event to enrichment."""

@@ -1,6 +1,7 @@
 """Enrichment: the function that turns queued changes into profiles in DynamoDB and OpenSearch."""
 
 from aws_cdk import CfnOutput, Duration
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
@@ -43,6 +44,7 @@ class EnrichmentFunction(Construct):
         tables.profiles.grant(
             made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem"))
         )
+        made.allow([_removed_rows(tables.profiles.table_arn)])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         path.allow_events(made.role, REJECTED, RESENT)
         on.domain.allow(made.role, INDEX, denied=INDEX_DENIED)
@@ -57,3 +59,12 @@ class EnrichmentFunction(Construct):
             )
         )
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
+
+
+def _removed_rows(profiles: str) -> iam.PolicyStatement:
+    """The second rows of what was removed: read by namespace, and deleted when it is registered again."""
+    return iam.PolicyStatement(
+        actions=["dynamodb:Query", "dynamodb:DeleteItem"],
+        resources=[profiles],
+        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["removed#*"]}},
+    )

@@ -131,14 +131,14 @@ class RejectionMail(Construct):
         super().__init__(scope, id)
         topic = mail_topic(self, "Rejections", email, sender="events.amazonaws.com")
         told = events.RuleTargetInput.from_text(
-            f"mats rejected the registration {events.EventField.from_path('$.detail.id')}: "
-            f"{events.EventField.from_path('$.detail.error')}"
+            f"mats rejected or holds the registration {events.EventField.from_path('$.detail.id')}: "
+            f"{events.EventField.from_path('$.detail.error')}{events.EventField.from_path('$.detail.changes')}"
         )
         events.Rule(
             self,
             "Rejected",
             event_bus=path.bus,
-            description="Rejected registrations go to whoever subscribed",
-            event_pattern=events.EventPattern(source=[REJECTED], detail_type=["CapabilityRejected"]),
+            description="Rejected and held registrations go to whoever subscribed",
+            event_pattern=events.EventPattern(source=[REJECTED], detail_type=["CapabilityRejected", "CapabilityHeld"]),
             targets=[targets.SnsTopic(topic, message=told, dead_letter_queue=path.dead_letter_queues["Rule"])],
         )

@@ -63,7 +63,7 @@ def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path):
 
     def half_done() -> None:
         with database.writing() as connection:
-            connection.execute("INSERT INTO trust (id, trust) VALUES ('a/b', 1)")
+            connection.execute("INSERT INTO trust (id, assigned) VALUES ('a/b', '{}')")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

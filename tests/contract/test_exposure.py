@@ -84,5 +84,5 @@ def test_recording_answers_does_not_look_like_a_change_of_the_registry(database:
     log.flush()
     assert watch.version() == before
     with database.writing() as connection:
-        connection.execute("INSERT INTO trust (id, trust) VALUES ('a/b', 1)")
+        connection.execute("INSERT INTO trust (id, assigned) VALUES ('a/b', '{}')")
     assert watch.version() != before

@@ -65,6 +65,19 @@ def test_indexed_is_noted_of_the_current_revision_only(profiles: ProfileStore):
     assert profiles.get([id])[id].profile.indexed_rev == 1
 
 
+def test_what_was_removed_from_a_namespace_is_found_until_it_is_back_or_erased(profiles: ProfileStore):
+    gone = {"status": Status.DELETED, "source": None}
+    for name in ("a", "b", "c"):
+        profiles.save([revision(1, name=name, endpoint=name), revision(1, name=f"{name}2")])
+        profiles.save([revision(2, name=name, **gone)])
+    namespace = revision(1).profile.namespace
+    assert sorted(profile.endpoint for profile in profiles.removed(namespace)) == ["a", "b", "c"]
+    profiles.save([revision(3, name="b", endpoint="back")])
+    profiles.erase(revision(1, name="c").profile.id)
+    assert [profile.endpoint for profile in profiles.removed(namespace)] == ["a"]
+    assert profiles.removed(f"{namespace}.below") == profiles.removed("com") == []
+
+
 def test_tombstones_are_stored_and_listed(profiles: ProfileStore):
     profiles.save([revision(1, name="b", status=Status.DELETED, source=None), revision(1, name="a")])
     assert [id.rpartition("/")[2] for id in profiles.ids()] == ["a", "b"]

@@ -344,7 +344,7 @@ def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncode
     world.trust.put(PAY.id, Assigned(trust=9))
     assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
-    world.register(PAY.model_copy(update={"description": "something else"}))
+    world.register(PAY.model_copy(update={"description": "Sends money abroad"}))
     assert not world.profile(PAY.id).enriched
 
 

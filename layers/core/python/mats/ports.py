@@ -258,6 +258,9 @@ class ProfileStore(Protocol):
     def versions(self, id: Id) -> Sequence[Profile]:
         """The earlier revisions of a profile, oldest first."""
 
+    def removals(self, namespace: str) -> Sequence[Profile]:
+        """The latest content of each entry of a namespace that was removed, as far as its versions are kept."""
+
     def erase(self, id: Id) -> int:
         """Delete the earlier revisions, and let the current one, a tombstone, expire; the number of revisions deleted.
 

@@ -17,6 +17,7 @@ from mats.domain.text.fence import truncate_json
 from mats.ports import NamespaceChange
 
 _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
+_HELD = {**_REJECTED, "DetailType": "CapabilityHeld"}
 _CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}
 _REPORTED = {"Source": "mats.maintenance", "DetailType": "OutcomeReported"}
 _BATCH = 10
@@ -39,9 +40,14 @@ class EventBus:
         )
 
     def announce_rejections(self, profiles: Sequence[Profile]) -> None:
-        """Put one event per rejected profile on the bus."""
-        rejected = [(profile.id, truncate_json(profile.error, _MAX_ERROR_BYTES)) for profile in profiles]
-        self._put([self._event(_REJECTED, {"id": id, "error": error}) for id, error in rejected])
+        """Put one event per rejected or held profile on the bus."""
+        self._put(map(self._rejection, profiles))
+
+    def _rejection(self, profile: Profile) -> dict[str, str]:
+        if profile.held:
+            held = {"digest": profile.held.digest, "changes": profile.held.changes}
+            return self._event(_HELD, {"id": profile.id, **held})
+        return self._event(_REJECTED, {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)})
 
     def send_changes(self, ids: Sequence[Id]) -> None:
         """Put a change of each on the bus, as the Pipes do: with its key and no content."""

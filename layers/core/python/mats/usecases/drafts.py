@@ -33,8 +33,8 @@ _MAX_ERROR_BYTES = 16_000
 OnWait = Callable[[Id, DependencyFailed], None]
 """Called with the error of a model that a capability waits for, or is refused by; from several threads."""
 
-_Vectors: TypeAlias = Sequence[Vector | None]
-TimeLimit = Callable[[Callable[[], _Vectors]], _Vectors]
+Vectors: TypeAlias = Sequence[Vector | None]
+TimeLimit = Callable[[Callable[[], Vectors]], Vectors]
 """Runs a call of the encoder; raises OutOfTime where it takes too long."""
 
 NOT_ENRICHED = "not enriched: "
@@ -188,6 +188,7 @@ class Drafted:
 _RESULTS = {
     Status.ACTIVE: ChangeResult.INDEXED,
     Status.REJECTED: ChangeResult.REJECTED,
+    Status.HELD: ChangeResult.HELD,
     Status.DELETED: ChangeResult.DELETED,
 }
 
@@ -207,6 +208,12 @@ class Draft:
     saved: bool = False
 
     @property
+    def is_encoded(self) -> bool:
+        """Whether its text is to have a vector; that of a rejected one stays as it is."""
+        profile = self.target.profile
+        return self.registration is not None or (profile.status is Status.HELD and profile.findable)
+
+    @property
     def result(self) -> ChangeResult:
         return self.problem or (_RESULTS[self.target.profile.status] if self.saved else ChangeResult.UNCHANGED)
 
@@ -224,7 +231,7 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
         draft = _accept(registration, assigned, kept, run.maker)
     except RegistrationInvalid as error:
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
-        fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES)}
+        fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES), "held": None}
         rejected = last_good.profile.with_assigned(assigned).model_copy(update=fault)
         return Draft(target=replace(last_good, profile=rejected.seal()))
     if drafted:
@@ -288,13 +295,13 @@ def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait, labels: Labels 
     except DependencyFailed as error:
         on_wait(raw.id, error)
         return _mark_failed(draft, WRITER, error)
-    return replace(fresh, target=Stored(better))
+    return replace(fresh, target=Stored(better.model_copy(update={"approved": raw.approved}).seal()))
 
 
 def encode(drafts: Mapping[Id, Draft], run: Pass, on_wait: OnWait, limit: TimeLimit) -> dict[Id, Draft]:
     """The drafts with missing vectors added; if the encoder fails or is late, they stay lexically findable."""
     encoded, maker = dict(drafts), run.maker
-    missing = [id for id, draft in drafts.items() if draft.registration and draft.target.vector is None]
+    missing = [id for id, draft in drafts.items() if draft.is_encoded and draft.target.vector is None]
     if not maker.encoder or not run.vectors or not missing:
         return encoded
     try:

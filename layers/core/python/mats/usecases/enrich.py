@@ -16,7 +16,8 @@ from mats.domain.profile.profile import Cause, ChangeResult, Profile, Refusal, S
 from mats.domain.trust.near_duplicates import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
-from mats.usecases.drafts import Draft, OnWait, Pass, ProfileMaker, describe, encode, make_draft
+from mats.usecases.drafts import Draft, OnWait, Pass, ProfileMaker, Vectors, describe, encode, make_draft
+from mats.usecases.hold import Gate
 
 _TRIES = 3
 """Attempts after a conflict with another run: reading again is cheaper than redelivery."""
@@ -40,7 +41,7 @@ class Enrich:
     on_wait: OnWait = _ignore
     """Called with the error of a model that a capability waits for; from several threads."""
     on_reject: Callable[[Sequence[Profile]], None] = _ignore
-    """Called with rejections before they are saved: at least once, after a crash twice."""
+    """Called with what is rejected or held before it is saved: at least once, after a crash twice."""
     on_refuse: Callable[[Sequence[Refusal]], None] = _ignore
     """Called after a batch with the refusals of models, one for each role and capability."""
 
@@ -79,7 +80,8 @@ class _Batch:
         kept = self.to.profiles.get(ids)  # read first, so that a later write by another run supersedes this one
         items, assigned = self.to.registry.get(ids), self.to.trust.get(ids)
         made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.run) for id in ids}
-        encoded = {id: self._postpone(draft) for id, draft in self._encode(made).items()}
+        gate = Gate(self.to.profiles, self.run, self.causes, self.to.on_wait, self._limit)
+        encoded = {id: self._postpone(draft) for id, draft in self._encode(gate(made, kept, assigned)).items()}
         if not self.deadline.allows(SAVE_S):
             return dict.fromkeys(ids, ChangeResult.POSTPONED)
         drafts = self._save(encoded, kept)
@@ -115,7 +117,10 @@ class _Batch:
         return results
 
     def _encode(self, drafts: Mapping[Id, Draft]) -> dict[Id, Draft]:
-        return encode(drafts, self.run, self.to.on_wait, lambda work: self.deadline.call(work, reserve_s=SAVE_S))
+        return encode(drafts, self.run, self.to.on_wait, self._limit)
+
+    def _limit(self, work: Callable[[], Vectors]) -> Vectors:
+        return self.deadline.call(work, reserve_s=SAVE_S)
 
     def _postpone(self, draft: Draft) -> Draft:
         """The draft; if the later run would change it, it is postponed."""
@@ -152,8 +157,8 @@ class _Batch:
         return results | {id: replace(drafts[id], problem=ChangeResult.DEGRADED) for id in unannounced}
 
     def _announce_rejections(self, fresh: Sequence[Profile]) -> Collection[Id]:
-        """Announce the rejections among new revisions; returns the ids to retry because announcing failed."""
-        rejected = [profile for profile in fresh if profile.status is Status.REJECTED]
+        """Announce what is rejected or held among new revisions; returns the ids to retry because announcing failed."""
+        rejected = [profile for profile in fresh if profile.status in (Status.REJECTED, Status.HELD)]
         try:
             if rejected:
                 self.to.on_reject(rejected)

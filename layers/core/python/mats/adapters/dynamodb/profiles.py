@@ -2,7 +2,7 @@
 
 Row of a profile: namespace and name as keys, one attribute per field, the vector as little-endian float32.
 Row of a superseded version: `versions#<sha256 of the id>` and the revision as keys, `expires_at` for DynamoDB, which
-deletes it within days of that time.
+deletes it within days of that time. The version before a tombstone is also at `removed#<namespace>` and the name.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
-from mats.domain.capability.capability import Id, parts
+from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
 from mats.ports import GUARD_DAYS, Stored, Target
@@ -58,7 +58,13 @@ class DynamoProfiles:
             condition["ExpressionAttributeValues"] = {":before": {"N": str(before.profile.rev)}}
         actions = [{"Put": {"TableName": self.table, "Item": row, **condition}}]
         if before:
-            actions.append({"Put": {"TableName": self.table, "Item": self._version(before.profile)}})
+            version = self._version(before.profile)
+            actions.append({"Put": {"TableName": self.table, "Item": version}})
+            key = _removed_key(profile.id)
+            if profile.status is Status.DELETED:
+                actions.append({"Put": {"TableName": self.table, "Item": {**version, **key, "row": {"S": "removed"}}}})
+            elif before.profile.status is Status.DELETED:
+                actions.append({"Delete": {"TableName": self.table, "Key": key}})
         return self.tables.transact(self.table, actions)
 
     def _version(self, profile: Profile) -> dict[str, Any]:
@@ -91,9 +97,14 @@ class DynamoProfiles:
         bodies = (from_row(row) for row in rows)
         return [_profile(body, *parts(body["id"])) for body in bodies if body.get("expires_at", now + 1) > now]
 
+    def removed(self, namespace: str) -> Sequence[Profile]:
+        bodies = (from_row(row) for row in self._partition(_removed_key(capability_id(namespace, ""))))
+        return [_profile(body, *parts(body["id"])) for body in bodies]
+
     def erase(self, id: Id) -> int:
         if self.get([id]):
             self._let_expire(id)
+            self.tables.ask(self.table, "delete_item", Key=_removed_key(id))
         rows = self._version_rows(id)
         keys = [{name: row[name] for name in ("namespace", "name")} for row in rows]
         self.tables.map(lambda key: self.tables.ask(self.table, "delete_item", Key=key), keys)
@@ -118,12 +129,15 @@ class DynamoProfiles:
             raise DependencyFailed(f"{id} has been written again; erase it again if it has to go") from error
 
     def _version_rows(self, id: Id) -> list[Row]:
+        return self._partition(_version_key(id, 0))
+
+    def _partition(self, key: Row) -> list[Row]:
         rows = self.tables.all_rows(
             self.table,
             "query",
-            KeyConditionExpression="#ns = :versions",
+            KeyConditionExpression="#ns = :ns",
             ExpressionAttributeNames={"#ns": "namespace"},
-            ExpressionAttributeValues={":versions": _version_key(id, 0)["namespace"]},
+            ExpressionAttributeValues={":ns": key["namespace"]},
             ConsistentRead=True,
         )
         return list(rows)
@@ -160,6 +174,12 @@ def _id(row: Row) -> Id:
 def _version_key(id: Id, rev: int) -> dict[str, Any]:
     digest = hashlib.sha256(id.encode()).hexdigest()
     return {"namespace": {"S": f"{_VERSIONS}{digest}"}, "name": {"S": f"{rev:010d}"}}
+
+
+def _removed_key(id: Id) -> dict[str, Any]:
+    """The key of a second row of the version that a tombstone superseded, so that those of a namespace are found."""
+    key = _key(id)
+    return {**key, "namespace": {"S": f"removed#{key['namespace']['S']}"}}
 
 
 def _parse_row(row: Row) -> Stored:

@@ -117,7 +117,4 @@ class DynamoTrust:
         if not assigned:
             self.tables.ask(self.table, "delete_item", Key=key_of(key))
             return
-        trust = {} if assigned.trust is None else {"trust": {"N": str(assigned.trust)}}
-        provider = {"provider": {"S": assigned.provider}} if assigned.provider else {}
-        cleared = {"cleared": {"S": assigned.cleared}} if assigned.cleared else {}
-        self.tables.ask(self.table, "put_item", Item={**key_of(key), **trust, **provider, **cleared})
+        self.tables.ask(self.table, "put_item", Item={**key_of(key), **to_row(assigned.to_row())})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
 from mats.ports import GUARD_DAYS, ListedProfile, ProfileChanges, Stored, Vector
@@ -66,6 +66,15 @@ class SqliteProfiles:
         query = "SELECT body FROM profile_versions WHERE id = ? AND coalesce(expires_at > ?, TRUE) ORDER BY rev"
         rows = self.database.rows(query, (id, self.retention.now()))
         return [Profile.model_validate_json(body) for (body,) in rows]
+
+    def removed(self, namespace: str) -> Sequence[Profile]:
+        query = (
+            "SELECT version.body FROM profiles JOIN profile_versions AS version "
+            "ON version.id = profiles.id AND version.rev = profiles.rev - 1 "
+            "WHERE profiles.status = 'deleted' AND profiles.id >= ? AND profiles.id < ?"
+        )
+        first = capability_id(namespace, "")
+        return [Profile.model_validate_json(body) for (body,) in self.database.rows(query, (first, f"{first[:-1]}0"))]
 
     def erase(self, id: Id) -> int:
         with self.database.writing() as connection:

@@ -10,7 +10,7 @@ from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
-from mats.domain.profile.assignment import Assigned, namespace_of_pattern, resolve_all
+from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.domain.text.synonyms import Groups
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
@@ -152,17 +152,15 @@ class SqliteTrust:
         return resolve_all(ids, self.rows)
 
     def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
-        rows = self.database.rows(f"SELECT id, trust, provider, cleared FROM trust WHERE id IN {IN}", (as_json(keys),))
-        return {id: Assigned(trust=trust, provider=provider, cleared=cleared) for id, trust, provider, cleared in rows}
+        rows = self.database.rows(f"SELECT id, assigned FROM trust WHERE id IN {IN}", (as_json(keys),))
+        return {id: parse_row(json.loads(assigned)) for id, assigned in rows}
 
     def put(self, key: Id, assigned: Assigned) -> None:
         """A change of a namespace's row is announced for every registered capability there."""
         with self.database.writing() as connection:
             if assigned:
-                connection.execute(
-                    "INSERT OR REPLACE INTO trust (id, trust, provider, cleared) VALUES (?, ?, ?, ?)",
-                    (key, assigned.trust, assigned.provider, assigned.cleared),
-                )
+                row = (key, json.dumps(assigned.to_row(), ensure_ascii=False))
+                connection.execute("INSERT OR REPLACE INTO trust (id, assigned) VALUES (?, ?)", row)
             else:
                 connection.execute("DELETE FROM trust WHERE id = ?", (key,))
             namespace = namespace_of_pattern(key)
@@ -194,5 +192,5 @@ def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:
         connection.execute("BEGIN")
         for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
             yield json.loads(item)
-        for id, *row in connection.execute("SELECT id, trust, provider, cleared FROM trust ORDER BY id"):
-            yield id, Assigned(**dict(zip(("trust", "provider", "cleared"), row, strict=True)))
+        for id, assigned in connection.execute("SELECT id, assigned FROM trust ORDER BY id"):
+            yield id, parse_row(json.loads(assigned))

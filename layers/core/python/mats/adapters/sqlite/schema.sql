@@ -2,11 +2,8 @@
 CREATE TABLE registry (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, digest TEXT NOT NULL, item TEXT NOT NULL
 );
--- Of a capability, or of a namespace under the id `com.acme.*/*`, with the provider verified for it; `cleared` is the
--- fingerprint of the registration whose flags an operator has cleared.
-CREATE TABLE trust (
-    id TEXT PRIMARY KEY, trust INTEGER, provider TEXT NOT NULL DEFAULT '', cleared TEXT NOT NULL DEFAULT ''
-);
+-- What operators assigned, as a JSON object, to a capability, or to a namespace under the id `com.acme.*/*`.
+CREATE TABLE trust (id TEXT PRIMARY KEY, assigned TEXT NOT NULL);
 -- Words that mean the same in this registry: each row is a JSON list of them.
 CREATE TABLE synonyms (words TEXT PRIMARY KEY);
 
@@ -24,6 +21,7 @@ CREATE TABLE profiles (
     body TEXT NOT NULL, vector BLOB,
     expires_at INTEGER  -- of the tombstone of an erased capability
 );
+CREATE INDEX profiles_removed ON profiles (id) WHERE status = 'deleted';
 CREATE INDEX profiles_expiry ON profiles (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE profile_versions (
     id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL,

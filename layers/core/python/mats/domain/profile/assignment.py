@@ -7,7 +7,8 @@ stands for com.stripe and everything below it. No capability can have such an id
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 
 from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.text.fence import find_hidden
@@ -16,6 +17,19 @@ _BELOW = ".*"
 _EVERY = "*"
 _NAMESPACE = re.compile(r"(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*")
 """As in a valid registration; another one has no rows, whose keys could be too long for a table."""
+
+
+class Policy(StrEnum):
+    """Which changes of registrations wait for an operator."""
+
+    AUTO = "auto"
+    """Dangerous changes of what is rated."""
+    REVIEW = "review"
+    """All, and what is new."""
+    OPEN = "open"
+    """None."""
+
+
 _FINGERPRINT = re.compile("[0-9a-f]{8,128}")
 MAX_PROVIDER = 200
 """Characters."""
@@ -25,15 +39,27 @@ MAX_PROVIDER = 200
 class Assigned:
     """Trust, 0 to 100 or None, and the verified provider or "": of one row, or resolved for a capability.
 
-    `cleared` is the fingerprint of the registration whose flags an operator has cleared, or "".
+    `cleared`, `approved` and `rejected` are fingerprints of registrations, or "": whose flags an operator has cleared,
+    and which is or is not to be shown. `policy` says which changes wait for an operator; None: as for the namespace.
     """
 
     trust: int | None = None
     provider: str = ""
     cleared: str = ""
+    approved: str = ""
+    rejected: str = ""
+    policy: Policy | None = None
 
     def __bool__(self) -> bool:
-        return self.trust is not None or bool(self.provider or self.cleared)
+        return bool(self.to_row())
+
+    @property
+    def is_rated(self) -> bool:
+        return self.trust is not None or bool(self.provider)
+
+    def to_row(self) -> dict[str, int | str]:
+        """The attributes that have a value, as stores and exports write them; `parse_row` reads them."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, "")}
 
 
 NOTHING_ASSIGNED = Assigned()
@@ -88,7 +114,8 @@ def resolve(id: Id, rows: Mapping[Id, Assigned]) -> Assigned:
     own, *namespaces = (rows.get(key, NOTHING_ASSIGNED) for key in row_keys(id))
     trusts = (row.trust for row in (own, *namespaces) if row.trust is not None)
     providers = (row.provider for row in namespaces if row.provider)
-    return Assigned(trust=next(trusts, None), provider=next(providers, ""), cleared=own.cleared)
+    policies = (row.policy for row in (own, *namespaces) if row.policy)
+    return replace(own, trust=next(trusts, None), provider=next(providers, ""), policy=next(policies, None))
 
 
 def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id, Assigned]]) -> dict[Id, Assigned]:
@@ -99,11 +126,14 @@ def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id
 
 def parse_row(row: Mapping[str, object]) -> Assigned:
     """The valid part of a stored row, which an operator may have written by hand."""
-    trust, provider, cleared = row.get("trust"), row.get("provider"), row.get("cleared")
+    trust, provider = row.get("trust"), row.get("provider")
+    stated = {name: str(row.get(name, "")) for name in ("cleared", "approved", "rejected")}
+    policy = next((each for each in Policy if each == row.get("policy")), None)
     return Assigned(
         trust=trust if isinstance(trust, int) and not isinstance(trust, bool) and 0 <= trust <= 100 else None,
         provider=provider.strip() if isinstance(provider, str) and is_provider(provider) else "",
-        cleared=cleared if isinstance(cleared, str) and _FINGERPRINT.fullmatch(cleared) else "",
+        policy=policy,
+        **{name: text for name, text in stated.items() if _FINGERPRINT.fullmatch(text)},
     )
 
 

@@ -1,5 +1,6 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -11,7 +12,7 @@ from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
-from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, input_schema_of, title_of
+from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, hints_of, input_schema_of, title_of
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
@@ -61,6 +62,7 @@ class ChangeResult(StrEnum):
     """Result of enriching a change."""
 
     INDEXED = "indexed"
+    HELD = "held"
     UNCHANGED = "unchanged"
     DELETED = "deleted"
     SUPERSEDED = "superseded"
@@ -92,6 +94,8 @@ class Status(StrEnum):
 
     ACTIVE = "active"
     REJECTED = "rejected"
+    HELD = "held"
+    """It waits for an operator; the last approved content, if there is one, stays."""
     DELETED = "deleted"
 
 
@@ -130,6 +134,32 @@ class Refusal(_Frozen):
     cause: str
 
 
+class Contract(_Frozen):
+    """What callers of a version rely on, by its owner's words (`mats.domain.profile.changes`).
+
+    `inputs` has the type of each input, with `!` if it is required; `reaches` hosts, commands and tools.
+    """
+
+    text: str = ""
+    reaches: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = {}
+    hints: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+class Held(_Frozen):
+    """A registration that waits for an operator: its fingerprint, what it changes, and since when (ISO 8601, UTC).
+
+    `approved` is the time of the version that is shown meanwhile; empty if none is. `rejected`: an operator refused it.
+    """
+
+    digest: str
+    changes: tuple[str, ...]
+    since: str
+    approved: str = ""
+    rejected: bool = False
+
+
 _UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
 """Entries of a profile that do not belong to its content."""
 
@@ -148,6 +178,8 @@ class Profile(_Frozen):
     `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
+    `hints` is what its owner says of its effects. `held` is the latest registration, if it waits for an operator;
+    `approved` the version that operators approved last, if its owner has changed it since.
     """
 
     namespace: str
@@ -172,6 +204,9 @@ class Profile(_Frozen):
     trust: Trust | None = None
     encoder: str = ""
     suspicious: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    approved: Contract | None = None
+    held: Held | None = None
     notes: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
     origin: str = ""
@@ -291,6 +326,7 @@ def profile_of(
         instructions=instructions_of(registration),
         trust=assigned.trust,
         suspicious=_flags(registration, enrichment, assigned),
+        hints=hints_of(registration.descriptor),
         origin=origin,
         notes=notes,
     )

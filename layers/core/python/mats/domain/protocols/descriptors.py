@@ -64,3 +64,16 @@ def plain_text_at(value: Mapping[str, Any], key: str) -> str:
     """A text that can be shown in a call; empty for one with hidden characters, or of over 2,048 characters."""
     found = value.get(key)
     return found.strip() if isinstance(found, str) and is_plain(found) and len(found) <= _LONGEST_TEXT else ""
+
+
+READS, SAFE, DESTROYS = "only reads", "destroys nothing", "may destroy"
+"""What an owner says of the effects of a call."""
+
+
+def hints_of(descriptor: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The hints of an MCP tool's annotations, as far as they are given."""
+    given = (descriptor or {}).get("annotations")
+    hints = given if isinstance(given, Mapping) else {}
+    destroys = hints.get("destructiveHint")
+    stated = ((READS, hints.get("readOnlyHint") is True), (SAFE, destroys is False), (DESTROYS, destroys is True))
+    return tuple(hint for hint, holds in stated if holds)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Id
@@ -230,7 +230,7 @@ class Importer:
 
 
 _TRUST = "trust"
-_TRUST_ATTRIBUTES = ("id", "trust", "provider", "cleared")
+_TRUST_ATTRIBUTES = ("id", *(each.name for each in fields(Assigned)))
 
 
 def _is_trust_row(value: object) -> bool:
@@ -245,14 +245,7 @@ def _is_trust_row(value: object) -> bool:
 def trust_line(key: Id, assigned: Assigned) -> dict[str, Any]:
     """The line of a row; the id of a namespace's row is spelled as for `mats trust`: `com.acme.*`."""
     namespace = namespace_of_pattern(key)
-    row: dict[str, Any] = {"id": key if namespace is None else f"{namespace}.*"}
-    if assigned.trust is not None:
-        row["trust"] = assigned.trust
-    if assigned.provider:
-        row["provider"] = assigned.provider
-    if assigned.cleared:
-        row["cleared"] = assigned.cleared
-    return {_TRUST: row}
+    return {_TRUST: {"id": key if namespace is None else f"{namespace}.*", **assigned.to_row()}}
 
 
 def parse_trust(value: Json) -> tuple[Id, Assigned]:

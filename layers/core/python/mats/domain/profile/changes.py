@@ -1,0 +1,242 @@
+"""Class what changed between two versions of a capability, and say it in words: docs/decisions/0097.
+
+A later version is compared with the last one that operators approved, not with the last write, so that small steps add
+up. What matters of a version is its `Contract`.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from mats.domain.capability.registration import Registration
+from mats.domain.capability.suspicion import WRITTEN
+from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.profile import Contract, Profile, profile_of
+from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
+from mats.domain.text.fence import visible
+from mats.domain.text.words import clip, content_words, stem
+
+LEAST_SIMILAR = 0.55
+"""Cosine of two versions' texts below which the meaning has moved: docs/decisions/0097."""
+_LEAST_COMMON = 0.6
+"""Share of the words of the shorter of two texts from which on one is the other renamed."""
+_MAX_TEXT, _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 3_000, 400, 120, 6
+
+
+class ChangeClass(StrEnum):
+    """The classes of changes, from the mildest."""
+
+    HARMLESS = "harmless"
+    """Wording."""
+    COMPATIBLE = "compatible"
+    """Calls of the version before still work."""
+    BREAKING = "breaking"
+    DANGEROUS = "dangerous"
+    """It reaches or does something else than what was approved."""
+
+
+_ORDER = list(ChangeClass)
+
+
+class Reason(NamedTuple):
+    """A change in words, with its class."""
+
+    change: ChangeClass
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.change}: {self.words}"
+
+
+def worst(reasons: Iterable[Reason]) -> ChangeClass:
+    """The gravest class of these; harmless if there are none."""
+    return max((reason.change for reason in reasons), key=_ORDER.index, default=ChangeClass.HARMLESS)
+
+
+def contract_of(profile: Profile) -> Contract:
+    """What callers of this version rely on, by its owner's words alone."""
+    by_owner = {"positive_examples": profile.enrichment.positive_examples[: profile.owner_examples]}
+    raw = profile.model_copy(update={"enriched": False, "enrichment": profile.enrichment.model_copy(update=by_owner)})
+    call = json.loads(profile.invocation) if profile.invocation else {}
+    return Contract(
+        text=clip(embedded_text(raw), _MAX_TEXT),
+        reaches=tuple(sorted({*_destinations(call, profile), *_fetched(profile)})),
+        inputs=dict(sorted(_inputs(profile.input_schema))),
+        hints=tuple(sorted({*profile.hints, *_hints_of(call)})),
+        flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN} " not in flag})),
+    )
+
+
+def changes_of(before: Registration, after: Registration) -> tuple[Reason, ...]:
+    """The changes between two registrations, gravest first, without what only an encoder can tell."""
+    one, other = (contract_of(profile_of(each, origin="")) for each in (before, after))
+    return compare(one, other, own=own_domain(after.namespace)) or ((WORDING,) if before != after else ())
+
+
+def compare(before: Contract, after: Contract, similarity: float | None = None, *, own: str = "") -> tuple[Reason, ...]:
+    """The changes from one contract to another, gravest first; none for equal ones.
+
+    Args:
+        before: What was approved.
+        after: What is to take its place.
+        similarity: The cosine of both texts; None: unknown, or the texts are the same.
+        own: The domain that is the owner's by its namespace.
+    """
+    reasons = [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
+    known = {_reason_of(flag) for flag in before.flags}
+    reasons += [Reason(_DANGEROUS, f"its text {flag}") for flag in after.flags if _reason_of(flag) not in known]
+    if similarity is not None and similarity < LEAST_SIMILAR:
+        reasons.append(Reason(_DANGEROUS, f"its meaning moved: similarity {similarity:.2f}, below {LEAST_SIMILAR}"))
+    if not reasons and before != after:
+        reasons.append(WORDING)
+    return tuple(sorted(dict.fromkeys(reasons), key=lambda each: (-_ORDER.index(each.change), each.words)))
+
+
+def is_renamed(before: Contract, after: Contract) -> bool:
+    """Whether one has most of the other's words, as an entry that was removed and added under another name."""
+    one, other = ({stem(word) for word in content_words(each.text)} for each in (before, after))
+    fewer = min(len(one), len(other))
+    return bool(fewer) and len(one & other) >= _LEAST_COMMON * fewer
+
+
+def own_domain(namespace: str) -> str:
+    """The domain that a namespace spells in reverse; empty for one without a dot."""
+    return ".".join(reversed(namespace.split("."))) if "." in namespace else ""
+
+
+_DANGEROUS, _BREAKING = ChangeClass.DANGEROUS, ChangeClass.BREAKING
+WORDING = Reason(ChangeClass.HARMLESS, "its wording changed")
+
+
+def _reason_of(flag: str) -> str:
+    """The reason of a flag, without the place where it was found."""
+    return flag.partition(" [")[0]
+
+
+def _reach(before: Contract, after: Contract, own: str) -> Iterator[Reason]:
+    """What is reached now and was not; `https` in place of `http` is the same."""
+    known = {*before.reaches, *map(_secured, before.reaches)}
+    gone = [each for each in before.reaches if not {each, _secured(each)} & {*after.reaches}]
+    instead = f", no longer {_quote(', '.join(gone))}" if gone else ""
+    new = [each for each in after.reaches if each not in known]
+    for each in new:
+        host = (urlsplit(each).hostname or "") if each.startswith("https://") else ""
+        is_own = bool(own) and f".{host}".endswith(f".{own}")
+        yield Reason(_BREAKING if is_own else _DANGEROUS, f"it reaches {_quote(each)}{instead}")
+    if gone and not new:
+        yield Reason(_BREAKING, f"it no longer reaches {_quote(', '.join(gone))}")
+
+
+def _secured(address: str) -> str:
+    return re.sub("^http://", "https://", address)
+
+
+def _deeds(before: Contract, after: Contract) -> Iterator[Reason]:
+    for hint in (READS, SAFE):
+        if hint in before.hints and hint not in after.hints and READS not in after.hints:
+            yield Reason(_DANGEROUS, f"it no longer says that it {hint}")
+    if DESTROYS in after.hints and DESTROYS not in before.hints:
+        yield Reason(_DANGEROUS, f"it now says that it {DESTROYS}")
+
+
+def _interface(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Reason]:
+    for name, kind in after.items():
+        needed = kind.endswith("!")
+        if name not in before:
+            change = _BREAKING if needed else ChangeClass.COMPATIBLE
+            yield Reason(change, f"{'required' if needed else 'optional'} input {_quote(name)} is new")
+            continue
+        one, other = before[name].rstrip("!"), kind.rstrip("!")
+        if one != other and one and other:
+            yield Reason(_BREAKING, f"input {_quote(name)} was {_quote(one)} and is {_quote(other)}")
+        if needed and not before[name].endswith("!"):
+            yield Reason(_BREAKING, f"input {_quote(name)} is required now")
+    yield from (Reason(_BREAKING, f"input {_quote(name)} is gone") for name in before if name not in after)
+
+
+def _quote(text: str) -> str:
+    return f"`{visible(clip(text, _MAX_WORDS))}`"
+
+
+def _inputs(schema: str) -> Iterator[tuple[str, str]]:
+    """The type of each input by its path, with `!` if it is required."""
+    stack = [("", json.loads(schema) if schema else {}, 0)]
+    seen = 0
+    while stack and seen < _MAX_INPUTS:
+        prefix, node, depth = stack.pop()
+        properties = node.get("properties") if isinstance(node, Mapping) else None
+        required = node.get("required") if isinstance(node, Mapping) else None
+        needed = required if isinstance(required, list) else ()
+        for name, value in properties.items() if isinstance(properties, Mapping) else ():
+            seen += 1
+            path = f"{prefix}{name}"
+            yield path, _type(value) + ("!" if name in needed else "")
+            if depth < _DEEPEST and isinstance(value, Mapping):
+                stack += [(f"{path}.", value, depth + 1), (f"{path}[].", value.get("items"), depth + 1)]
+
+
+def _type(value: object) -> str:
+    """The type of a schema, as text that does not depend on the order of alternatives."""
+    if not isinstance(value, Mapping):
+        return ""
+    stated = value.get("type")
+    if isinstance(stated, list):
+        return " or ".join(sorted(str(each) for each in stated if each != "null"))
+    alternatives = next((value[key] for key in ("anyOf", "oneOf") if isinstance(value.get(key), list)), ())
+    return str(stated) if stated else " or ".join(sorted({_type(each) for each in alternatives} - {"", "null"}))
+
+
+_GENERIC = re.compile(r"mcp|sse|messages?|api|rpc|jsonrpc|a2a|agent|stream|http|v?\d+([.-]\d+)*|\{.*\}", re.IGNORECASE)
+"""Segments of paths that name no server: versions and protocols."""
+_VERSION = re.compile(r"(?<=[\w/])(@(?!.*/)[^/@]*|==.*|:[\w.-]+)$")
+_MODEL_VERSION = re.compile(r"(-\d{8})?(-v\d+(:\d+)?)?$")
+
+
+def _destinations(call: Mapping[str, Any], profile: Profile) -> Iterator[str]:
+    """Where calls go and what they start."""
+    by_path = call.get("protocol") != "http"
+    for url in filter(None, (call.get("url"), profile.endpoint)):
+        yield _server(str(url), by_path=by_path)
+    if command := call.get("command"):
+        yield f"command {command}"
+        yield from (f"argument {_VERSION.sub('', str(each))}" for each in call.get("args") or ())
+    if (tool := call.get("tool")) and tool != profile.name:
+        yield f"tool {tool}"
+    if model := call.get("model"):
+        yield f"model {_MODEL_VERSION.sub('', str(model))}"
+
+
+def _server(url: str, *, by_path: bool) -> str:
+    """Scheme and host of an address; by path, with the first segment that names one of several servers there."""
+    try:
+        split = urlsplit(url)
+        host = (split.hostname or "") + (f":{split.port}" if split.port not in (None, 80, 443) else "")
+    except ValueError:
+        return url
+    telling = [part for part in split.path.split("/") if part and not _GENERIC.fullmatch(part)]
+    return f"{split.scheme}://{host}" + (f"/{telling[0]}" if telling and by_path else "")
+
+
+_FETCH = re.compile(
+    r"(?:\bcurl|\bwget|\binvoke-webrequest|\biwr|\bgit clone|\bpip3? install|\bnpx|\buvx|\bnpm (?:i|install)|fetch\()"
+    r"[^\n|;&]{0,200}?(https?://[^\s\"'`)>\]]+)",
+    re.IGNORECASE,
+)
+
+
+def _fetched(profile: Profile) -> Iterator[str]:
+    """The hosts from which the text tells to fetch something."""
+    said = profile.source.description if profile.source else ""
+    yield from (f"fetch {urlsplit(url).netloc}" for url in _FETCH.findall(f"{said}\n{profile.instructions}"))
+
+
+def _hints_of(call: Mapping[str, Any]) -> Iterator[str]:
+    """What the method of an HTTP call tells."""
+    method = str(call.get("method", "")).upper()
+    if method in ("GET", "HEAD"):
+        yield READS
+    elif method == "DELETE":
+        yield DESTROYS

@@ -1,0 +1,194 @@
+"""Hold changes that an operator has to see: the version approved last stays until then. docs/decisions/0097."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import mul
+
+from mats.domain.capability.capability import Id, parts
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile.assignment import Assigned, Policy
+from mats.domain.profile.changes import (
+    WORDING,
+    ChangeClass,
+    Reason,
+    compare,
+    contract_of,
+    is_renamed,
+    own_domain,
+    worst,
+)
+from mats.domain.profile.origin import NOT_TEXT, fingerprint, same_text
+from mats.domain.profile.profile import Cause, ChangeResult, Contract, Held, Profile, Status
+from mats.ports import ProfileStore, Stored
+from mats.usecases.drafts import Draft, OnWait, Pass, TimeLimit
+
+_NEW = (Reason(ChangeClass.HARMLESS, "it is new"),)
+
+
+def is_made_from(profile: Profile, draft: Draft) -> bool:
+    """Whether a profile's content is that of the draft's registration."""
+    made, registration = draft.target.profile, draft.registration
+    same = registration is not None and profile.findable and same_text(profile.origin, registration)
+    return same and all(getattr(profile, name) == getattr(made, name) for name in (*NOT_TEXT, "invocation", "hints"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A draft with what was approved, None for a new entry, and what is to take its place."""
+
+    draft: Draft
+    last: Stored | None
+    assigned: Assigned
+    approved: Contract | None = None
+    after: Contract | None = None
+
+    @property
+    def digest(self) -> str:
+        return fingerprint(self.draft.registration.item()) if self.draft.registration else ""
+
+    def decide(self, similarity: float | None, cause: Cause) -> Draft:
+        """The draft, or what is to be saved while its registration waits."""
+        reasons: Sequence[Reason] = _NEW
+        if self.approved and self.after:
+            own = own_domain(self.draft.target.profile.namespace)
+            reasons = compare(self.approved, self.after, similarity, own=own) or (WORDING,)
+        rejected = self.digest == self.assigned.rejected
+        reviewed = self.assigned.policy is Policy.REVIEW
+        if rejected or reviewed or worst(reasons) is ChangeClass.DANGEROUS:
+            return self._held(reasons, cause, rejected=rejected)
+        return _with_approved(self.draft, self.approved if self.approved != self.after else None)
+
+    def _held(self, reasons: Sequence[Reason], cause: Cause, *, rejected: bool) -> Draft:
+        profile = self.draft.target.profile
+        shown = self.last
+        if shown is None or not shown.profile.findable or (rejected and is_made_from(shown.profile, self.draft)):
+            shown = Stored(Profile(namespace=profile.namespace, name=profile.name, approved=self.approved))
+        before = self.last.profile.held if self.last else None
+        held = Held(
+            digest=self.digest,
+            changes=tuple(map(str, reasons)),
+            since=before.since if before and before.digest == self.digest else cause.time,
+            approved=_time_of(shown.profile),
+            rejected=rejected,
+        )
+        waiting = {"status": Status.HELD, "error": "", "held": held}
+        marked = shown.profile.with_assigned(self.assigned).model_copy(update=waiting)
+        return Draft(target=replace(shown, profile=marked.seal()))
+
+
+def _with_approved(draft: Draft, approved: Contract | None) -> Draft:
+    profile = draft.target.profile
+    if profile.approved == approved:
+        return draft
+    return replace(
+        draft, target=replace(draft.target, profile=profile.model_copy(update={"approved": approved}).seal())
+    )
+
+
+def _nothing(id: Id) -> Stored:
+    namespace, name = parts(id)
+    return Stored(Profile(namespace=namespace, name=name, status=Status.DELETED).seal())
+
+
+def _time_of(shown: Profile) -> str:
+    if not shown.findable:
+        return ""
+    return shown.held.approved if shown.held else shown.cause.time if shown.cause else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Decides which drafts of a batch wait. The encoder is asked only where a text changed and nothing else decides."""
+
+    profiles: ProfileStore
+    run: Pass
+    causes: Mapping[Id, Cause]
+    on_wait: OnWait
+    limit: TimeLimit
+
+    def __call__(
+        self, drafts: Mapping[Id, Draft], kept: Mapping[Id, Stored], assigned: Mapping[Id, Assigned]
+    ) -> dict[Id, Draft]:
+        removed: dict[str, Sequence[Profile]] = {}
+        decided = dict(drafts)
+        cases: dict[Id, _Case] = {}
+        for id, draft in drafts.items():
+            if draft.registration is None:
+                continue
+            one = self._case(draft, kept.get(id), assigned[id], removed)
+            if isinstance(one, _Case):
+                cases[id] = one
+            else:
+                decided[id] = one
+        unclear = [id for id, case in cases.items() if _is_unclear(case)]
+        try:
+            similarities = self._similarities([cases[id] for id in unclear])
+        except DependencyFailed as error:
+            self.on_wait(unclear[0], error)
+            similarities = [None] * len(unclear)
+        told = dict(zip(unclear, similarities, strict=True))
+        for id, case in cases.items():
+            if self.run.maker.encoder and id in told and told[id] is None:
+                problem = ChangeResult.DEGRADED if self.run.vectors else ChangeResult.POSTPONED
+                decided[id] = Draft(target=case.last or _nothing(id), problem=problem)
+            else:
+                decided[id] = case.decide(told.get(id), self.causes[id])
+        return {id: self._without_stale_vector(draft) for id, draft in decided.items()}
+
+    def _case(
+        self, draft: Draft, last: Stored | None, assigned: Assigned, removed: dict[str, Sequence[Profile]]
+    ) -> "Draft | _Case":
+        """What to compare; or the draft, if it goes on."""
+        case, made = _Case(draft, last, assigned), draft.target.profile
+        gated = assigned.is_rated or assigned.policy is Policy.REVIEW
+        if assigned.policy is Policy.OPEN or case.digest == assigned.approved:
+            return draft
+        rejected = case.digest == assigned.rejected
+        if last and not rejected and is_made_from(last.profile, draft):
+            return _with_approved(draft, last.profile.approved if gated else None)
+        known = last.profile if last and (last.profile.findable or last.profile.approved) else None
+        after = None
+        if known:
+            waits = gated or rejected or not known.findable
+        else:
+            if made.namespace not in removed:
+                removed[made.namespace] = self.profiles.removed(made.namespace)
+            if former := removed[made.namespace]:
+                after = contract_of(made)
+                known = _former(made, after, former)
+            waits = known is not None or rejected or assigned.policy is Policy.REVIEW
+        if not waits:
+            return draft
+        approved = (known.approved or contract_of(known)) if known else None
+        return replace(case, approved=approved, after=after or contract_of(made))
+
+    def _similarities(self, cases: Sequence[_Case]) -> Sequence[float | None]:
+        """The cosine of what was and what is to be, where this run encodes texts."""
+        encoder = self.run.maker.encoder
+        if not cases or not encoder or not self.run.vectors:
+            return [None] * len(cases)
+        texts = [contract.text for case in cases for contract in (case.approved, case.after) if contract]
+        vectors = self.limit(lambda: encoder.encode_documents(texts))
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        return [None if one is None or other is None else sum(map(mul, one, other)) for one, other in pairs]
+
+    def _without_stale_vector(self, draft: Draft) -> Draft:
+        """A held one is encoded again after a change of the encoder; no registration of it would be."""
+        encoder, profile = self.run.maker.raw_recipe.encoder, draft.target.profile
+        stale = profile.status is Status.HELD and bool(encoder) and profile.encoder != encoder
+        return replace(draft, target=replace(draft.target, vector=None)) if stale else draft
+
+
+def _is_unclear(case: _Case) -> bool:
+    """Whether only the similarity of the texts decides."""
+    if not case.approved or not case.after or case.approved.text == case.after.text:
+        return False
+    decided = case.assigned.policy is Policy.REVIEW or case.digest == case.assigned.rejected
+    return not decided and worst(compare(case.approved, case.after)) is not ChangeClass.DANGEROUS
+
+
+def _former(made: Profile, after: Contract, removed: Sequence[Profile]) -> Profile | None:
+    """The rated entry that was removed from the namespace and is registered again, perhaps under another name."""
+    rated = [each for each in removed if each.trust is not None or each.provider_verified or each.held]
+    same = next((each for each in rated if each.name == made.name), None)
+    return same or next((each for each in rated if is_renamed(each.approved or contract_of(each), after)), None)

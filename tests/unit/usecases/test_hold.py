@@ -1,0 +1,232 @@
+"""Changes that wait for an operator: what is shown meanwhile, and what ends the wait."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy, pattern_id
+from mats.domain.profile.origin import fingerprint
+from mats.domain.profile.profile import ChangeResult, Profile, Status
+from mats.ports import Written
+from mats.usecases.drafts import Pass
+from tests.builders import a_registration
+from tests.fakes import FakeEncoder, ScriptedWriter
+from tests.world import FIVE, World
+
+HELD, INDEXED, UNCHANGED = ChangeResult.HELD, ChangeResult.INDEXED, ChangeResult.UNCHANGED
+RATED = Assigned(trust=80)
+WORDS = "Sends an e-mail message with subject and attachments to the people of a team"
+
+
+def server(url: str) -> dict[str, Any]:
+    return {"format": "mcp-tool", "server": {"url": url}}
+
+
+PAY = a_registration(name="send", kind="tool", description=WORDS, descriptor=server("https://mcp.example/mcp"))
+EVIL = PAY.model_copy(update={"descriptor": server("https://evil.example/mcp")})
+OTHER = PAY.model_copy(update={"descriptor": server("https://third.example/mcp")})
+
+
+@pytest.fixture
+def encoder() -> FakeEncoder:
+    return FakeEncoder()
+
+
+@pytest.fixture
+def world(encoder: FakeEncoder) -> World:
+    world = World(encoder=encoder)
+    world.trust.put(PAY.id, RATED)
+    world.register(PAY)
+    return world
+
+
+def decide(world: World, **decision: str) -> ChangeResult:
+    before = world.trust.rows([PAY.id]).get(PAY.id, NOTHING_ASSIGNED)
+    world.trust.put(PAY.id, replace(before, **decision))
+    return world.deliver(PAY.id)[PAY.id]
+
+
+def remove(world: World, registration: Registration = PAY) -> None:
+    world.registry.remove(registration.id)
+    world.deliver(registration.id)
+
+
+def test_a_dangerous_change_of_a_rated_entry_is_held_and_the_approved_version_stays(world: World):
+    first = world.profile(PAY.id)
+    assert world.register(EVIL) is HELD
+    profile = world.profile(PAY.id)
+    assert (profile.status, profile.invocation, profile.is_indexed) == (Status.HELD, first.invocation, True)
+    assert profile.held
+    assert profile.held.digest == fingerprint(EVIL.item())
+    assert profile.held.changes[0].startswith("dangerous: it reaches `https://evil.example`")
+    assert first.cause
+    assert profile.held.approved == first.cause.time
+    assert world.index.fetch([PAY.id])[PAY.id].invocation == first.invocation
+    assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
+
+
+def test_an_approval_lets_it_through_and_is_the_new_measure(world: World):
+    world.register(EVIL)
+    assert decide(world, approved=fingerprint(EVIL.item())) is INDEXED
+    profile = world.profile(PAY.id)
+    assert (profile.status, profile.held, profile.approved) == (Status.ACTIVE, None, None)
+    assert "evil.example" in profile.invocation
+    assert world.register(EVIL.model_copy(update={"version": "2"})) is INDEXED
+    assert world.register(PAY) is HELD
+
+
+def test_an_approval_of_another_version_approves_nothing(world: World):
+    world.register(EVIL)
+    world.registry.put([OTHER])
+    assert decide(world, approved=fingerprint(EVIL.item())) is HELD
+    assert "mcp.example" in world.profile(PAY.id).invocation
+
+
+def test_a_rejected_version_stays_hidden_and_is_marked(world: World):
+    world.register(EVIL)
+    assert decide(world, rejected=fingerprint(EVIL.item())) is HELD
+    held = world.profile(PAY.id).held
+    assert held
+    assert held.rejected
+    assert "mcp.example" in world.profile(PAY.id).invocation
+    assert world.register(PAY) is INDEXED
+    assert world.profile(PAY.id).held is None
+
+
+def test_what_an_operator_rejects_after_it_was_shown_is_not_found_any_more(world: World):
+    assert decide(world, rejected=fingerprint(PAY.item())) is HELD
+    assert not world.index.fetch([PAY.id])
+
+
+def test_an_unrated_entry_and_an_open_namespace_change_as_they_like(world: World):
+    world.trust.put(PAY.id, NOTHING_ASSIGNED)
+    assert world.register(EVIL) is INDEXED
+    world.trust.put(PAY.id, RATED)
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.OPEN))
+    assert world.register(OTHER) is INDEXED
+
+
+def test_a_verified_provider_is_a_rating(world: World):
+    world.trust.put(PAY.id, NOTHING_ASSIGNED)
+    world.trust.put(pattern_id(PAY.namespace), Assigned(provider="Acme"))
+    world.deliver(PAY.id)
+    assert world.register(EVIL) is HELD
+
+
+def test_trust_that_arrives_with_the_change_is_already_a_rating(world: World):
+    world.trust.put(PAY.id, NOTHING_ASSIGNED)
+    world.deliver(PAY.id)
+    world.trust.put(PAY.id, RATED)
+    assert world.register(EVIL) is HELD
+
+
+def test_wording_and_inputs_change_without_an_operator(world: World):
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+    for changed in ({"description": f"{WORDS} at once"}, {"input_schema": schema}, {"tags": ("mail",)}):
+        assert world.register(PAY.model_copy(update=changed)) is INDEXED
+
+
+def test_a_meaning_that_moves_in_small_steps_is_held(world: World):
+    other = "Deletes every file of a folder and empties the bin for good without asking anybody again".split()
+    words, results = WORDS.split(), []
+    for step in range(len(words)):
+        words[step] = other[step]
+        results.append(world.register(PAY.model_copy(update={"description": " ".join(words)})))
+    assert results[0] is INDEXED
+    assert results[-1] is HELD
+    assert results.index(HELD) < len(words) - 2
+    assert "e-mail" in (world.profile(PAY.id).approved or world.profile(PAY.id)).model_dump_json()
+
+
+def test_in_review_every_change_and_every_new_entry_waits(world: World):
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.REVIEW))
+    assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
+    assert world.register(PAY.model_copy(update={"tags": ("mail",)})) is HELD
+    assert world.register(PAY) is INDEXED
+    new = a_registration(name="new", description="Prints a page")
+    assert world.register(new) is HELD
+    assert world.profile(new.id).held.changes == ("harmless: it is new",)  # type: ignore[union-attr]
+    assert not world.index.fetch([new.id])
+    world.trust.put(new.id, Assigned(approved=fingerprint(new.item())))
+    assert world.deliver(new.id) == {new.id: INDEXED}
+
+
+@pytest.mark.parametrize("name", ["send", "send_mail"])
+def test_what_was_removed_and_comes_back_is_compared_with_what_it_was(world: World, name: str):
+    remove(world)
+    back = EVIL.model_copy(update={"name": name})
+    assert world.register(back) is HELD
+    assert not world.index.fetch([back.id])
+    assert world.register(back.model_copy(update={"version": "2"})) is HELD
+    remove(world, back)
+    assert world.register(back) is HELD
+    assert world.register(PAY.model_copy(update={"name": name})) is INDEXED
+
+
+def test_a_new_entry_that_resembles_none_that_was_removed_goes_on(world: World):
+    remove(world)
+    assert world.register(a_registration(name="rain", description="Forecasts rain for a city")) is INDEXED
+
+
+def test_what_is_held_can_be_removed(world: World):
+    world.register(EVIL)
+    remove(world)
+    profile = world.profile(PAY.id)
+    assert (profile.status, profile.held, profile.approved, profile.source) == (Status.DELETED, None, None, None)
+
+
+def test_an_invalid_registration_takes_the_place_of_a_held_one(world: World):
+    world.register(EVIL)
+    world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
+    assert world.profile(PAY.id).held is None
+    assert world.register(EVIL) is HELD
+
+
+def test_an_encoder_that_fails_holds_up_what_only_it_can_tell(world: World, encoder: FakeEncoder):
+    encoder.broken = True
+    reworded = PAY.model_copy(update={"description": f"{WORDS} at once"})
+    assert world.register(reworded) is ChangeResult.DEGRADED
+    assert world.profile(PAY.id).rev == 1
+    encoder.broken = False
+    assert world.deliver(PAY.id) == {PAY.id: INDEXED}
+
+
+def test_a_run_without_vectors_leaves_such_a_change_to_the_later_one(world: World):
+    maker = world.enrich.maker
+    world.registry.put([PAY.model_copy(update={"description": f"{WORDS} at once"})])
+    early = Pass(maker=maker, vectors=False, later=maker)
+    change = [world.change(PAY.id)]
+    assert world.enrich(change, run=early) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.enrich(change) == {PAY.id: INDEXED}
+
+
+def test_a_held_entry_is_encoded_again_by_another_encoder(world: World):
+    world.register(EVIL)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="another")))
+    world.deliver(PAY.id)
+    profile = world.profile(PAY.id)
+    assert (profile.status, profile.encoder) == (Status.HELD, "another")
+    assert world.profiles.kept[PAY.id].vector is not None
+
+
+def test_a_writers_text_is_not_compared(encoder: FakeEncoder):
+    world = World(encoder=encoder, writer=ScriptedWriter(lambda _: Written(enrichment=FIVE)))
+    world.trust.put(PAY.id, RATED)
+    world.register(PAY)
+    assert world.profile(PAY.id).enriched
+    assert world.register(PAY.model_copy(update={"description": f"{WORDS} at once"})) is INDEXED
+    profile = world.profile(PAY.id)
+    assert profile.enriched
+    assert profile.approved
+    assert "at once" not in profile.approved.text
+
+
+def test_a_hold_is_announced(world: World):
+    heard: list[Profile] = []
+    world.enrich = replace(world.enrich, on_reject=heard.extend)
+    world.register(EVIL)
+    world.deliver(PAY.id)
+    assert [profile.status for profile in heard] == [Status.HELD]
