@@ -219,7 +219,7 @@ class MemoryProfiles:
         now = self.retention.now()
         return [profile for profile, expires in self.earlier.get(id, []) if expires is None or expires > now]
 
-    def removed(self, namespace: str) -> Sequence[Profile]:
+    def removals(self, namespace: str) -> Sequence[Profile]:
         gone = [id for id, entry in self.kept.items() if entry.profile.status is Status.DELETED]
         latest = [self.versions(id)[-1:] for id in gone if parts(id)[0] == namespace]
         return [profile for those in latest for profile in those]

@@ -71,11 +71,11 @@ def test_what_was_removed_from_a_namespace_is_found_until_it_is_back_or_erased(p
         profiles.save([revision(1, name=name, endpoint=name), revision(1, name=f"{name}2")])
         profiles.save([revision(2, name=name, **gone)])
     namespace = revision(1).profile.namespace
-    assert sorted(profile.endpoint for profile in profiles.removed(namespace)) == ["a", "b", "c"]
+    assert sorted(profile.endpoint for profile in profiles.removals(namespace)) == ["a", "b", "c"]
     profiles.save([revision(3, name="b", endpoint="back")])
     profiles.erase(revision(1, name="c").profile.id)
-    assert [profile.endpoint for profile in profiles.removed(namespace)] == ["a"]
-    assert profiles.removed(f"{namespace}.below") == profiles.removed("com") == []
+    assert [profile.endpoint for profile in profiles.removals(namespace)] == ["a"]
+    assert profiles.removals(f"{namespace}.below") == profiles.removals("com") == []
 
 
 def test_tombstones_are_stored_and_listed(profiles: ProfileStore):

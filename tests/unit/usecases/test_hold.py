@@ -136,7 +136,6 @@ def test_a_meaning_that_moves_in_small_steps_is_held(world: World):
         results.append(world.register(PAY.model_copy(update={"description": " ".join(words)})))
     assert results[0] is INDEXED
     assert results[-1] is HELD
-    assert results.index(HELD) < len(words) - 2
     assert "e-mail" in (world.profile(PAY.id).approved or world.profile(PAY.id)).model_dump_json()
 
 

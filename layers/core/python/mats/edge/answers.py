@@ -237,6 +237,14 @@ class RefusedModel(_ResponseModel):
     cause: str
 
 
+class HeldVersion(_ResponseModel):
+    """A later version that is not shown before operators have approved it."""
+
+    since: str
+    approved: str = Field(description="When the version that is shown was registered.")
+    rejected: bool
+
+
 class Capability(_ResponseModel):
     """One capability's profile."""
 
@@ -247,6 +255,7 @@ class Capability(_ResponseModel):
     version: str
     status: Status
     error: str = Field(description="The faults of the latest registration; the profile is that of the last valid one.")
+    held: HeldVersion | None = Field(default=None, description="A later version that waits for operators' approval.")
     enriched: bool
     summary: str
     action: str
@@ -289,6 +298,7 @@ class Capability(_ResponseModel):
             raise ValueError(f"{profile.id} is indexed without content")
         same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
         same["refused"] = same["refused"] if internal_details else []
+        same["held"] = HeldVersion.model_validate(profile.held) if profile.held else None
         same["invocation"] = from_text(profile.invocation)
         same["input_schema"] = json.loads(profile.input_schema or "null")
         same["reliability"] = Reliability.model_validate(reliability) if reliability else None

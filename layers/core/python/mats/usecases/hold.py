@@ -19,7 +19,7 @@ from mats.domain.profile.changes import (
 )
 from mats.domain.profile.origin import NOT_TEXT, fingerprint, same_text
 from mats.domain.profile.profile import Cause, ChangeResult, Contract, Held, Profile, Status
-from mats.ports import ProfileStore, Stored
+from mats.ports import ProfileStore, Stored, Vector
 from mats.usecases.drafts import Draft, OnWait, Pass, TimeLimit
 
 _NEW = (Reason(ChangeClass.HARMLESS, "it is new"),)
@@ -55,10 +55,10 @@ class _Case:
         rejected = self.digest == self.assigned.rejected
         reviewed = self.assigned.policy is Policy.REVIEW
         if rejected or reviewed or worst(reasons) is ChangeClass.DANGEROUS:
-            return self._held(reasons, cause, rejected=rejected)
+            return self._hold(reasons, cause, rejected=rejected)
         return _with_approved(self.draft, self.approved if self.approved != self.after else None)
 
-    def _held(self, reasons: Sequence[Reason], cause: Cause, *, rejected: bool) -> Draft:
+    def _hold(self, reasons: Sequence[Reason], cause: Cause, *, rejected: bool) -> Draft:
         profile = self.draft.target.profile
         shown = self.last
         if shown is None or not shown.profile.findable or (rejected and is_made_from(shown.profile, self.draft)):
@@ -152,7 +152,7 @@ class Gate:
             waits = gated or rejected or not known.findable
         else:
             if made.namespace not in removed:
-                removed[made.namespace] = self.profiles.removed(made.namespace)
+                removed[made.namespace] = self.profiles.removals(made.namespace)
             if former := removed[made.namespace]:
                 after = contract_of(made)
                 known = _former(made, after, former)
@@ -163,14 +163,15 @@ class Gate:
         return replace(case, approved=approved, after=after or contract_of(made))
 
     def _similarities(self, cases: Sequence[_Case]) -> Sequence[float | None]:
-        """The cosine of what was and what is to be, where this run encodes texts."""
+        """As `compare` takes them, where this run encodes texts."""
         encoder = self.run.maker.encoder
         if not cases or not encoder or not self.run.vectors:
             return [None] * len(cases)
-        texts = [contract.text for case in cases for contract in (case.approved, case.after) if contract]
-        vectors = self.limit(lambda: encoder.encode_documents(texts))
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        return [None if one is None or other is None else sum(map(mul, one, other)) for one, other in pairs]
+        before = [case.approved or Contract() for case in cases]
+        after = [case.after.description for case in cases if case.after]
+        texts = [*after, *(each.text for each in before), *(each.description or each.text for each in before)]
+        vectors, count = self.limit(lambda: encoder.encode_documents(texts)), len(cases)
+        return [_nearest(vectors[place::count]) for place in range(count)]
 
     def _without_stale_vector(self, draft: Draft) -> Draft:
         """A held one is encoded again after a change of the encoder; no registration of it would be."""
@@ -179,9 +180,17 @@ class Gate:
         return replace(draft, target=replace(draft.target, vector=None)) if stale else draft
 
 
+def _nearest(vectors: Sequence[Vector | None]) -> float | None:
+    """The largest cosine of the first with one of the others; None if one is missing."""
+    found = [vector for vector in vectors if vector is not None]
+    if len(found) < len(vectors):
+        return None
+    return max(float(sum(map(mul, found[0], each))) for each in found[1:])
+
+
 def _is_unclear(case: _Case) -> bool:
     """Whether only the similarity of the texts decides."""
-    if not case.approved or not case.after or case.approved.text == case.after.text:
+    if not case.approved or not case.after or case.after.description in ("", case.approved.description):
         return False
     decided = case.assigned.policy is Policy.REVIEW or case.digest == case.assigned.rejected
     return not decided and worst(compare(case.approved, case.after)) is not ChangeClass.DANGEROUS

@@ -97,7 +97,7 @@ class DynamoProfiles:
         bodies = (from_row(row) for row in rows)
         return [_profile(body, *parts(body["id"])) for body in bodies if body.get("expires_at", now + 1) > now]
 
-    def removed(self, namespace: str) -> Sequence[Profile]:
+    def removals(self, namespace: str) -> Sequence[Profile]:
         bodies = (from_row(row) for row in self._partition(_removed_key(capability_id(namespace, ""))))
         return [_profile(body, *parts(body["id"])) for body in bodies]
 

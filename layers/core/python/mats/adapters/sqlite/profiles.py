@@ -67,7 +67,7 @@ class SqliteProfiles:
         rows = self.database.rows(query, (id, self.retention.now()))
         return [Profile.model_validate_json(body) for (body,) in rows]
 
-    def removed(self, namespace: str) -> Sequence[Profile]:
+    def removals(self, namespace: str) -> Sequence[Profile]:
         query = (
             "SELECT version.body FROM profiles JOIN profile_versions AS version "
             "ON version.id = profiles.id AND version.rev = profiles.rev - 1 "
@@ -128,6 +128,10 @@ class SqliteListing:
     def kinds(self) -> Mapping[Id, str]:
         """The kind of every registered id as its item has it, in order of id."""
         return dict(self.database.rows("SELECT id, kind FROM registry ORDER BY id"))
+
+    def held(self) -> Sequence[Id]:
+        """The ids whose latest registration waits for an operator."""
+        return [Id(id) for (id,) in self.database.rows("SELECT id FROM profiles WHERE status = 'held' ORDER BY id")]
 
     def changes(self, since: int | None) -> ProfileChanges:
         """Every profile with a revision indexed after this position, tombstones included; None: every profile.

@@ -4,13 +4,13 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed
-from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, resolve_all
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.domain.text.synonyms import Groups
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
@@ -186,11 +186,16 @@ class SqliteSynonyms:
             connection.executemany("INSERT INTO synonyms (words) VALUES (?)", rows)
 
 
+_HELD = "SELECT id, json_extract(body, '$.held.digest') FROM profiles WHERE status = 'held'"
+
+
 def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:
     """Every item, then every row of trust, each in order of id, as of one moment. Raises as `Database.reading` does."""
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")
         for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
             yield json.loads(item)
-        for id, assigned in connection.execute("SELECT id, assigned FROM trust ORDER BY id"):
-            yield id, parse_row(json.loads(assigned))
+        rows = {id: parse_row(json.loads(row)) for id, row in connection.execute("SELECT id, assigned FROM trust")}
+        for id, digest in connection.execute(_HELD):  # without its approved version it must not be shown elsewhere
+            rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), rejected=digest)
+        yield from sorted(rows.items())

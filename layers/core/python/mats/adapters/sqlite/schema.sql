@@ -22,6 +22,7 @@ CREATE TABLE profiles (
     expires_at INTEGER  -- of the tombstone of an erased capability
 );
 CREATE INDEX profiles_removed ON profiles (id) WHERE status = 'deleted';
+CREATE INDEX profiles_held ON profiles (id) WHERE status = 'held';
 CREATE INDEX profiles_expiry ON profiles (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE profile_versions (
     id TEXT NOT NULL, rev INTEGER NOT NULL, body TEXT NOT NULL,

@@ -19,11 +19,11 @@ from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
 from mats.domain.text.fence import visible
 from mats.domain.text.words import clip, content_words, stem
 
-LEAST_SIMILAR = 0.55
-"""Cosine of two versions' texts below which the meaning has moved: docs/decisions/0097."""
+LEAST_SIMILAR = 0.4
+"""Cosine below which the meaning has moved: docs/decisions/0097."""
 _LEAST_COMMON = 0.6
 """Share of the words of the shorter of two texts from which on one is the other renamed."""
-_MAX_TEXT, _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 3_000, 400, 120, 6
+_MAX_TEXT, _MAX_DESCRIPTION, _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 3_000, 1_000, 400, 120, 6
 
 
 class ChangeClass(StrEnum):
@@ -63,7 +63,8 @@ def contract_of(profile: Profile) -> Contract:
     call = json.loads(profile.invocation) if profile.invocation else {}
     return Contract(
         text=clip(embedded_text(raw), _MAX_TEXT),
-        reaches=tuple(sorted({*_destinations(call, profile), *_fetched(profile)})),
+        description=clip(profile.source.description if profile.source else "", _MAX_DESCRIPTION),
+        reaches=tuple(sorted({*_destinations(call, profile), *_fetch_hosts(profile)})),
         inputs=dict(sorted(_inputs(profile.input_schema))),
         hints=tuple(sorted({*profile.hints, *_hints_of(call)})),
         flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN} " not in flag})),
@@ -82,7 +83,8 @@ def compare(before: Contract, after: Contract, similarity: float | None = None, 
     Args:
         before: What was approved.
         after: What is to take its place.
-        similarity: The cosine of both texts; None: unknown, or the texts are the same.
+        similarity: The cosine of the new description with the one before or with the whole text, which name and inputs
+            make longer, whichever is larger; None: unknown, or the description is the same.
         own: The domain that is the owner's by its namespace.
     """
     reasons = [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
@@ -118,8 +120,8 @@ def _reason_of(flag: str) -> str:
 
 def _reach(before: Contract, after: Contract, own: str) -> Iterator[Reason]:
     """What is reached now and was not; `https` in place of `http` is the same."""
-    known = {*before.reaches, *map(_secured, before.reaches)}
-    gone = [each for each in before.reaches if not {each, _secured(each)} & {*after.reaches}]
+    known = {*before.reaches, *map(_with_tls, before.reaches)}
+    gone = [each for each in before.reaches if not {each, _with_tls(each)} & {*after.reaches}]
     instead = f", no longer {_quote(', '.join(gone))}" if gone else ""
     new = [each for each in after.reaches if each not in known]
     for each in new:
@@ -130,7 +132,7 @@ def _reach(before: Contract, after: Contract, own: str) -> Iterator[Reason]:
         yield Reason(_BREAKING, f"it no longer reaches {_quote(', '.join(gone))}")
 
 
-def _secured(address: str) -> str:
+def _with_tls(address: str) -> str:
     return re.sub("^http://", "https://", address)
 
 
@@ -227,7 +229,7 @@ _FETCH = re.compile(
 )
 
 
-def _fetched(profile: Profile) -> Iterator[str]:
+def _fetch_hosts(profile: Profile) -> Iterator[str]:
     """The hosts from which the text tells to fetch something."""
     said = profile.source.description if profile.source else ""
     yield from (f"fetch {urlsplit(url).netloc}" for url in _FETCH.findall(f"{said}\n{profile.instructions}"))

@@ -141,6 +141,7 @@ class Contract(_Frozen):
     """
 
     text: str = ""
+    description: str = ""
     reaches: tuple[str, ...] = ()
     inputs: Mapping[str, str] = {}
     hints: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from mats.local.cli.preview import preview
 from mats.local.cli.registry import add, list_, show, stats
 from mats.local.cli.remove import erase, remove
 from mats.local.cli.replay import replay
+from mats.local.cli.review import review
 from mats.local.cli.search import search
 from mats.local.cli.serve import serve
 from mats.local.cli.sync import commands as source_commands
@@ -61,9 +62,9 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, remove, trust, import_, sync, preview, export,
-    backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand, replay,
-    evaluate, compare, calibrate, gate,
+    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, remove, trust, review, import_, sync, preview,
+    export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand,
+    replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

@@ -35,6 +35,7 @@ from mats.local.console.selection import MAX_TEXT
 from mats.local.imports.files import File, FileUnreadable, Location, Stream
 from mats.local.imports.importer import DryRunRegistry, Finding, Importer, check_namespace
 from mats.local.imports.sources import read_values
+from mats.local.review import decide, waiting
 from mats.ports import Item
 
 MOST_AT_ONCE = 200
@@ -66,6 +67,14 @@ class TrustRequest(RequestModel):
     namespace: _Id
     trust: Trust | None = None
     provider: Annotated[str, Field(max_length=MAX_PROVIDER)] = ""
+
+
+class ReviewRequest(RequestModel):
+    """The decision about the held registration with this digest."""
+
+    id: _Id
+    digest: _Id
+    approve: bool
 
 
 class LessonRequest(RequestModel):
@@ -142,6 +151,17 @@ class RegistryActions:
         item["tags"] = [*before, *request.tags] if request.action is Action.TAG else before
         registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
 
+    def held(self) -> dict[str, Any]:
+        """What waits for an operator."""
+        return {"waiting": waiting(self.local)}
+
+    def review(self, request: ReviewRequest) -> dict[str, Any]:
+        """Approve or reject what is held."""
+        self._require_operator("approve", "mats review")
+        decide(self.local, Id(request.id), request.digest, approve=request.approve)
+        self.settle([Id(request.id)])
+        return request.model_dump()
+
     def lessons(self) -> dict[str, Any]:
         """The lessons of operators."""
         return {"lessons": [{"request": text, "id": id} for text, id in self.local.teach.lessons()]}
@@ -180,7 +200,8 @@ class RegistryActions:
         provider = request.provider.strip()
         if provider and not is_provider(provider):
             raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
-        assigned = Assigned(trust=request.trust, provider=provider)
+        before = self.local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
+        assigned = replace(before, trust=request.trust, provider=provider)
         self.local.stores.trust.put(key, assigned)
         ids = list(self.local.stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
         self.settle(ids[:MOST_AT_ONCE])

@@ -30,6 +30,7 @@ from mats.local.console.actions import (
     ActionRequest,
     ImportRequest,
     LessonRequest,
+    ReviewRequest,
     SynonymRequest,
     TrustQuery,
     TrustRequest,
@@ -148,6 +149,10 @@ PATHS: Mapping[str, Mapping[str, Handler]] = {
     "/registry/trust": {
         "GET": _with_query(lambda service, query: service.actions.trust_of(query), TrustQuery),
         "POST": _with_body(lambda service, body: service.actions.assign(body), TrustRequest),
+    },
+    "/registry/review": {
+        "GET": _without_parameters(lambda service: service.actions.held()),
+        "POST": _with_body(lambda service, body: service.actions.review(body), ReviewRequest),
     },
     "/registry/lessons": {
         "GET": _without_parameters(lambda service: service.actions.lessons()),

@@ -1,0 +1,69 @@
+"""Review of held registrations: what waits, beside what is shown, and the decision of an operator."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
+from mats.domain.profile.assignment import NOTHING_ASSIGNED
+from mats.domain.profile.origin import fingerprint
+from mats.domain.profile.profile import Profile, profile_of
+from mats.edge.observers import log_record
+from mats.ports import Item
+
+_COMPARED = (
+    "version", "description", "endpoint", "invocation", "input_schema", "instructions", "hints", "tags", "type_tags",
+    "provider", "lifecycle", "visible_to", "suspicious",
+)  # fmt: skip
+
+
+def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
+    """What is held, of these ids or of all: the changes in words, and the fields that differ, shown and held."""
+    ids = ids or local.stores.listing.held()
+    stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
+    return [
+        {"id": id, **profile.held.model_dump(), "fields": list(_differences(profile, items[id]))}
+        for id in ids
+        if id in stored and id in items and (profile := stored[id].profile).held
+    ]
+
+
+def _differences(shown: Profile, item: Item) -> Iterator[dict[str, str]]:
+    before, after = _fields(shown), _fields(profile_of(Registration.parse(item), origin=""))
+    for name in _COMPARED:
+        if before.get(name, "") != after[name]:
+            yield {"field": name, "shown": before.get(name, ""), "held": after[name]}
+
+
+def _fields(profile: Profile) -> Mapping[str, str]:
+    if profile.source is None:
+        return {}
+    values = {**profile.model_dump(mode="json"), "description": profile.source.description}
+    return {name: _to_text(values[name]) for name in _COMPARED}
+
+
+def _to_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def decide(local: LocalSystem, id: Id, digest: str, *, approve: bool) -> None:
+    """Approve or reject the held registration with this digest.
+
+    Raises:
+        CapabilityNotFound: nothing is held under this id.
+        NotPossible: another registration is held by now.
+    """
+    held, item = waiting(local, [id]), local.stores.registry.get([id]).get(id)
+    if not held or item is None:
+        raise CapabilityNotFound(id)
+    if not digest == held[0]["digest"] == fingerprint(Registration.parse(item).item()):
+        raise NotPossible([Fault("digest", f"{id} has changed since: look at it again")])
+    before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
+    after = replace(before, approved=digest, rejected="") if approve else replace(before, rejected=digest)
+    local.stores.trust.put(id, after)
+    decision = "approved" if approve else "rejected"
+    log_record({"event": "reviewed", "id": id, "decision": decision, "digest": digest, "changes": held[0]["changes"]})
