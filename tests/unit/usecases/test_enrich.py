@@ -417,15 +417,13 @@ def test_a_later_run_takes_over_what_an_earlier_one_has_drafted(world: World, mo
 
 def test_a_change_between_two_runs_is_not_missed(world: World):
     def change(registration):
-        world.registry.put(
-            [registration.model_copy(update={"description": "Gives money back to the card it came from, at once."})]
-        )
+        world.registry.put([registration.model_copy(update={"description": "Gives money back to the card"})])
         world.trust.put(registration.id, Assigned(trust=70))
 
     both_runs(world, change)
     stored = world.profiles.get([a_registration().id])[a_registration().id]
     assert (stored.profile.source.description, stored.profile.trust) == (
-        "Gives money back to the card it came from, at once.",
+        "Gives money back to the card",
         70,
     )
     assert stored.vector is not None

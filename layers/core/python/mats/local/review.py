@@ -23,7 +23,7 @@ _COMPARED = (
 
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
     """What is held, of these ids or of all: the changes in words, and the fields that differ, shown and held."""
-    ids = ids or local.stores.listing.held()
+    ids = ids or local.stores.listing.list_held()
     stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
     return [
         {"id": id, **profile.held.model_dump(), "fields": list(_differences(profile, items[id]))}

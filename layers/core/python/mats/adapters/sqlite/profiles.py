@@ -129,7 +129,7 @@ class SqliteListing:
         """The kind of every registered id as its item has it, in order of id."""
         return dict(self.database.rows("SELECT id, kind FROM registry ORDER BY id"))
 
-    def held(self) -> Sequence[Id]:
+    def list_held(self) -> Sequence[Id]:
         """The ids whose latest registration waits for an operator."""
         return [Id(id) for (id,) in self.database.rows("SELECT id FROM profiles WHERE status = 'held' ORDER BY id")]
 

@@ -151,7 +151,7 @@ class RegistryActions:
         item["tags"] = [*before, *request.tags] if request.action is Action.TAG else before
         registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
 
-    def held(self) -> dict[str, Any]:
+    def list_held(self) -> dict[str, Any]:
         """What waits for an operator."""
         return {"waiting": waiting(self.local)}
 

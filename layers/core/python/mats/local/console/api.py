@@ -151,7 +151,7 @@ PATHS: Mapping[str, Mapping[str, Handler]] = {
         "POST": _with_body(lambda service, body: service.actions.assign(body), TrustRequest),
     },
     "/registry/review": {
-        "GET": _without_parameters(lambda service: service.actions.held()),
+        "GET": _without_parameters(lambda service: service.actions.list_held()),
         "POST": _with_body(lambda service, body: service.actions.review(body), ReviewRequest),
     },
     "/registry/lessons": {
