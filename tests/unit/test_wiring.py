@@ -11,6 +11,7 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters.cloudwatch import CloudWatchMetrics
+from mats.adapters.dynamodb.operators import DynamoModelSwitch
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
@@ -20,7 +21,7 @@ from mats.bootstrap.models import RERANKED, load_calibration
 from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
-from mats.domain.profile.profile import Refusal
+from mats.domain.profile.profile import Profile, Refusal, Status
 from mats.domain.ranking.blend import WEIGHT_SETS
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
@@ -93,6 +94,16 @@ def test_settings_with_an_endpoint_open_the_system_in_aws_and_ask_nobody(offline
     assert without_tables.discover.retrieve.index.name.startswith("opensearch")
 
 
+def test_wiring_with_models_on_bedrock_asks_nobody(offline):
+    settings = Settings(
+        index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
+    )
+    application = bootstrap.open_system(settings).application
+    assert application.discover.retrieve.encoder is not None
+    assert application.discover.rerank.reranker is not None
+    assert bootstrap.change_processor(settings).enrich.maker.writer is not None
+
+
 def test_enrichment_without_tables_says_which_variables_are_missing(offline):
     with pytest.raises(SettingsInvalid, match="MATS_REGISTRY_TABLE, MATS_TRUST_TABLE and MATS_PROFILES_TABLE"):
         bootstrap.change_processor(Settings(index_endpoint=NOWHERE, encoder="none"))
@@ -118,6 +129,11 @@ def test_the_two_functions_measure_under_names_of_their_own(offline):
     ]
     enrichment = MeasureObserver(CloudWatchMetrics("mats", "enrichment"))
     assert bootstrap.change_processor(settings).observe.all[1:] == [enrichment]
+
+
+def test_without_a_bus_rejections_are_announced_to_nobody(offline):
+    rejected = Profile(namespace="com.acme", name="x", status=Status.REJECTED, error="why")
+    bootstrap.change_processor(in_aws()).enrich.on_reject([rejected])
 
 
 @pytest.mark.parametrize(
@@ -154,6 +170,13 @@ def test_a_table_of_switches_governs_both_roles_with_one_read(offline, monkeypat
     writer = system.enrich.maker.begin().maker.writer
     assert writer is not None
     assert (writer.name, switch.reads) == ("pro", 1)
+
+
+def test_without_a_table_of_switches_the_configured_models_stay(offline):
+    system = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none", bedrock=True, **TABLES))
+    assert system.stores.model_switch is None
+    assert system.discover.rerank.switch is None
+    assert isinstance(bootstrap.open_system(in_aws(switches_table="t")).stores.model_switch, DynamoModelSwitch)
 
 
 def test_a_refusal_in_enrichment_is_measured(offline, capsys):

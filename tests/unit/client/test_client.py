@@ -234,6 +234,13 @@ def test_invalid_response_is_not_retried(content):
     assert "\x1b" not in str(caught.value)
 
 
+@pytest.mark.parametrize("content", [b"", b"<html>Bad gateway</html>", b"{}", b'{"status": "x"}', b"\xff"])
+def test_error_without_a_problem_still_raises_one(content):
+    with serving((403, content)) as server, pytest.raises(NotAllowed) as caught:
+        Client(server.url, retries=retries()).health()
+    assert caught.value.problem.status == 403
+
+
 def test_endless_response_is_bounded():
     def endless(handler: _Handler) -> None:
         handler.send_response(200)
@@ -272,6 +279,13 @@ def test_remote_api_requires_auth():
     with pytest.raises(ValueError, match="SigV4 or Bearer"):
         Client("https://mats.example.com")
     Client("https://mats.example.com/live/", auth=Bearer("secret"))
+
+
+def test_token_may_be_fresh_for_every_attempt():
+    tokens = iter(["first", "second"])
+    with serving((503, b""), (200, HEALTH)) as server:
+        Client(server.url, auth=Bearer(lambda: next(tokens)), retries=retries()).health()
+    assert [request["headers"]["Authorization"] for request in server.requests] == ["Bearer first", "Bearer second"]
 
 
 def test_secrets_do_not_appear_in_repr_or_messages():

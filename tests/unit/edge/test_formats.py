@@ -151,20 +151,8 @@ BAD = {
     "type": ["object", "null"], "$schema": 7, "required": ["a", 5, "a"], "description": "kept",
     "properties": {"a": {"type": "string"}, "b": True, "c": False, "d": "text"},
 }  # fmt: skip
-MENDED = {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"], "description": "kept"}
 NOTHING = {"type": "object", "properties": {}}
 SAID = {"type": "string", "description": "What to say to it, in full."}
-MESSAGE = {"type": "object", "properties": {"message": SAID}, "required": ["message"]}
-
-
-@pytest.mark.parametrize(("kind", "written", "schema"), [
-    *((kind, ADDRESS, ADDRESS) for kind in Kind), ("tool", None, NOTHING), ("skill", None, NOTHING),
-    ("agent", None, MESSAGE), ("model", None, MESSAGE), ("tool", {"type": "string"}, NOTHING),
-    ("tool", {"type": ["null"]}, NOTHING), ("tool", {"type": 5}, NOTHING), ("tool", BAD, MENDED),
-])  # fmt: skip
-def test_the_schema_is_the_owners_or_that_of_the_kind(kind, written, schema):
-    given = {"input_schema": written} if written else {}
-    assert tool_of(a_profile(kind=kind, **given)).schema == schema
 
 
 def test_top_level_alternatives_become_optional_properties():
@@ -226,14 +214,6 @@ def test_schema_that_breaks_the_standard_breaks_no_list(format):
 
 PLAIN = (Format.BEDROCK_TOOL_CONFIG, Format.CLAUDE_TOOL_REFERENCE)
 ODD = {"filter[name]": {}, "$top": {}, "a b": {}, "x" * 65: {}, "": {}, "plain.one-2_": {"type": "string"}}
-
-
-@pytest.mark.parametrize("format", Format)
-def test_invalid_property_name_breaks_no_list(format):
-    made = made_of(a_profile(name="odd", input_schema={"type": "object", "properties": ODD}), format=format)
-    assert_taken(made)
-    assert ("filter[name]" in made.model_dump_json()) == (format not in PLAIN)
-    assert "plain.one-2_" in made.model_dump_json()
 
 
 @pytest.mark.parametrize("format", Format)

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.profile import ChangeResult, Refusal
+from mats.domain.profile.profile import ChangeResult
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
 from mats.edge.observers import JsonFormatter, LogObserver, LogText, MeasureObserver
-from mats.ports import Answered, BatchProcessed, Measure, ModelsRefused, Observation, OperationFailed, RequestHandled
+from mats.ports import Answered, BatchProcessed, Measure, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist
 
 NASTY = st.text(alphabet=st.characters(codec=None) | st.sampled_from("\n\r\x00\x1b\x7f\x85\u2028\u202e\u200b\ud800"))
@@ -83,16 +83,6 @@ def test_a_batch_counts_every_outcome_including_zero():
         "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0,
         "Postponed": 0, "InputTokens": 3, "OutputTokens": 0, "Usd": 4.5e-05,
     }  # fmt: skip
-
-
-def test_each_refused_model_is_one_metric_under_its_model_and_role():
-    lite, titan = (Refusal(role=r, model=m, cause="denied") for r, m in (("writer", "lite"), ("encoder", "titan")))
-    assert measures_of(ModelsRefused(refused=[titan, lite, lite])) == [
-        ({"ModelRefused": 3}, {}),
-        ({"ModelRefused": 2}, {"model": "lite", "role": "writer"}),
-        ({"ModelRefused": 1}, {"model": "titan", "role": "encoder"}),
-    ]
-    assert measures_of(ModelsRefused(refused=[])) == []
 
 
 def line(message: str, *arguments: object, **more) -> str:

@@ -131,6 +131,16 @@ def test_everything_is_findable_by_words_before_the_first_vector(tmp_path, monke
     local.close()
 
 
+def test_a_few_events_are_completed_in_one_revision(tmp_path):
+    local, encoder = encoding_system(tmp_path)
+    registrations = [a_registration(name=f"tool-{n}") for n in range(100)]
+    local.stores.registry.put(registrations)
+    drain(local)
+    assert {stored.profile.rev for stored in local.stores.profiles.get([r.id for r in registrations]).values()} == {1}
+    assert encoder.findable[0] == 0
+    local.close()
+
+
 def test_events_that_need_no_model_are_completed_by_the_first_run(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "MANY", 100)
     local, encoder = encoding_system(tmp_path)

@@ -99,6 +99,12 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     assert world.profile(id).status is Status.ACTIVE
 
 
+def test_ids_without_an_item_are_left_alone():
+    world = a_world(0)
+    assert list(a_backfill(world)([PAY.id])) == [BackfillStep(PAY.id, 1, {})]
+    assert not world.profiles.kept
+
+
 def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
     world = a_world(6)
     writer = with_another_prompt(world)

@@ -82,6 +82,13 @@ def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankRes
     assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.trace.faults[0]
 
 
+def test_candidates_without_a_score_rank_below_scored_ones_despite_trust():
+    trusted = [profile.model_copy(update={"trust": 100}) for profile in THREE]
+    shortlist = discover_over(indexed(*trusted), reranker=scored(0.0))(Query(query="customer money address"))
+    assert [Signal.LLM in result.signals for result in shortlist.results] == [True, False, False]
+    assert shortlist.verdict is Verdict.NONE
+
+
 @pytest.mark.parametrize("scores", [(), (0.5, 0.5, 0.5, 0.5)])
 def test_no_scores_or_more_than_candidates_void_the_opinion(scores):
     reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=scores))

@@ -120,16 +120,6 @@ def world(switch: MemoryModelSwitch) -> World:
     return world
 
 
-def test_a_switched_off_writer_leaves_raw_profiles_until_it_is_back(world: World, switch: MemoryModelSwitch):
-    pay = a_registration(name="pay")
-    switch.choose("writer", OFF)
-    assert world.register(pay) is ChangeResult.INDEXED
-    assert not world.profile(pay.id).enriched
-    switch.choose("writer", None)
-    assert world.deliver(pay.id) == {pay.id: ChangeResult.INDEXED}
-    assert world.profile(pay.id).enriched
-
-
 def test_a_choice_that_cannot_be_read_does_not_stop_enrichment(world: World, switch: MemoryModelSwitch):
     switch.broken = True
     assert world.register(a_registration(name="pay")) is ChangeResult.INDEXED

@@ -96,18 +96,6 @@ def test_a_run_asks_a_model_that_still_refuses_only_once(world: World, access: A
     assert [world.profile(each.id).rev for each in MANY] == revs
 
 
-@pytest.mark.parametrize("run", [reconcile, backfill])
-def test_a_run_enriches_all_once_access_was_granted(world: World, access: Access, run):
-    for registration in MANY:
-        world.register(registration)
-    access.granted = True
-    assert run(world) == [ChangeResult.INDEXED] * 5
-    assert all(world.profile(each.id).enriched and not world.profile(each.id).refused for each in MANY)
-    access.writer.asked.clear()
-    run(world)
-    assert access.writer.asked == []
-
-
 def test_a_refused_encoder_leaves_words_and_the_writers_text():
     encoder = RefusedEncoder()
     world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))

@@ -86,22 +86,6 @@ def test_a_change_that_was_lost_is_sent_whatever_recipe_the_profile_is_of(change
     assert Sent(world)(PAY.id) == [PAY.id]
 
 
-def test_a_new_a_removed_a_spoilt_and_a_newly_trusted_one_are_sent():
-    world = a_world()
-    ids = [PAY.id]
-    for name in ("new", "removed", "spoilt", "trusted"):
-        registration = a_registration(name=name)
-        ids.append(registration.id)
-        world.registry.put([registration]) if name == "new" else world.register(registration)
-    world.registry.remove(ids[2])
-    world.registry.items[ids[3]] = {**world.registry.items[ids[3]], "tags": 5}
-    world.trust.put(ids[4], Assigned(trust=50))
-    sent = Sent(world)
-    assert sent(*ids) == ids[1:]
-    world.deliver(*ids)
-    assert sent(*ids) == []
-
-
 def test_what_was_saved_and_never_indexed_is_sent():
     world = a_world()
     stored = world.profiles.kept[PAY.id]

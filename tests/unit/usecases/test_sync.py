@@ -149,6 +149,15 @@ def test_of_two_sources_the_first_writes_and_the_second_inherits(world: World):
     assert world.sync(name="b").prune(force=True).removed == [tool().id]
 
 
+def test_what_another_source_stopped_listing_is_taken_over(world: World):
+    world.sync(tool(version="a"))
+    world.sync(tool(version="b"), name="b")
+    world.sync()
+    world.sync(tool(version="b"), name="b")
+    assert world.version() == "b"
+    assert not world.sync().prune(force=True).removed
+
+
 def test_a_removed_source_can_take_its_entries_with_it(world: World):
     world.sync(tool(), tool("refund"))
     world.sync(tool("refund"), name="b")

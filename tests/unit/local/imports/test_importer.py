@@ -25,6 +25,15 @@ def test_batches_are_acknowledged_after_they_are_written(monkeypatch):
     assert importer.report.placed[Placed.NEW] == 5
 
 
+def test_change_of_kind_is_rejected_with_its_line():
+    registry = MemoryRegistry()
+    import_lines(Importer(registry), "a", b'{"namespace": "n", "name": "x", "kind": "tool"}')
+    importer = Importer(registry)
+    import_lines(importer, "b", b'{"namespace": "n", "name": "x", "kind": "agent"}')
+    (rejected,) = importer.report.rejected
+    assert (rejected.place.file, rejected.place.line, rejected.faults[0].attribute) == ("b", 1, "kind")
+
+
 def test_dry_run_reports_placements_and_writes_nothing():
     there = MemoryRegistry()
     there.put([a_registration(name="same"), a_registration(name="other"), a_registration(name="kind")])
