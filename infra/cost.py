@@ -58,6 +58,7 @@ class Traffic:
     network: str = "public"
     rerank_model: str = Settings().rerank_model
     writer_model: str = Settings().writer_model
+    encoder_model: str = TITAN
 
     def __post_init__(self) -> None:
         choices = {"size": tuple(SIZES), "network": ("public", "vpc")}
@@ -133,7 +134,7 @@ def estimate(traffic: Traffic, assumed: Mapping[str, float] = ASSUMED) -> list[L
         line_at(key.format(**values), quantity, _explain(formula, values), fixed=kind == "fixed")
         for kind in ("fixed", "variable")
         for key, formula in BILL[kind]
-        if (quantity := _product(formula, values))
+        if (quantity := _product(formula, values)) and not key.format(**values).startswith("none ")
     ]
 
 
@@ -146,7 +147,6 @@ def _values(traffic: Traffic, assumed: Mapping[str, float]) -> dict[str, Any]:
         **asdict(traffic),
         **assumed,
         **asdict(SIZES[traffic.size]),
-        "encoder": TITAN,
         "hours": HOURS,
         "seconds": SECONDS,
         "streams": len(PIPES),

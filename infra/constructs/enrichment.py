@@ -44,7 +44,7 @@ class EnrichmentFunction(Construct):
         tables.profiles.grant(
             made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem"))
         )
-        made.allow([_removed_rows(tables.profiles.table_arn)])
+        made.allow([_removed_rows(tables.profiles.table_arn), _keep_from_indices(tables.profiles.table_arn)])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         path.allow_events(made.role, REJECTED, RESENT)
         on.domain.allow(made.role, INDEX, denied=INDEX_DENIED)
@@ -67,4 +67,14 @@ def _removed_rows(profiles: str) -> iam.PolicyStatement:
         actions=["dynamodb:Query", "dynamodb:DeleteItem"],
         resources=[profiles],
         conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["removed#*"]}},
+    )
+
+
+def _keep_from_indices(profiles: str) -> iam.PolicyStatement:
+    """No write of the row of Profiles that says which indices are written to: it is maintenance's and operators'."""
+    return iam.PolicyStatement(
+        effect=iam.Effect.DENY,
+        actions=["dynamodb:PutItem", "dynamodb:UpdateItem"],
+        resources=[profiles],
+        conditions={"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["~system"]}},
     )

@@ -158,15 +158,17 @@ def _statements(namespace: str, watched: Mapping[str, pipes.CfnPipe]) -> list[ia
     ]
 
 
-def mail_topic(scope: Construct, id: str, email: str, *, sender: str) -> sns.Topic:
-    """A topic that a service of AWS sends to.
+def mail_topic(scope: Construct, id: str, email: str, *, sender: str = "") -> sns.Topic:
+    """A topic that a service of AWS sends to, or only who has a role for it.
 
     Encrypted with a customer managed key, because another service may not use the AWS managed one of SNS.
     """
-    service = iam.ServicePrincipal(sender, conditions={"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}})
     key = kms.Key(scope, f"{id}Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
-    key.grant(service, "kms:Decrypt", "kms:GenerateDataKey*")
     topic = sns.Topic(scope, id, master_key=key, enforce_ssl=True)
-    topic.grant_publish(service)
+    if sender:
+        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}}
+        service = iam.ServicePrincipal(sender, conditions=ours)
+        key.grant(service, "kms:Decrypt", "kms:GenerateDataKey*")
+        topic.grant_publish(service)
     topic.add_subscription(subscriptions.EmailSubscription(email))
     return topic

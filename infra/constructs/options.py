@@ -129,7 +129,7 @@ class RejectionMail(Construct):
 
     def __init__(self, scope: Construct, id: str, *, path: EventPath, email: str) -> None:
         super().__init__(scope, id)
-        topic = mail_topic(self, "Rejections", email, sender="events.amazonaws.com")
+        topic = mail_topic(self, "Rejections", email)
         told = events.RuleTargetInput.from_text(
             f"mats rejected or holds the registration {events.EventField.from_path('$.detail.id')}: "
             f"{events.EventField.from_path('$.detail.error')}{events.EventField.from_path('$.detail.changes')}"
@@ -140,5 +140,13 @@ class RejectionMail(Construct):
             event_bus=path.bus,
             description="Rejected and held registrations go to whoever subscribed",
             event_pattern=events.EventPattern(source=[REJECTED], detail_type=["CapabilityRejected", "CapabilityHeld"]),
-            targets=[targets.SnsTopic(topic, message=told, dead_letter_queue=path.dead_letter_queues["Rule"])],
+            targets=[
+                targets.SnsTopic(
+                    topic,
+                    message=told,
+                    # a role of ours, as the topic would have to admit EventBridge for every account
+                    authorize_using_role=True,
+                    dead_letter_queue=path.dead_letter_queues["Rule"],
+                )
+            ],
         )

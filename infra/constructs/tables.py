@@ -26,7 +26,7 @@ class MatsTables(Construct):
         self.callers = self._table("Callers", "caller")
         self.switches = self._table("Switches", "name")
         self.receipts = self._table("Receipts", "query_id", expires="expires_at")
-        self.outcomes = self._table("Outcomes", "query_id", "item", streamed=True)
+        self.outcomes = self._table("Outcomes", "query_id", "item", streamed=True, expires="expires_at")
         self.outcomes.add_global_secondary_index(  # which lacks receipts: they have no `id`
             index_name=BY_ID,
             partition_key=dynamodb.Attribute(name="id", type=_TEXT),

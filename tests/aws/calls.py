@@ -8,6 +8,7 @@ from email.message import Message
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
+from tests.aws import iam
 from tests.aws.deployment import ACCOUNT, REGION, Deployment
 
 Service = Literal["dynamodb", "opensearch", "bedrock", "events", "other"]
@@ -46,13 +47,20 @@ class Call:
     signed_as: str
     """The service in the signature's scope; empty when it is not signed."""
     body: bytes = field(repr=False, default=b"")
-    context: Mapping[str, str] = field(default_factory=dict)
+    context: iam.Context = field(default_factory=dict)
     """Condition keys of the call, as `iam.allowed` takes them."""
 
     @property
     def content(self) -> Any:
         """Its body, read as JSON."""
         return json.loads(self.body)
+
+
+def _leading_keys(asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """The partition keys that a write names, which in our tables come first by name or are `namespace`."""
+    parts = [part for item in asked.get("TransactItems", ()) for part in item.values()] or [asked]
+    rows = [part.get("Item") or part.get("Key") for part in parts]
+    return tuple(next(iter(row["namespace"].values())) if "namespace" in row else "" for row in rows if row)
 
 
 @dataclass(frozen=True)
@@ -94,13 +102,13 @@ class Account:
                 needs, writes = [(f"{signed_as or 'unknown'}:{operation}", "*")], False
         profiles = [arn for _, arn in needs if ":inference-profile/" in arn]
         # IAM has no such key for a direct call, which no condition of ours on it holds for either
-        context = {"bedrock:InferenceProfileArn": profiles[0] if profiles else ""} if service == "bedrock" else {}
+        context: dict[str, Any] = (
+            {"bedrock:InferenceProfileArn": profiles[0] if profiles else ""} if service == "bedrock" else {}
+        )
         if service == "events":
             context = {"events:source": source}
-        if service == "dynamodb" and operation == "PutItem":
-            context = {
-                "dynamodb:LeadingKeys": next(iter(json.loads(body)["Item"].get("namespace", {"S": ""}).values()))
-            }
+        if service == "dynamodb" and (keys := _leading_keys(json.loads(body))):
+            context = {"dynamodb:LeadingKeys": keys}
         if service == "dynamodb" and operation == "ExecuteStatement":
             context = {"dynamodb:FullTableScan": str(not _SELECT.fullmatch(json.loads(body)["Statement"])).lower()}
         return Call(service, operation, method, path, tuple(needs), writes, signed_as, body, context)

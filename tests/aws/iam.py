@@ -8,6 +8,8 @@ from typing import Any
 from tests.aws.deployment import Deployment, Resource, texts
 
 Statement = Mapping[str, Any]
+Context = Mapping[str, str | tuple[str, ...]]
+"""Condition keys of a call; one with several values has a tuple."""
 
 # What AWS's own policies allow, as far as functions of ours have them.
 _LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"]
@@ -45,9 +47,7 @@ def role_of(deployment: Deployment, function: Resource) -> Resource:
     return deployment.at(function["Role"] if "Role" in function.raw else function["RoleArn"])
 
 
-def allowed(
-    statements: Iterable[Statement], action: str, resource: str, context: Mapping[str, str] | None = None
-) -> bool:
+def allowed(statements: Iterable[Statement], action: str, resource: str, context: Context | None = None) -> bool:
     """Whether some statement allows it and none denies it. `context` has the condition keys of the call.
 
     Raises:
@@ -74,21 +74,23 @@ def refused(statements: Iterable[Statement], calls: Iterable[tuple[str, str]]) -
     return [call for call in dict.fromkeys(calls) if not allowed(known, *call)]
 
 
-def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
+def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
     """Whether all conditions hold; an operator or a key that is not known here cannot be decided."""
     for operator, keys in conditions.items():
         if operator == "Null":
             if any((key in context) is (str(wanted) == "true") for key, wanted in keys.items()):
                 return False
             continue
-        operator = operator.removeprefix("ForAllValues:")  # noqa: PLW2901 - every key of ours here has one value
+        every = not operator.startswith("ForAnyValue:")
+        operator = operator.removeprefix("ForAllValues:").removeprefix("ForAnyValue:")  # noqa: PLW2901 - its test
         if operator not in {"StringEquals", "StringLike", "ArnEquals", "ArnLike", "Bool"}:
             raise CannotDecide(f"the condition {operator}")
         for key, wanted in keys.items():
             if key not in context:
                 raise CannotDecide(f"the condition key {key}: say in `context` what it is")
             exact = operator in {"StringEquals", "Bool"}
-            if not (context[key] in texts(wanted) if exact else _any(wanted, context[key])):
+            held = [value in texts(wanted) if exact else _any(wanted, value) for value in texts(context[key])]
+            if not (all(held) if every else any(held)):
                 return False
     return True
 

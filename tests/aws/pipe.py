@@ -209,8 +209,12 @@ class _Pipe:
         needed += [("dynamodb:GetShardIterator", source), ("events:PutEvents", resource["Target"])]
         if dead := streaming.get("DeadLetterConfig"):
             needed.append(("sqs:SendMessage", dead["Arn"]))
-        refused = iam.refused(iam.statements(deployment, iam.role_of(deployment, resource)), needed)
+        rights = iam.statements(deployment, iam.role_of(deployment, resource))
+        refused = iam.refused(rights, needed)
         self._require(not refused, f"its role does not allow {refused}")
+        if key := table.get("SSESpecification", {}).get("KMSMasterKeyId"):  # a stream is read with the table's key
+            via = {"kms:ViaService": f"dynamodb.{deployment.region}.amazonaws.com"}
+            self._require(iam.allowed(rights, "kms:Decrypt", key, via), f"its role may not use {key}")
         self._streams = client("dynamodbstreams")
         self._stream = client("dynamodb").describe_table(TableName=table.ref)["Table"]["LatestStreamArn"]
         self._places: dict[str, str] = {}

@@ -810,3 +810,21 @@ def run_app(
     return subprocess.run(
         [sys.executable, "app.py"], cwd=ROOT, env={**kept, **told}, capture_output=True, text=True, check=False
     )
+
+
+def test_nobody_of_another_account_can_send_a_mail_of_rejections():
+    deployed = deployment(**CONTEXTS["callers"])
+    topics = deployed.all("AWS::SNS::TopicPolicy")
+    statements = [each for policy in topics for each in policy["PolicyDocument"]["Statement"]]
+    assert not [each for each in statements if "events.amazonaws.com" in json.dumps(each) and each["Effect"] == "Allow"]
+    keys = [each for key in deployed.all("AWS::KMS::Key") for each in key["KeyPolicy"]["Statement"]]
+    assert not [each for each in keys if "events.amazonaws.com" in json.dumps(each)]
+    [rule] = [each for each in deployed.all("AWS::Events::Rule") if "CapabilityRejected" in json.dumps(each.raw)]
+    [target] = rule["Targets"]
+    role = deployed.at(target["RoleArn"])
+    rights = iam.statements(deployed, role)
+    assert iam.allowed(rights, "sns:Publish", target["Arn"])
+    [key] = [each.arn for each in deployed.all("AWS::KMS::Key") if "Rejections" in each.id]
+    assert iam.allowed(rights, "kms:GenerateDataKeyWithoutPlaintext", key)
+    assert iam.allowed(rights, "kms:Decrypt", key)
+    assert "events.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"])

@@ -252,3 +252,28 @@ def _rights(named: str) -> tuple[list[iam.Statement], list[iam.Statement]]:
 
 def _table(named: str) -> str:
     return deployment().one("AWS::DynamoDB::Table", named).arn
+
+
+def test_enrichment_cannot_say_which_indices_are_written_to(world: World) -> None:
+    rights = world.offline[0].rights
+    profiles = world.deployment.one("AWS::DynamoDB::Table", "Profiles").arn
+    for action in ("PutItem", "UpdateItem"):
+        assert iam.allowed(rights, f"dynamodb:{action}", profiles, {"dynamodb:LeadingKeys": ("com.acme", "versions#1")})
+        for keys in (("~system",), ("com.acme", "~system")):
+            assert not iam.allowed(rights, f"dynamodb:{action}", profiles, {"dynamodb:LeadingKeys": keys})
+    assert iam.allowed(world.repair.rights, "dynamodb:PutItem", profiles, {"dynamodb:LeadingKeys": ("~system",)})
+
+
+def test_the_first_index_is_written_before_it_is_recorded_and_maintenance_records_it(world: World) -> None:
+    id = world.put(item("tool", "Handles items."))
+    world.settle()
+    assert [entry["id"] for entry in world.indexed()] == [id]
+    key = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}
+    read = {"TableName": world.table("Profiles"), "Key": key, "ConsistentRead": True}
+    assert "Item" not in world.dynamodb.get_item(**read)
+    world.night()
+    row = world.dynamodb.get_item(**read)["Item"]
+    assert row["targets"]["L"][0]["M"]["name"] == {"S": "capabilities-1"}
+    other = world.put(item("other", "Handles others."))
+    world.settle()
+    assert {entry["id"] for entry in world.indexed()} == {id, other}

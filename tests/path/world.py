@@ -74,6 +74,8 @@ class Environment:
     rights: list[iam.Statement]
     domain: list[iam.Statement]
     """The permissions of the role by the domain's own policy."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The customer managed keys by table."""
     weather: Play | None = None
     """The faults of calls that are allowed."""
     denied: list[str] = field(default_factory=list)
@@ -82,7 +84,7 @@ class Environment:
     def decide(self, call: Call) -> Act | None:
         """The outcome of a call of the function."""
         if call.service in ("dynamodb", "opensearch", "bedrock", "events"):
-            lacking = [need for need in call.needs if not self._allowed(call, need)]
+            lacking = [need for need in (*call.needs, *self._keys(call)) if not self._allowed(call, need)]
             if lacking:
                 self.denied += [f"{action} on {resource}" for action, resource in lacking]
                 return Refuse(403, "AccessDeniedException")
@@ -91,7 +93,14 @@ class Environment:
             return Refuse(400, "illegal_argument_exception")
         return self.weather(call) if self.weather else None
 
+    def _keys(self, call: Call) -> list[tuple[str, str]]:
+        """The right to the key of each table that the call is for: DynamoDB decrypts in the caller's name."""
+        tables = {resource.partition(":table/")[2].partition("/")[0] for _, resource in call.needs}
+        return [("kms:Decrypt", key) for table, key in self.keys.items() if table in tables]
+
     def _allowed(self, call: Call, need: tuple[str, str]) -> bool:
+        if need[0] == "kms:Decrypt":
+            return iam.allowed(self.rights, *need, {"kms:ViaService": f"dynamodb.{REGION}.amazonaws.com"})
         by_domain = call.service != "opensearch" or iam.allowed(self.domain, *need)
         return by_domain and iam.allowed(self.rights, *need, call.context)
 
@@ -212,7 +221,12 @@ class World:
                 account=Account.of(self.deployment),
             )
         )
-        environment = Environment(recorder, *rights_of(self.deployment, resource))
+        encrypted = {
+            table.ref: table["SSESpecification"]["KMSMasterKeyId"]
+            for table in self.deployment.all("AWS::DynamoDB::Table")
+            if "KMSMasterKeyId" in table.get("SSESpecification", {})
+        }
+        environment = Environment(recorder, *rights_of(self.deployment, resource), keys=encrypted)
         recorder.play = environment.decide
         task = Path(entered.enter_context(TemporaryDirectory(prefix="mats-task-"))) / folder
         shutil.copytree(ROOT / "functions" / folder, task, ignore=shutil.ignore_patterns("__pycache__"))

@@ -147,7 +147,7 @@ def test_a_reindex_fills_checks_and_promotes_across_pieces():
 
 
 @pytest.mark.parametrize("left_ms", [PLENTY_MS, LITTLE_MS])
-def test_the_memory_is_followed_once_when_everything_is_compared(left_ms: float):
+def test_it_settles_once_when_everything_is_compared(left_ms: float):
     account = registered()
     account.pieces({"task": "reindex"})
     assert account.followed == 0

@@ -99,6 +99,25 @@ def test_a_model_without_a_price_is_an_error():
         estimate(Traffic(rerank_model="mystery-1"))
 
 
+@pytest.mark.parametrize("key", ["rerank_model", "writer_model", "encoder_model"])
+@pytest.mark.parametrize("model", ["none", "amazon.nova-2-lite-v1:0", "eu.amazon.nova-micro-v1:0", "cohere.embed-v4:0"])
+def test_every_choice_of_a_model_is_priced_and_none_costs_nothing(key: str, model: str):
+    of_models = [line for line in estimate(Traffic(**{key: model})) if line.service.startswith("Bedrock")]
+    assert any(line.service == f"Bedrock {model}" for line in of_models) == (model != "none")
+    others = {"rerank_model", "writer_model", "encoder_model"} - {key}
+    assert {line.service for line in of_models} - {f"Bedrock {model}"} == {
+        f"Bedrock {getattr(Traffic(), k)}" for k in others
+    }
+
+
+def test_fewer_calls_of_the_reranker_cost_less():
+    saved = {**ASSUMED, "reranked_share": 0.25}
+    tokens = [
+        sum(x.usd for x in estimate(Traffic(changes=0), a) if "nova-micro" in x.service) for a in (saved, ASSUMED)
+    ]
+    assert tokens[0] == pytest.approx(tokens[1] / 4)
+
+
 def test_assumptions_can_be_replaced():
     slower = estimate(Traffic(queries=10**6), {**ASSUMED, "discovery_s": 2.0})
     assert sum(x.usd for x in slower) > total(Traffic(queries=10**6))

@@ -191,6 +191,18 @@ class Settings:
         form=(is_prior, "from 0 to 100, or none"),
         stack=("discovery",),
     )
+    rerank: str = _setting(
+        "always",
+        "when the reranker is asked: `always`, or `auto`: only where the first place is open",
+        choices=("always", "auto"),
+        stack=("discovery",),
+    )
+    share_s: int = _setting(
+        0,
+        "seconds for which equal requests with equal candidates share a reply of the reranker; 0: none",
+        limits=(0, 3_600),
+        stack=("discovery",),
+    )
     learning: str = _setting(
         "on",
         "whether the outcomes that callers report change later answers: `on` or `off`",
@@ -202,6 +214,13 @@ class Settings:
         "days for which callers can report outcomes of an answer; 0: answers leave no receipts",
         limits=(0, 365),
         stack=("discovery", "feedback"),
+    )
+    outcome_days: int = _setting(
+        0,
+        "days that reported answers are kept, with their text and caller, in AWS; then requests are forgotten, too. "
+        "What operators taught stays; 0: for ever",
+        limits=(0, 3650),
+        stack=("feedback",),
     )
     index_endpoint: str = _setting(
         "",

@@ -235,6 +235,7 @@ class DomainStores(CloudStores):
         """Does nothing: the domain does."""
 
     def tidy(self) -> None:
+        self.generations.record()
         if self.memory:
             self.memory.follow()
 
@@ -354,7 +355,9 @@ def open_feedback(settings: Settings) -> "FeedbackService":
     tables = Tables(region=settings.region, session=aws.session("DynamoDB"))
     record = RecordFeedback(
         receipts=DynamoReceipts(tables, settings.receipts_table, Retention(settings.receipt_days)),
-        outcomes=DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table),
+        outcomes=DynamoOutcomes(
+            tables, settings.outcomes_table, settings.tallies_table, retention=Retention(settings.outcome_days)
+        ),
         clock=SystemClock(),
         days=settings.receipt_days,
     )

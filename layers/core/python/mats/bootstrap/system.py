@@ -43,7 +43,7 @@ from mats.ports import (
     Writer,
 )
 from mats.settings import Settings
-from mats.usecases.discover import Discover, LeaveReceipt, Rerank
+from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank, SharedReplies
 from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp
 from mats.usecases.models import CurrentChoice, SwitchedModel
@@ -186,6 +186,7 @@ class System(Generic[S_co]):
                 reranker=self.models.reranker,
                 switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),
                 shuffle=self.settings.candidate_order == "shuffled",
+                shared=SharedReplies(1_000 * share_s, self.clock) if (share_s := self.settings.share_s) else None,
             ),
             stages=stages_of(self.settings, self.clock),
             scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),
@@ -197,6 +198,7 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
             tallies=self._tallies,
+            margin=SETTLED if self.settings.rerank == "auto" else None,
             gate=FirstComeGate((os.cpu_count() or 1) * per_core),
         )
 

@@ -6,8 +6,8 @@ reference of the API.
 
 import html
 import sys
-from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
+from typing import Any
 
 from typer import Context
 from typer.cli import get_docs_for_click
@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from mats.local.cli.main import app
 from mats.resources import REPOSITORY
-from mats.settings import Settings
+from mats.settings import Settings, variable_of
 
 FOLDER = REPOSITORY / "docs" / "reference"
 _NOTE = "<!-- Written by `make docs` from the code; change it there. -->"
@@ -30,17 +30,17 @@ Every setting is an environment variable. Invalid values are rejected at the sta
 
 def pages() -> dict[str, str]:
     """The text of each page, by the name of its file."""
-    rows = "".join(f"| {' | '.join(_row(setting.metadata, setting.default))} |\n" for setting in fields(Settings))
+    rows = "".join(f"| {' | '.join(_row(setting))} |\n" for setting in fields(Settings))
     commands = get_command(app)
     generated = get_docs_for_click(obj=commands, ctx=Context(commands), name="mats", title="Commands")
     texts = {"settings.md": _SETTINGS + rows, "cli.md": f"{html.unescape(generated).strip()}\n"}
     return {name: f"{_NOTE}\n\n{text}" for name, text in texts.items()}
 
 
-def _row(about: Mapping[str, str], default: object) -> tuple[str, str, str]:
-    value = int(default) if isinstance(default, bool) else default
+def _row(setting: Field[Any]) -> tuple[str, str, str]:
+    value = int(setting.default) if isinstance(setting.default, bool) else setting.default
     shown = "" if value in (None, "", ()) else f"`{value}`"
-    return f"`{about['variable']}`", shown, " ".join(about["help"].split()).replace("|", "\\|")
+    return f"`{variable_of(setting.name)}`", shown, " ".join(setting.metadata["help"].split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend, leave a receipt. Nothing is invoked."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,11 +15,12 @@ from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
+from mats.domain.ranking.exact import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_none, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
-from mats.ports import NO_LABELS, Ids, Labels, Receipts, Reranker, RerankResult
+from mats.ports import NO_LABELS, Clock, Ids, Labels, Receipts, Reranker, RerankResult
 from mats.usecases.models import SwitchedModel
 from mats.usecases.retrieve import Measured, Retrieve, Retrieved
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
@@ -98,6 +100,30 @@ class Reranked:
     steps: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SharedReplies:
+    """Usable replies for some time, by model, request and candidates as indexed: equal questions cost one call.
+
+    The key has all that a reply depends on, so callers with other audiences share one only where they see the same.
+    """
+
+    fresh_ms: float
+    clock: Clock
+    most: int = 1_024
+    _replies: dict[Hashable, tuple[float, RerankResult]] = field(default_factory=dict)
+
+    def get(self, key: Hashable) -> RerankResult | None:
+        at, reply = self._replies.get(key, (-math.inf, None))
+        return reply if self.clock.elapsed_ms() - at <= self.fresh_ms else None
+
+    def put(self, key: Hashable, reply: RerankResult) -> None:
+        """Keep a reply in place of the oldest."""
+        self._replies.pop(key, None)
+        if len(self._replies) >= self.most:
+            self._replies.pop(next(iter(self._replies), None), None)
+        self._replies[key] = self.clock.elapsed_ms(), reply
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
     """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query.
@@ -109,6 +135,7 @@ class Rerank:
     switch: SwitchedModel[Reranker] | None = None
     shuffle: bool = False
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    shared: SharedReplies | None = None
 
     def current(self) -> Reranker | None:
         """The reranker to call now."""
@@ -131,10 +158,13 @@ class Rerank:
             return Reranked()
         order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
         sent = [profiles[position] for position in order]
-        reply = stages.call_model("rerank", lambda: reranker.rerank(text, sent, labels), self.breaker, trace)
+        key = (reranker.name, reranker.prompt, text, tuple((profile.id, profile.rev) for profile in sent))
+        known = self.shared.get(key) if self.shared else None
+        reply = known or stages.call_model("rerank", lambda: reranker.rerank(text, sent, labels), self.breaker, trace)
         if reply is None:
             return Reranked()
-        trace.usage = reply.usage
+        if not known:
+            trace.usage = reply.usage
         void = _void(reply, len(sent))
         trace.rerank = RerankStats(
             scored=0 if void else len(reply.scores), clipped=reply.clipped, cut_off=reply.cut_off
@@ -142,6 +172,8 @@ class Rerank:
         if void:
             trace.lose("llm", f"rerank: {void}")
             return Reranked()
+        if self.shared and not known:
+            self.shared.put(key, reply)
         trace.faults.extend(_faults(reply, len(sent)))
         scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
         return Reranked(scores, reply.intent, reply.steps)
@@ -168,6 +200,8 @@ class Discover:
 
     The answer names models that are not configured in `without`.
     `tallies` reads what callers reported on candidates; None: reliability is the trust alone.
+    `margin`: the reranker is asked only where the first place is open: no exact match has it, and the relevance of the
+    second is nearer than this. None: always.
     `gate` limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it.
     """
 
@@ -179,6 +213,7 @@ class Discover:
     ids: Ids
     calibration: CalibrationSource | None = None
     tallies: Callable[[Collection[Id]], Tallies] | None = None
+    margin: float | None = None
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
     def __call__(
@@ -224,6 +259,9 @@ class Discover:
 
         found, measuring, reading = find(query.texts, trace)
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
+        measured = None if self.margin is None else finish(measuring, trace)
+        if self.margin is not None and len(query.texts) == 1 and self._is_settled(found, measured, self.margin):
+            reranker = None
         labels = {"query_id": query_id, "request_id": request_id}
         reranked = self.rerank(reranker, query.text, found.profiles, stages, trace, labels)
         planned = bool(reranked.steps and not query.asks_for_parts)
@@ -238,7 +276,9 @@ class Discover:
                 planned = False
                 trace.faults.append(f"plan: {error}")
             trace.merge(own)
-        candidates, steps = found.candidates(finish(measuring, trace), self.scoring.scale)
+        if planned or self.margin is None:
+            measured = finish(measuring, trace)
+        candidates, steps = found.candidates(measured, self.scoring.scale)
         counts = self._count(reading, caller, trace)
         ranked = _with_reasons(
             rank(candidates, reranked.scores, reranked.intent, self.scoring, counts, planned=planned), query
@@ -258,6 +298,14 @@ class Discover:
             shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
         )  # fmt: skip
         return receipt.complete(shortlist) if receipt else shortlist
+
+    def _is_settled(self, found: Retrieved, measured: Measured | None, margin: float) -> bool:
+        """True if no reranker is needed to tell the first place."""
+        candidates, _ = found.candidates(measured, self.scoring.scale)
+        first, second = (*rank(candidates, {}, None, self.scoring), None, None)[:2]
+        if first is None or second is None:
+            return False
+        return (first.candidate.exact or 0) >= Exactness.NAME or first.relevance - second.relevance >= margin
 
     def with_scoring(self, **changes: Any) -> "Discover":
         """The same with other fields of `Scoring`."""
@@ -286,6 +334,8 @@ class Discover:
         )
 
 
+SETTLED = 0.5
+"""With `rerank=auto`, the distance of the first two in relevance from which on the first place is settled: 0094."""
 _SERVES = 0.7
 """The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`."""
 _Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]

@@ -5,8 +5,7 @@ A file has a JSON object on each line with the typed row in `Item`, as what Dyna
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +18,8 @@ from mats.domain.errors import Fault, NotPossible
 
 _AT_ONCE = 1_000
 _FILE = ".jsonl"
-_OF_A_DEPLOYMENT = "~system"
-"""Rows of Profiles in this namespace are about the indices of one domain."""
+_OF_A_DEPLOYMENT = {"S": "~system"}
+"""The namespace of rows of Profiles that are about the indices of one domain."""
 
 
 class CopyStep(NamedTuple):
@@ -43,78 +42,55 @@ def copy_rows(source: str, target: str, *, replace: bool, tables: Callable[[str]
         NotPossible: the file cannot be read or written, or is none.
         DependencyFailed: a table did not answer; repeat it.
     """
-    if source.endswith(_FILE):
-        rows = parse_lines(Path(source))
-    else:
-        region, _, name = source.rpartition(":")
-        rows = rows_of(tables(region), name)
-    if target.endswith(_FILE):
-        yield from _write_lines(Path(target), rows)
-    else:
-        region, _, name = target.rpartition(":")
-        yield from CopyRows(tables(region), name, replace)(rows)
+    region, _, name = source.rpartition(":")
+    rows = (
+        _parse_lines(Path(source))
+        if source.endswith(_FILE)
+        else tables(region).all_rows(name, "scan", ConsistentRead=True)
+    )
+    own = (row for row in rows if row.get("namespace") != _OF_A_DEPLOYMENT)
+    region, _, name = target.rpartition(":")
+    return _write(Path(target), own) if target.endswith(_FILE) else _put_all(tables(region), name, own, replace=replace)
 
 
-def _write_lines(file: Path, rows: Iterator[Row]) -> Iterator[CopyStep]:
+def _put_all(tables: Tables, table: str, rows: Iterator[Row], *, replace: bool) -> Iterator[CopyStep]:
+    schema = tables.ask(table, "describe_table")["Table"]["KeySchema"]
+    absent = {
+        "ConditionExpression": "attribute_not_exists(#key)",
+        "ExpressionAttributeNames": {"#key": schema[0]["AttributeName"]},
+    }
+
+    def put(row: Row) -> bool:
+        try:
+            tables.ask(table, "put_item", Item=row, **({} if replace else absent))
+        except ClientError:
+            return False
+        return True
+
+    while page := list(islice(rows, _AT_ONCE)):
+        written = sum(tables.map(put, page))
+        yield CopyStep(written, len(page) - written)
+
+
+def _write(file: Path, rows: Iterator[Row]) -> Iterator[CopyStep]:
     try:
         with replacing(file) as partial, partial.open("w", encoding="utf-8") as out:
             while page := list(islice(rows, _AT_ONCE)):
-                out.writelines(map(write_line, page))
+                lines = (
+                    json.dumps({"Item": row}, default=lambda held: base64.b64encode(held).decode()) for row in page
+                )
+                out.writelines(f"{line}\n" for line in lines)
                 yield CopyStep(len(page), 0)
     except OSError as error:
         raise NotPossible([Fault("TO", f"{file} cannot be written: {error.strerror}")]) from error
 
 
-@dataclass(frozen=True, slots=True)
-class CopyRows:
-    """Write rows to a table."""
-
-    tables: Tables
-    table: str
-    replace: bool = False
-
-    def __call__(self, rows: Iterable[Row]) -> Iterator[CopyStep]:
-        schema = self.tables.ask(self.table, "describe_table")["Table"]["KeySchema"]
-        absent = {
-            "ConditionExpression": "attribute_not_exists(#key)",
-            "ExpressionAttributeNames": {"#key": schema[0]["AttributeName"]},
-        }
-        condition: Mapping[str, Any] = {} if self.replace else absent
-        remaining = iter(rows)
-        while page := list(islice(remaining, _AT_ONCE)):
-            written = sum(self.tables.map(lambda row: self._put(row, condition), page))
-            yield CopyStep(written, len(page) - written)
-
-    def _put(self, row: Row, condition: Mapping[str, Any]) -> bool:
-        try:
-            self.tables.ask(self.table, "put_item", Item=row, **condition)
-        except ClientError:
-            return False
-        return True
-
-
-def rows_of(tables: Tables, table: str) -> Iterator[Row]:
-    """Every row of a table, but those about the deployment's own domain."""
-    rows = tables.all_rows(table, "scan", ConsistentRead=True)
-    return (row for row in rows if row.get("namespace") != {"S": _OF_A_DEPLOYMENT})
-
-
-def write_line(row: Row) -> str:
-    """The line of a row."""
-    return json.dumps({"Item": row}, default=lambda binary: base64.b64encode(bytes(binary)).decode()) + "\n"
-
-
-def parse_lines(file: Path) -> Iterator[Row]:
-    """The rows of a file.
-
-    Raises:
-        NotPossible: it cannot be read, or a line is no row.
-    """
+def _parse_lines(file: Path) -> Iterator[Row]:
     number = 0
     try:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):  # noqa: B007 - for the message
-                yield _map_binary(json.loads(line)["Item"])
+                yield _decode({"M": json.loads(line)["Item"]})["M"]
     except OSError as error:
         raise NotPossible([Fault("FROM", f"{file} cannot be read: {error.strerror}")]) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -124,17 +100,16 @@ def parse_lines(file: Path) -> Iterator[Row]:
         ) from error
 
 
-def _map_binary(row: Mapping[str, Any]) -> Row:
-    """A row with bytes for the text of binary values."""
-    return {name: _value(value) for name, value in row.items()}
-
-
-def _value(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    ((type, content),) = value.items()
-    decode: Mapping[str, Callable[[Any], Any]] = {
-        "B": base64.b64decode,
-        "BS": lambda each: list(map(base64.b64decode, each)),
-        "M": _map_binary,
-        "L": lambda each: list(map(_value, each)),
-    }
-    return {type: decode[type](content) if type in decode else content}
+def _decode(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A typed value of a file, with bytes for the text of binary ones."""
+    ((type, held),) = value.items()
+    match type:
+        case "B":
+            held = base64.b64decode(held)
+        case "BS":
+            held = list(map(base64.b64decode, held))
+        case "L":
+            held = list(map(_decode, held))
+        case "M":
+            held = {name: _decode(each) for name, each in held.items()}
+    return {type: held}

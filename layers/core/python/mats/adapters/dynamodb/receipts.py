@@ -16,7 +16,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.clock import Retention
+from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.dynamodb.tables import CONDITION_FAILED, Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -37,13 +37,14 @@ _SUMS = {Event.SUCCEEDED: "successes", Event.FAILED: "failures"}
 class DynamoOutcomes:
     """The port `Outcomes`. Feedback is recorded in one transaction, which fails if the rows that it read have changed.
 
-    `pause` takes seconds.
+    `pause` takes seconds. DynamoDB deletes the rows of an answer when its `retention` is over, but not of a lesson.
     """
 
     tables: Tables
     outcomes: str
     tallied: str
     pause: Callable[[float], None] = time.sleep
+    retention: Retention = FOR_EVER
 
     def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
         wait_s, share = _FIRST_WAIT_S, 0.5 + (zlib.crc32(receipt.query_id.encode()) % 100) / 200  # not all at once
@@ -142,7 +143,7 @@ class DynamoOutcomes:
     def _receipt_actions(self, row: Row | None, receipt: Receipt, missing: str) -> list[dict[str, Any]]:
         said = {"missing": {"S": missing}} if missing else {}
         if row is None:
-            item = {**receipt_row(receipt), **_key(receipt.query_id, _RECEIPT), **said}
+            item = {**receipt_row(receipt), **_key(receipt.query_id, _RECEIPT), **said, **self._expiry(receipt)}
             return [{"Put": {"TableName": self.outcomes, "Item": item, **_ABSENT}}]
         if not missing or row.get("missing", {}).get("S") == missing:
             return []
@@ -152,6 +153,10 @@ class DynamoOutcomes:
             "ExpressionAttributeValues": {":missing": {"S": missing}},
         }
         return [{"Update": {"TableName": self.outcomes, "Key": _key(receipt.query_id, _RECEIPT), **update}}]
+
+    def _expiry(self, receipt: Receipt) -> dict[str, Any]:
+        at = None if receipt.query_id.startswith(TAUGHT) else self.retention.expires_at()
+        return {} if at is None else {"expires_at": {"N": str(at)}}
 
     def _outcome_actions(
         self, receipt: Receipt, id: Id, row: Row | None, events: frozenset[Event], weight: float
@@ -166,6 +171,7 @@ class DynamoOutcomes:
             "events": {"SS": sorted(events)},
             "counted": {"S": after[0]},
             "weight": {"N": repr(after[1])},
+            **self._expiry(receipt),
         }
         condition: dict[str, Any] = _ABSENT
         if row:

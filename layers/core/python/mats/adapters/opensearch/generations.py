@@ -39,12 +39,12 @@ class OpenSearchGenerations:
     under_way_s: float = _UNDER_WAY_S
 
     def writable(self) -> Sequence[Target]:
-        """The targets; if there is none, the first index is created, behind the alias from the start.
+        """The targets; the first index if none is recorded, which a write creates behind the alias.
 
         Raises:
             NotPermitted: none of them has vectors of this encoder.
         """
-        targets = self.targets() or self._first()
+        targets = self.targets() or [self._first]
         if all(target.encoder != self.encoder for target in targets):
             held = ", ".join(sorted({target.encoder or "none" for target in targets}))
             raise NotPermitted(
@@ -53,10 +53,13 @@ class OpenSearchGenerations:
             )
         return targets
 
-    def _first(self) -> Sequence[Target]:
-        first = Target(_index_name(1), self.encoder, mapping=mapping.VERSION)
-        self.restore(first)
-        return self.targets.change(lambda there: there or [first])  # last, so that an interrupted attempt is repeated
+    @property
+    def _first(self) -> Target:
+        return Target(_index_name(1), self.encoder, mapping=mapping.VERSION)
+
+    def record(self) -> Sequence[Target]:
+        """Record the first index if none is, with the right to, which enrichment lacks; the targets."""
+        return self.targets.change(lambda there: there or [self._first])
 
     def restore(self, target: Target) -> None:
         """Create a missing target, empty; it becomes the current index if there is none. `mats reconcile` fills it."""
@@ -78,7 +81,7 @@ class OpenSearchGenerations:
 
     def begin(self) -> Target:
         """Resume the index that was begun and never promoted, else create one."""
-        begun = next((t for t in self.targets() or self._first() if t.filling and t.encoder == self.encoder), None)
+        begun = next((t for t in self.record() if t.filling and t.encoder == self.encoder), None)
         if begun:
             return begun
         number = 1 + max(_number(target.name) for target in self.targets())
