@@ -254,6 +254,7 @@ def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deplo
     machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
     assert machine["StateMachineName"] == f"{any_deployment.one('AWS::Events::EventBus')['Name']}-maintenance"
     assert [(each.id, given) for each, given in started_by_schedule(any_deployment)] == [
+        (machine.id, {"task": "models"}),
         (machine.id, {"task": "reconcile"}),
         (machine.id, {"task": "versions"}),
     ]

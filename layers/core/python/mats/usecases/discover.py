@@ -334,7 +334,7 @@ class Discover:
         )
 
 
-SETTLED = 0.5
+SETTLED = 0.6
 """With `rerank=auto`, the distance of the first two in relevance from which on the first place is settled: 0094."""
 _SERVES = 0.7
 """The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`."""
