@@ -142,6 +142,7 @@ class TestInADomain:
 
     def test_a_live_index_gets_the_fields_that_its_mapping_has(self, renewable: Renewable, monkeypatch):
         names = start(renewable, 2)
+        renewable.generations.record()
         renewable.generations.domain.drop("capabilities-1")
         monkeypatch.setattr(mapping, "ADDED", {"tags": 2})  # as if a later release added them
         tagged = [entry(name, "words", tags=("fresh",), rev=2) for name in names]
@@ -160,6 +161,7 @@ class TestInADomain:
 
     def test_settings_of_another_encoder_write_nothing(self, renewable: Renewable):
         start(renewable, 1)
+        renewable.generations.record()
         other = replace(renewable.generations, encoder="other")
         with pytest.raises(NotPermitted, match="MATS_ENCODER"):
             replace(renewable.index, targets=other.writable).put([entry("tool-0", "words", rev=2)])

@@ -110,7 +110,7 @@ def test_a_function_does_to_each_table_what_it_is_for_and_nothing_else(function:
     ]
     assert allowed == []
     for table, call in ALLOWED[function].items():
-        assert iam.allowed(rights, f"dynamodb:{call}", _table(table))
+        assert iam.allowed(rights, f"dynamodb:{call}", _table(table), {"dynamodb:LeadingKeys": "com.acme"})
 
 
 def test_feedback_has_no_right_but_those_on_tables() -> None:
