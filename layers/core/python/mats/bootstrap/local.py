@@ -42,25 +42,6 @@ from mats.usecases.find_demand import Demand, FindDemand
 if TYPE_CHECKING:
     from mats.adapters.dynamodb.copying import CopyStep
 
-__all__ = [
-    "DATABASE",
-    "Contents",
-    "LocalStores",
-    "LocalSystem",
-    "Restored",
-    "SqliteListing",
-    "SqliteQueue",
-    "SqliteUseLog",
-    "SystemClock",
-    "as_local",
-    "back_up",
-    "is_missing",
-    "local_system",
-    "open_private",
-    "replacing",
-    "restore_home",
-]
-
 DATABASE = "mats.db"
 _WRITERS, _ATTEMPTS, _TIMEOUT_S = 8, 10, 10.0
 """Concurrent writes to a table, and attempts for each with exponential backoff: a pipeline can wait."""
