@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,16 +30,17 @@ class CheckResult:
     """The result of a check: `ok`, a `problem`, or `unknown` where the account did not let it look."""
 
     check: str
+    """Empty: that of the check that found it."""
     status: Literal["ok", "problem", "unknown"]
     message: str
     """Of a problem: what is wrong, a colon, and what to do."""
 
 
-def ok(check: str, message: str) -> CheckResult:
-    return CheckResult(check, "ok", message)
+def ok(message: str) -> CheckResult:
+    return CheckResult("", "ok", message)
 
 
-def problem(check: str, message: str, remedy: str) -> CheckResult:
+def problem(message: str, remedy: str, *, check: str = "") -> CheckResult:
     return CheckResult(check, "problem", f"{message}: {remedy}")
 
 
@@ -163,13 +164,11 @@ def check_bootstrap(account: Account, plan: Plan) -> Iterator[CheckResult]:
     said = account.find("SSM", "ssm", "get_parameter", Name=f"/cdk-bootstrap/{plan.qualifier}/version")
     found, wanted = int(said["Parameter"]["Value"]) if said else 0, plan.bootstrap_version
     if not found:
-        yield problem("bootstrap", f"{account.region} is not prepared for the CDK", "make bootstrap")
+        yield problem(f"{account.region} is not prepared for the CDK", "make bootstrap")
     elif found < wanted:
-        yield problem(
-            "bootstrap", f"the CDK's bootstrap stack has version {found}, and {wanted} is needed", "make bootstrap"
-        )
+        yield problem(f"the CDK's bootstrap stack has version {found}, and {wanted} is needed", "make bootstrap")
     else:
-        yield ok("bootstrap", f"the CDK's bootstrap stack has version {found}")
+        yield ok(f"the CDK's bootstrap stack has version {found}")
 
 
 _UNRESERVED = 100
@@ -183,12 +182,12 @@ def check_concurrency(account: Account, context: Context) -> Iterator[CheckResul
     more = "ask for more of L-B99A9384 in Service Quotas"
     if reserved and limit < reserved + _UNRESERVED:
         message = f"discovery_concurrency={reserved} leaves less than {_UNRESERVED} of the account's {limit}"
-        yield problem("concurrency", message, f"{more}, or lower it")
+        yield problem(message, f"{more}, or lower it")
     elif limit < rate:
         message = f"Lambda runs {limit} functions at once, and calls take up to a second: {rate} a second do not fit"
-        yield problem("concurrency", message, f"{more}, or throttle_rate={limit}")
+        yield problem(message, f"{more}, or throttle_rate={limit}")
     else:
-        yield ok("concurrency", f"Lambda runs {limit} functions at once")
+        yield ok(f"Lambda runs {limit} functions at once")
 
 
 _LOG_POLICIES = 10
@@ -204,9 +203,9 @@ def check_log_policies(account: Account, plan: Plan) -> Iterator[CheckResult]:
     ]
     if len(others) >= _LOG_POLICIES:
         message = f"CloudWatch Logs has {len(others)} resource policies, and takes {_LOG_POLICIES} in a region"
-        yield problem("log-policies", message, f"merge or delete some of {', '.join(sorted(others))}")
+        yield problem(message, f"merge or delete some of {', '.join(sorted(others))}")
     else:
-        yield ok("log-policies", f"{len(others)} of {_LOG_POLICIES} resource policies of CloudWatch Logs are others'")
+        yield ok(f"{len(others)} of {_LOG_POLICIES} resource policies of CloudWatch Logs are others'")
 
 
 def check_instance_types(account: Account, context: Context) -> Iterator[CheckResult]:
@@ -214,11 +213,9 @@ def check_instance_types(account: Account, context: Context) -> Iterator[CheckRe
     chosen = {"instance_type": context.capacity.node, "master_type": context.capacity.master}
     missing = {key: type for key, type in chosen.items() if type and not _is_offered(account, context, type)}
     for key, type in missing.items():
-        yield problem(
-            "instance-types", f"OpenSearch does not offer {type} in {account.region}", f"choose another {key}"
-        )
+        yield problem(f"OpenSearch does not offer {type} in {account.region}", f"choose another {key}")
     if not missing:
-        yield ok("instance-types", f"OpenSearch offers {' and '.join(filter(None, chosen.values()))}")
+        yield ok(f"OpenSearch offers {' and '.join(filter(None, chosen.values()))}")
 
 
 def _is_offered(account: Account, context: Context, type: str) -> bool:
@@ -236,10 +233,9 @@ _OPENSEARCH_ROLE = "AWSServiceRoleForAmazonOpenSearchService"
 def check_opensearch_role(account: Account) -> Iterator[CheckResult]:
     """Check that the role is there that OpenSearch needs in a VPC."""
     if account.find("IAM", "iam", "get_role", RoleName=_OPENSEARCH_ROLE):
-        yield ok("opensearch-role", "the account has OpenSearch's service-linked role")
+        yield ok("the account has OpenSearch's service-linked role")
     else:
         yield problem(
-            "opensearch-role",
             "network=vpc needs OpenSearch's service-linked role, which the account lacks",
             "aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com",
         )
@@ -266,10 +262,10 @@ def check_stacks(account: Account, plan: Plan) -> Iterator[CheckResult]:
     remedies = {**_STUCK, **busy}
     for stack, state in states.items():
         if state in remedies:
-            yield problem("stacks", f"the stack {stack} is in {state}", remedies[state])
+            yield problem(f"the stack {stack} is in {state}", remedies[state])
     if not remedies.keys() & states.values():
         said = ", ".join(f"{stack} {state or 'new'}" for stack, state in states.items())
-        yield ok("stacks", f"the stacks can be deployed: {said}")
+        yield ok(f"the stacks can be deployed: {said}")
 
 
 def check_names(account: Account, plan: Plan) -> Iterator[CheckResult]:
@@ -278,12 +274,11 @@ def check_names(account: Account, plan: Plan) -> Iterator[CheckResult]:
     for each in taken:
         kind = each.type.removeprefix("AWS::").replace("::", " ")
         yield problem(
-            "names",
             f"{kind} {each.name} exists and does not belong to the stack {each.stack}",
             f"choose another `name`, or delete it, or take it into the stack with `cdk import {each.stack}`",
         )
     if not taken:
-        yield ok("names", f"{len(plan.names)} names are free or the stacks' own")
+        yield ok(f"{len(plan.names)} names are free or the stacks' own")
 
 
 def _is_taken(account: Account, named: PhysicalName) -> bool:
@@ -311,16 +306,13 @@ def check_api_log_role(account: Account, plan: Plan, choice: str) -> Iterator[Ch
     own = any(role.rpartition("/")[2] in _resources(account, stack) for stack in plan.stacks)
     if role and not own and choice == "set":
         yield problem(
-            "api-log-role",
             f"API Gateway writes logs with {role}, which others have set for the whole account",
             "api_log_role=keep",
         )
     elif not role and choice == "keep":
-        yield problem(
-            "api-log-role", "API Gateway has no role in this region with which it could write logs", "api_log_role=set"
-        )
+        yield problem("API Gateway has no role in this region with which it could write logs", "api_log_role=set")
     else:
-        yield ok("api-log-role", "API Gateway's role for logs is as api_log_role has it")
+        yield ok("API Gateway's role for logs is as api_log_role has it")
 
 
 # --- the models ---
@@ -349,14 +341,12 @@ def check_model(account: Account, check: str, model: str, profile: InferenceProf
         routed = {each["modelArn"].split(":")[3] or at for each in said["models"]} if said else set()
         if not routed:
             yield problem(
-                check,
                 f"there is no inference profile {id} in {at}",
                 f"name another geography in inference_profile, or another model in {key}",
             )
             return
         if unknown := sorted(routed - {*profile.regions}) if profile.regions else []:
             yield problem(
-                check,
                 f"{id} also routes calls to {', '.join(unknown)}, where the policies do not allow them",
                 f"inference_profile={profile.geography}:{','.join(sorted(routed))}",
             )
@@ -366,9 +356,9 @@ def check_model(account: Account, check: str, model: str, profile: InferenceProf
     except ClientError as error:
         code, message = error.response["Error"]["Code"], error.response["Error"]["Message"].rstrip(".")
         remedy = _remedy(account, key, model, code, message)
-        yield problem(check, f"{id} refuses calls in {at} ({code}: {message})", remedy)
+        yield problem(f"{id} refuses calls in {at} ({code}: {message})", remedy)
     else:
-        yield ok(check, f"{id} answers in {at}")
+        yield ok(f"{id} answers in {at}")
 
 
 def _small_call(account: Account, check: str, id: str) -> Callable[[], object]:
@@ -394,7 +384,8 @@ def _account_problems(account: Account, model: str, key: str, *, through_profile
         return
     if (lifecycle := details.get("modelLifecycle", {})).get("status") == "LEGACY":
         end = f", and ends on {lifecycle['endOfLifeTime']:%Y-%m-%d}" if "endOfLifeTime" in lifecycle else ""
-        yield problem("lifecycle", f"{model} is LEGACY, which new accounts cannot use{end}", f"choose another {key}")
+        about = f"{model} is LEGACY, which new accounts cannot use{end}"
+        yield problem(about, f"choose another {key}", check="lifecycle")
     named = re.escape(f"{details['providerName']} {details['modelName']}")
     kind = "Cross-region model inference" if through_profile else "On-demand model inference"
     for quota in (quota for page in pages for quota in page["Quotas"]):
@@ -402,9 +393,9 @@ def _account_problems(account: Account, model: str, key: str, *, through_profile
         of_model = re.search(rf" for {named}( V\d+)?( \(|$)", name, re.IGNORECASE)
         if of_model and name.startswith((kind, "Model invocation max tokens per day")) and quota["Value"] <= 0:
             yield problem(
-                "quotas",
                 f"the quota {name!r} is 0 in {account.region}",
                 f"ask for more of {quota['QuotaCode']} in Service Quotas, or AWS Support if it cannot be adjusted",
+                check="quotas",
             )
 
 
@@ -436,7 +427,7 @@ def _remedy(account: Account, key: str, model: str, code: str, message: str) -> 
 def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> Iterator[CheckResult]:
     """Every finding; without credentials only that. A check that AWS does not answer is `unknown`; the others go on."""
     try:
-        yield ok("credentials", f"{account.identity['Arn']} in account {account.identity['Account']}")
+        yield CheckResult("credentials", "ok", f"{account.identity['Arn']} in account {account.identity['Account']}")
     except DependencyFailed as error:
         yield CheckResult("credentials", "problem", str(error))
         return
@@ -444,7 +435,7 @@ def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> It
     if faults := list(region_faults(context, account.region)):
         yield from (CheckResult("region", "problem", fault) for fault in faults)
     else:
-        yield ok("region", f"{account.region} has a way to invoke the models")
+        yield CheckResult("region", "ok", f"{account.region} has a way to invoke the models")
         models = {"reranker": context.rerank_model, "writer": context.writer_model}
         chosen = {check: (model, context.profile_of(model, account.region)) for check, model in models.items()}
         for check, (model, profile) in {**chosen, "encoder": (context.encoder_model, None)}.items():
@@ -464,7 +455,8 @@ def findings(account: Account, context: Context, plan: Callable[[], Plan]) -> It
         checks["opensearch-role"] = partial(check_opensearch_role, account)
     for name, run in checks.items():
         try:
-            yield from run()
+            for found in run():
+                yield replace(found, check=found.check or name)
         except DependencyFailed as error:
             yield CheckResult(name, "unknown", clip(" ".join(f"not checked: {error}".split()), 300))
 
