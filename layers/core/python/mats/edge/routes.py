@@ -127,7 +127,7 @@ class Route:
 
     `handler` is a function of the application and the request, as `module.function` below `mats.edge`, whose module is
     imported by its first request. `query` is a model of `Parameters`, spelled alike: the handler gets them parsed.
-    Errors are problem documents (RFC 9457), or `ard_errors`. The rest is documentation; routes without an
+    Errors are problem documents (RFC 9457), or in ARD's own form. The rest is documentation; routes without an
     `operation_id` have none.
     """
 
@@ -136,7 +136,6 @@ class Route:
     handler: str
     query: str = ""
     ending: str = ""
-    ard_errors: bool = False
     refused_methods: tuple[str, ...] = ()
     operation_id: str = ""
     tag: str = "discovery"
@@ -170,7 +169,7 @@ class Route:
 
     def with_error_format(self, response: Response) -> Response:
         """The response, an error in the format of this endpoint."""
-        if not self.ard_errors or response.status < 400:
+        if self.tag != _ARD or response.status < 400:
             return response
         from mats.edge.ard.entries import ard_error  # noqa: PLC0415 - cold starts count
 
@@ -337,7 +336,6 @@ ROUTES = (
         method="POST",
         path="/search",
         handler="ard.endpoints.search",
-        ard_errors=True,
         operation_id="ardSearch",
         tag=_ARD,
         summary="Find entries, most relevant first",
@@ -348,7 +346,6 @@ ROUTES = (
         method="POST",
         path="/explore",
         handler="ard.endpoints.explore",
-        ard_errors=True,
         operation_id="ardExplore",
         tag=_ARD,
         summary="Not implemented",
@@ -358,7 +355,6 @@ ROUTES = (
         method="GET",
         path="/agents",
         handler="ard.endpoints.list_entries",
-        ard_errors=True,
         operation_id="ardList",
         tag=_ARD,
         summary="List all entries",
@@ -369,7 +365,6 @@ ROUTES = (
         method="GET",
         path="/.well-known/ard.json",
         handler="ard.endpoints.manifest",
-        ard_errors=True,
         operation_id="ardManifest",
         tag=_ARD,
         summary="Show the address of the registry",
@@ -379,7 +374,6 @@ ROUTES = (
         method="GET",
         path="/agents/{identifier+}",
         handler="ard.endpoints.get_entry",
-        ard_errors=True,
         operation_id="ardRetrieve",
         tag=_ARD,
         summary="Show one entry",

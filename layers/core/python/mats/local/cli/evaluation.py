@@ -14,7 +14,7 @@ from rich.text import Text
 from mats import bootstrap
 from mats.bootstrap import open_system
 from mats.domain.errors import DependencyFailed
-from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, table_of
+from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, print_result, table_of
 from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
 from mats.settings import Settings, variable_of
 
@@ -164,13 +164,10 @@ def _list(models: "Models", as_json: bool) -> None:
         {"name": v.name, "says": v.description, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
         for v in all_variants().values()
     ]
-    if as_json:
-        print_json(rows)
-        return
     table = table_of("variant", "description", "status")
     for row in rows:
         table.add_row(row["name"], plain(row["says"]), plain(row["lacking"] or "runs"))
-    out.print(table)
+    print_result(rows, table, as_json=as_json)
 
 
 def _show(results: dict[str, Any], dataset: "Dataset") -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from rich import progress
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
@@ -86,12 +86,12 @@ def print_json(value: Any) -> None:
     sys.stdout.write(escape_hidden(text) + "\n")
 
 
-def print_result(value: Any, text: str, *, as_json: bool) -> None:
-    """Print what a command did, as JSON or as a line of text."""
+def print_result(value: Any, *shown: RenderableType, as_json: bool) -> None:
+    """Print what a command did or found: as JSON, or as lines of text and tables."""
     if as_json:
         print_json(value)
-    else:
-        out.print(plain(text))
+    for each in () if as_json else shown:
+        out.print(plain(each) if isinstance(each, str) else each)
 
 
 def complain(message: str) -> None:

@@ -38,6 +38,7 @@ from mats.local.cli.output import (
     out,
     plain,
     print_json,
+    print_result,
     readable,
     table_of,
 )
@@ -138,11 +139,7 @@ def show(
         "vector": len(stored.vector) if stored and stored.vector else None,
         "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
     }
-    if as_json:
-        print_json(shown)
-    else:
-        out.print(plain(id), style="bold cyan")
-        out.print(facts(_facts_of(shown)))
+    print_result(shown, plain(id, "bold cyan"), facts(_facts_of(shown)), as_json=as_json)
 
 
 def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
@@ -204,10 +201,8 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
 def stats(context: typer.Context, as_json: AsJson = False) -> None:
     """Count registrations, profiles, waiting changes and vectors."""
     totals = counts(local_system(context.obj, create=False))
-    if as_json:
-        print_json(totals)
-    else:
-        out.print(facts((key.replace("_", " "), readable(value)) for key, value in totals.items()))
+    rows = ((key.replace("_", " "), readable(value)) for key, value in totals.items())
+    print_result(totals, facts(rows), as_json=as_json)
 
 
 def counts(local: LocalSystem) -> dict[str, Any]:
