@@ -9,8 +9,7 @@ from experiments.baselines.chat_model import ANY, FREE, ChatModel, ModelTurn, Us
 from mats import bootstrap
 from mats.adapters.llm import ToolCall
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.replies import CallLog, ReplyCache
+from mats.evaluation.systems.models import CallLog, Models, ReplyCache
 from mats.settings import Settings
 from tests.aws.bedrock import Answer, Refuse, converse_reply, tool_reply
 from tests.builders import a_profile, a_registration

@@ -15,8 +15,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
 from mats.evaluation.systems.base import SystemAnswer, ask
-from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.replies import Budget, BudgetSpent
+from mats.evaluation.systems.models import Budget, BudgetSpent, Models
 from mats.evaluation.systems.score import score
 from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mats.adapters.llm import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
-from mats.evaluation.systems.replies import Budget, CachedCalls, ReplyCache, TimedReply
+from mats.evaluation.systems.models import Budget, CachedCalls, ReplyCache, TimedReply
 from mats.settings import Settings
 from tests.conftest import ROOT
 

@@ -25,8 +25,7 @@ from mats.domain.text.words import LUCENE_STOP_WORDS, split_identifier
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import NAMES
 from mats.evaluation.systems.base import LONGEST_QUERY, Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
-from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.replies import CallLog, TimedReply
+from mats.evaluation.systems.models import CallLog, Models, TimedReply
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
 from mats.usecases.lexical import LexicalQuery
