@@ -133,7 +133,7 @@ def test_a_backup_made_while_serving_has_everything_and_can_be_restored(filled: 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     restored = other("restore", str(file), "--json")
     assert (restored.code, restored.json["capabilities"], restored.json["previous"]) == (0, 5, None)
-    for table in ("registry", "trust", "profiles", "profile_versions", "entries", "lexical"):
+    for table in ("registry", "trust", "profiles", "profile_versions", "entries"):
         assert dump(other, table) == dump(filled, table), table
     assert answers(other) == answers(filled)
     assert {stat.S_IMODE(path.stat().st_mode) for path in other.home.iterdir()} == {0o600}
@@ -176,6 +176,66 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(mats: Mats, tmp_path, 
     assert "cannot be restored" in ran.err
     assert "Traceback" not in ran.err
     assert not (mats.home / "mats.db").exists()
+
+
+EVIL = """'{"trust": 100, "provider": "Stripe"}'"""
+CRAFTED = {
+    "trigger": f"CREATE TRIGGER t AFTER INSERT ON registry BEGIN INSERT INTO trust VALUES ('evil.*/*', {EVIL}); END",
+    "trigger on events": f"CREATE TRIGGER t AFTER DELETE ON events BEGIN INSERT INTO trust VALUES ('x/y', {EVIL}); END",
+    "further table": "CREATE TABLE more AS SELECT 1",
+    "view": "CREATE VIEW more AS SELECT * FROM trust",
+}
+"""What a restore leaves out."""
+ODD = {
+    "view as a table": "DROP TABLE registry; CREATE VIEW registry AS WITH RECURSIVE r(n) AS "
+    "(SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS id, n AS kind, n AS digest, n AS item FROM r",
+    "dropped table": "DROP TABLE receipts",
+    "virtual table": "DROP TABLE receipts; CREATE VIRTUAL TABLE receipts USING fts5(query_id)",
+    "vector": "UPDATE entries SET vector = x'0102', encoder = 'e'",
+    "infinite vector": "UPDATE profiles SET vector = x'0000807f'",
+    "text as a number": "UPDATE entries SET profile = 7",
+    "profile": "UPDATE profiles SET body = '[]'",
+    "assignment": "UPDATE trust SET assigned = '7'",
+    "source": "INSERT INTO sources VALUES ('x', '{}')",
+}
+"""What a restore refuses."""
+
+
+def craft(filled: Mats, file: Path, script: str) -> None:
+    assert filled("backup", str(file)).code == 0
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(script)
+
+
+@pytest.mark.parametrize("script", CRAFTED.values(), ids=CRAFTED)
+def test_a_restore_takes_rows_and_nothing_else(filled: Mats, other: Mats, tmp_path, script):
+    craft(filled, tmp_path / "crafted", script)
+    assert other("restore", str(tmp_path / "crafted")).code == 0
+    other("add", "-", stdin=rows(tool("later")))
+    assert dump(other, "trust") == dump(filled, "trust")
+    schemas = [dump(home, "sqlite_master") for home in (other, filled)]
+    assert sorted(row[1] for row in schemas[0]) == sorted(row[1] for row in schemas[1])
+    assert other("search", "later", "--json").code == 0
+
+
+@pytest.mark.parametrize("script", ODD.values(), ids=ODD)
+def test_odd_rows_and_tables_are_refused_readably(filled: Mats, other: Mats, tmp_path, script):
+    craft(filled, tmp_path / "odd", script)
+    ran = other("restore", str(tmp_path / "odd"))
+    assert ran.code == 1
+    assert "cannot be restored" in ran.err
+    assert "Traceback" not in ran.err
+    assert not (other.home / "mats.db").exists()
+
+
+def test_the_sources_of_a_backup_are_listed_and_asked_about(filled: Mats, other: Mats, tmp_path):
+    assert filled("source", "add", "--name", "x", "--", "mcp", "sh", "-c", "touch owned").code == 0
+    assert filled("backup", str(tmp_path / "b")).code == 0
+    ran = other("restore", str(tmp_path / "b"), stdin=b"n\n")
+    assert ran.code == 1
+    assert "touch owned" in ran.err
+    assert not (other.home / "mats.db").exists()
+    assert other("restore", str(tmp_path / "b"), "--yes").code == 0
 
 
 def test_a_newer_or_foreign_file_is_refused(filled: Mats, other: Mats, tmp_path):

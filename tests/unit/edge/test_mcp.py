@@ -46,7 +46,9 @@ def post(
     **more: Any,
 ) -> Response:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    event = proxy_request("POST", "/mcp", headers or {}, raw, audiences, query=url_query)
+    event = proxy_request(
+        "POST", "/mcp", {"Content-Type": "application/json", **(headers or {})}, raw, audiences, query=url_query
+    )
     event["requestContext"].update(more)
     return respond_to(event, application)
 
@@ -392,6 +394,8 @@ def test_client_that_accepts_no_json_gets_406(accept, status):
     (None, None, 200), ("http://localhost:6274", None, 200), ("http://127.0.0.1:8080", None, 200),
     ("http://[::1]:8080", None, 200), ("https://evil.example", None, 403),
     ("http://localhost.evil.example", None, 403), ("null", None, 403), ("", None, 403), ("http://[", None, 403),
+    ("http://127.0.0.1:80.evil.example", None, 403), ("http://localhost:80@evil.example", None, 403),
+    ("http://localhost:8080/path", None, 403),
     ("https://discovery.example.com", "discovery.example.com", 200),
     ("http://localhost:6274", "discovery.example.com", 403), ("https://evil.example", "discovery.example.com", 403),
     (None, "discovery.example.com", 200),
@@ -400,6 +404,11 @@ def test_foreign_origins_are_rejected(origin, domain, status):
     headers = {"Host": "evil.example"} | ({} if origin is None else {"Origin": origin})
     more = {} if domain is None else {"domainName": domain}
     assert post(request("ping"), headers, **more).status == status
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "", "application/x-www-form-urlencoded", "text/json"])
+def test_a_message_that_a_page_can_send_blindly_is_refused(media_type):
+    assert post(request("ping"), {"Content-Type": media_type}).status == 415
 
 
 # reports

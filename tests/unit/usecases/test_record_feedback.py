@@ -1,5 +1,7 @@
 """Who may report what."""
 
+from dataclasses import replace
+
 import pytest
 
 from mats.domain.capability.capability import Id
@@ -63,3 +65,11 @@ def test_success_and_its_opposite_are_not_accepted_together(record, event):
         with pytest.raises(RequestInvalid, match="report one of them"):
             record(a_feedback(a_receipt(), *outcomes))
     assert record(a_feedback(a_receipt(), (PAY, Event.SUCCEEDED), (SHIP, event)))
+
+
+def test_without_texts_what_was_missing_is_stored_as_its_hash(record):
+    kept = replace(record, texts=False)
+    kept(Feedback(query_id="q1", caller=a_receipt().caller, outcomes=(), missing="a secret wish"))
+    stored = str(vars(record.outcomes))
+    assert "secret" not in stored
+    assert "sha256:" in stored

@@ -85,10 +85,12 @@ def is_missing(settings: Settings) -> bool:
     return not os.path.exists(home / DATABASE) and (home.is_dir() or not os.path.lexists(home))  # noqa: PTH110
 
 
-def restore_home(settings: Settings, file: Path, *, force: bool) -> Restored:
+def restore_home(
+    settings: Settings, file: Path, *, force: bool, confirm: Callable[[Sequence[str]], bool] = bool
+) -> Restored:
     """Replace the registry of these settings by a backup. Raises as `restore` does."""
     stamp = "".join(filter(str.isdigit, SystemClock().now()[:23]))
-    return restore(file, settings.home / DATABASE, stamp=stamp, force=force)
+    return restore(file, settings.home / DATABASE, stamp=stamp, force=force, confirm=confirm)
 
 
 class LocalStores:

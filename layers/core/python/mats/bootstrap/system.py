@@ -261,8 +261,8 @@ class System(Generic[S_co]):
         from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
         from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 
-        days = self.settings.receipt_days
-        record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days)
+        days, texts = self.settings.receipt_days, self.settings.log_queries == "text"
+        record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days, texts=texts)
         return FeedbackService(record, self.observe("feedback"))
 
     @property

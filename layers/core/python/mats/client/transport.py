@@ -24,6 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 _MAX_BYTES = 8_000_000
 """A shortlist with schemas of maximum size stays well below."""
 _CHUNK = 65_536
+_ERRORS = 300
 _CONNECTIONS = 16
 _MAX_QUOTED = 300
 """Characters quoted of a response that is not understood."""
@@ -98,7 +99,10 @@ class Transport:
                 retries=False, redirect=False, preload_content=False,
             )  # fmt: skip
             with response:
-                return response.status, response.headers, _read_body(response, deadline)
+                body = _read_body(response, deadline)
+                if response.status >= _ERRORS:  # which may repeat the request, with its token
+                    body = body.replace(headers.get("Authorization", "").rpartition(" ")[2].encode() or b"\0", b"...")
+                return response.status, response.headers, body
         except HTTPError as error:
             raise Unreachable(f"{self.url} does not answer ({type(error).__name__})") from error
 

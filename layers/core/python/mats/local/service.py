@@ -225,6 +225,9 @@ def _endpoint(
     async def answer(request: Request) -> Response:
         body, current = await read_body(request, _MAX_BODY_BYTES), current_request(request.scope)
         headers = header_fields(request.headers)
+        hosts = request.headers.getlist("host")
+        if request.url.path == _MCP and not access.tokens and (len(hosts) != 1 or not access.knows(hosts[0])):
+            return to_starlette(_MCP, http.problem(403, "unknown host: use 127.0.0.1 or localhost"))
         if access.tokens or request.url.path != _MCP:
             if refused := origin_problem(request.url.scheme, request.headers, access):
                 return to_starlette(request.url.path, refused)

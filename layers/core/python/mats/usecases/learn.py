@@ -3,8 +3,9 @@
 And from operators' lessons.
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
@@ -17,12 +18,16 @@ from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, Receipts, Registr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFeedback:
-    """Accepts feedback of the caller that got the answer, on what the answer showed; receipts are kept for `days`."""
+    """Accepts feedback of the caller that got the answer, on what the answer showed; receipts are kept for `days`.
+
+    Without `texts`, what was missing is stored as its hash.
+    """
 
     receipts: Receipts
     outcomes: Outcomes
     clock: Clock
     days: int
+    texts: bool = True
 
     def __call__(self, feedback: Feedback) -> Sequence[Outcome]:
         """Record all of it or nothing; the outcomes that are new. Durable on return, and safe to repeat.
@@ -38,6 +43,9 @@ class RecordFeedback:
         faults = [*_not_shown(receipt, feedback), *_contradictions(feedback)]
         if faults:
             raise RequestInvalid(faults)
+        if feedback.missing and not self.texts:
+            digest = hashlib.sha256(feedback.missing.encode()).hexdigest()[:32]
+            feedback = replace(feedback, missing=f"sha256:{digest}")
         return self.outcomes.record(receipt, feedback, self.clock.now())
 
 

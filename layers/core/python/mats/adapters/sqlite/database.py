@@ -65,7 +65,7 @@ class Database(Readable):
         if version_of(connection) == 0:
             with transaction(connection):
                 if version_of(connection) == 0:  # else another process has created it in the meantime
-                    for statement in (*_schema(), f"PRAGMA user_version = {SCHEMA_VERSION}"):
+                    for statement in (*schema_statements(), f"PRAGMA user_version = {SCHEMA_VERSION}"):
                         connection.execute(statement)
         if problem := schema_problem(version_of(connection)):
             raise StorageUnusable(f"{self.path} {problem}")
@@ -258,7 +258,7 @@ def schema_problem(version: int) -> str:
     return f"was written by another version of mats (schema {version}, this one reads {SCHEMA_VERSION}); {to_do}"
 
 
-def _schema() -> Iterator[str]:
+def schema_statements() -> Iterator[str]:
     """The statements of schema.sql; `executescript` would commit the transaction."""
     statement = ""
     for line in resources.files(__package__).joinpath("schema.sql").read_text("utf-8").splitlines(keepends=True):

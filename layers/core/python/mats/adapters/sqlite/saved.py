@@ -1,13 +1,15 @@
 """The arrays of an index in a file beside the database, so that a start need not read every entry.
 
-The file is a copy that may be deleted at any time. The database has the key of the file that fits it; a change that an
+The file is a copy that may be deleted at any time. The database has the digest of the one that fits; a change that an
 index does not see as the change of an entry replaces the key: docs/decisions/0066.
 """
 
+import hashlib
 import logging
-import secrets
+import os
+import stat
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +23,7 @@ SAVED = "mats.arrays"
 """The file's name, in the folder of the database."""
 SAVED_FROM = 20_000
 """Entries, from which on arrays are saved; to read fewer takes less than half a second."""
-_FORMAT = 1
+_FORMAT = 2
 
 T = TypeVar("T")
 LOGGER = logging.getLogger("mats")
@@ -43,10 +45,14 @@ class SavedArrays:
             least: The change that the arrays must have.
         """
         try:
-            with self._file.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                header = from_array(arrays["header"])
-                fits = header["fits"] == [_FORMAT, self._encoder, key] and header["change"] >= least
-                return (header["change"], build(arrays)) if fits else None
+            with open(self._file, "rb", opener=_open_regular) as file:
+                if hashlib.file_digest(file, _digest).hexdigest() != key:
+                    raise ValueError("it is not the one that was saved last")
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as arrays:
+                    header = from_array(arrays["header"])
+                    fits = header["fits"] == [_FORMAT, self._encoder] and header["change"] >= least
+                    return (header["change"], build(arrays)) if fits else None
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever is wrong with a copy
@@ -61,12 +67,13 @@ class SavedArrays:
             arrays: By name.
             key: That of the database before the first entry was read.
         """
-        new = secrets.token_hex(16)
-        header = {"fits": [_FORMAT, self._encoder, new], "change": change}
+        header = {"fits": [_FORMAT, self._encoder], "change": change}
         try:
             with home.replacing(self._file) as partial:
                 with partial.open("r+b") as file:
                     np.savez(file, allow_pickle=False, header=as_array(header), **arrays)
+                    file.seek(0)
+                    new = hashlib.file_digest(file, _digest).hexdigest()
                 with self._database.writing() as connection:
                     if not connection.execute("UPDATE counter SET arrays = ? WHERE arrays = ?", (new, key)).rowcount:
                         raise _Unfit
@@ -80,6 +87,19 @@ class SavedArrays:
         with self._database.writing() as connection:
             connection.execute(f"UPDATE counter SET {NEW_KEY}")
         self._file.unlink(missing_ok=True)
+
+
+def _digest() -> Any:
+    return hashlib.blake2b(digest_size=16)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file: another kind, such as a pipe, would make the reader wait or run on."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is no regular file")
+    return descriptor
 
 
 class _Unfit(Exception):

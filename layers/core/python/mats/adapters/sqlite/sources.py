@@ -39,7 +39,7 @@ class SqliteSources:
 
     def all(self) -> Sequence[SourceState]:
         return [
-            SourceState(_source(definition), SourceRun(**json.loads(outcome or "{}")), entries, gone)
+            SourceState(parse_source(definition), SourceRun(**json.loads(outcome or "{}")), entries, gone)
             for definition, outcome, entries, gone in self.database.rows(_STATES, (self.target,))
         ]
 
@@ -81,6 +81,6 @@ class SqliteSources:
             connection.execute("INSERT OR REPLACE INTO source_runs VALUES (?, ?, ?)", (self.target, name, outcome))
 
 
-def _source(definition: str) -> TrackedSource:
+def parse_source(definition: str) -> TrackedSource:
     given = json.loads(definition)
     return TrackedSource(**{**given, "kind": SourceKind(given["kind"]), "location": tuple(given["location"])})

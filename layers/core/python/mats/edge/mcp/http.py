@@ -34,10 +34,8 @@ class McpParameters(Parameters, extra="ignore"):
 
 
 def respond(application: Application, request: Request, parameters: McpParameters) -> Response:
-    if not _is_allowed_origin(request):
-        return _error(403, INVALID_REQUEST, "requests from pages of other origins are not allowed")
-    if not _accepts_json(request.header("Accept")):
-        return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
+    if refused := _refusal(request):
+        return refused
     try:
         names = parse_names(parameters.tools) if parameters.tools else offered_by(application)
         session = McpSession(lambda: application, request.caller, names)
@@ -48,6 +46,18 @@ def respond(application: Application, request: Request, parameters: McpParameter
         return _error(400, PARSE_ERROR, str(error))
     except RequestInvalid as error:
         return _error(400, INVALID_REQUEST, str(error))
+
+
+def _refusal(request: Request) -> Response | None:
+    """The error for a request that a page of another origin may have sent, or whose client reads no JSON."""
+    if not _is_allowed_origin(request):
+        return _error(403, INVALID_REQUEST, "requests from pages of other origins are not allowed")
+    media_type = (request.header("Content-Type") or "").partition(";")[0].strip().lower()
+    if media_type != "application/json":  # a page of another origin has to ask before it sends this
+        return _error(415, INVALID_REQUEST, "send the message as Content-Type: application/json")
+    if not _accepts_json(request.header("Accept")):
+        return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
+    return None
 
 
 def _reply(message: object, request: Request, session: McpSession) -> Response:
@@ -81,10 +91,11 @@ def _is_allowed_origin(request: Request) -> bool:
     if origin is None:
         return True
     try:
-        host = urlsplit(origin).hostname
-    except ValueError:
+        split = urlsplit(origin)
+        plain = origin.lower() == f"{split.scheme}://{split.netloc}" and split.port != 0 and "@" not in split.netloc
+    except ValueError:  # also a port that is no number: 127.0.0.1:80.evil.example
         return False
-    return host == request.domain if request.domain else host in _LOOPBACK
+    return plain and (split.hostname == request.domain if request.domain else split.hostname in _LOOPBACK)
 
 
 def _accepts_json(accept: str | None) -> bool:

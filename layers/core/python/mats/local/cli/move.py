@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated
@@ -81,14 +81,22 @@ def restore(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a registry that is not empty; it is kept beside the new one.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Restore the sources in the backup without a question.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a backup into an empty or new folder.
+    """Restore a backup into an empty or new folder: its rows, after a look at each.
 
     Stop `mats serve` and every other command of this registry first.
     """
     home = context.obj.home
-    restored = restore_home(context.obj, file, force=force)
+
+    def agree(sources: Sequence[str]) -> bool:
+        note("Its sources, which `mats sync` reads and whose commands it starts:")
+        for source in sources:
+            note(f"  {source}")
+        return yes or typer.confirm("Restore them, too?", err=True)
+
+    restored = restore_home(context.obj, file, force=force, confirm=agree)
     before = f"; what was there is in {restored.previous}" if restored.previous else ""
     outcome = {
         "home": str(home),
