@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +49,8 @@ class AttackedRegistry:
     registrations: Sequence[Registration]
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int]
+    lag: timedelta = timedelta(0)
+    """Between the registrations and those of attackers."""
     pipeline: Discover = field(init=False)
     _before: dict[str, tuple[Id, ...]] = field(init=False, default_factory=dict)
 
@@ -93,7 +96,7 @@ class AttackedRegistry:
         for target in wave.targets:
             if target.query.text not in self._before:
                 self._before[target.query.text] = self.rank_ids(target.query.text)
-        with self.with_items(wave.items, wave.trust, wave.verified):
+        with self.with_items(wave.items, wave.trust, wave.verified, time=wave.at):
             return [self._observe(target, wave.attacker_ids) for target in wave.targets]
 
     def _observe(self, target: AttackTarget, attackers: frozenset[Id]) -> Observation:
@@ -108,7 +111,12 @@ class AttackedRegistry:
 
     @contextmanager
     def with_items(
-        self, items: Sequence[Registration], trust: Mapping[Id, int], verified: Mapping[str, str] = _NOBODY
+        self,
+        items: Sequence[Registration],
+        trust: Mapping[Id, int],
+        verified: Mapping[str, str] = _NOBODY,
+        *,
+        time: str | None = None,
     ) -> Iterator[None]:
         """These registrations in the registry, with what is assigned, for the length of a `with` block."""
         stores = self.local.stores
@@ -119,7 +127,7 @@ class AttackedRegistry:
         ids = [item.id for item in items]
         for key, assigned in rows.items():
             stores.trust.put(key, assigned)
-        index_changes(self.local, [*ids, *concerned])
+        index_changes(self.local, [*ids, *concerned], time)
         try:
             yield
         finally:

@@ -57,6 +57,7 @@ class Wave:
         verified: Providers that operators have verified, by namespace.
         attackers: Whose places are counted; None: those of the items.
         refused: Further registrations that the registry refuses.
+        at: When the items are registered; None: now.
     """
 
     items: Sequence[Registration]
@@ -65,6 +66,7 @@ class Wave:
     verified: Mapping[str, str] = field(default_factory=dict)
     attackers: frozenset[Id] | None = None
     refused: int = 0
+    at: str | None = None
 
     @property
     def attacker_ids(self) -> frozenset[Id]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
-from mats.domain.learning.outcome import Receipt, pack_vector
+from mats.domain.learning.outcome import Receipt, asking, pack_vector
 from mats.domain.learning.reliability import Counts, Tallies, count
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
@@ -17,7 +17,7 @@ from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.exact import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_none, present, rank
+from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_moved, note_on_none, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import NO_LABELS, Clock, Ids, Labels, Receipts, Reranker, RerankResult
@@ -251,7 +251,7 @@ class Discover:
             with self.gate:
                 trace.took_ms["queue"] = stages.clock.elapsed_ms() - started
                 trace.runs.append(StageRun("queue", started, trace.took_ms["queue"]))
-                found = self.retrieve(texts, admitted, stages, trace, caller=caller, picked=picked)
+                found = self.retrieve(texts, admitted, stages, trace, caller=asking(caller), picked=picked)
             measuring = stages.start("measure", partial(self.retrieve.measure, found))  # concurrently with the reranker
             ids = [profile.id for profile in found.profiles]
             reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
@@ -279,7 +279,7 @@ class Discover:
         if planned or self.margin is None:
             measured = finish(measuring, trace)
         candidates, steps = found.candidates(measured, self.scoring.scale)
-        counts = self._count(reading, caller, trace)
+        counts = self._count(reading, asking(caller), trace)
         ranked = _with_reasons(
             rank(candidates, reranked.scores, reranked.intent, self.scoring, counts, planned=planned), query
         )
@@ -290,6 +290,7 @@ class Discover:
         )
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict
+        trace.notes += note_on_moved(shown.ranked[: shown.count])
         if verdict is Verdict.NONE and ranked:
             trace.notes.append(note_on_none(ranked))
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began

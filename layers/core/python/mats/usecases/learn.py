@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
-from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, pack_vector, taught_id
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, asking, pack_vector, taught_id
 from mats.domain.learning.reliability import Reliability, Tallies, TrustRule, count
 from mats.domain.learning.remembered import remember
 from mats.domain.ranking.query import Query
@@ -78,7 +78,7 @@ class ReadReliability:
             tallies = self.tallies([id]).get(id, ())
         except DependencyFailed:
             return None
-        counts = count(tallies, asking=caller, now=self.clock.now())
+        counts = count(tallies, asking=asking(caller), now=self.clock.now())
         return self.trust.reliability(trust, counts) if counts else None
 
 

@@ -1,7 +1,7 @@
 """Retrieval: lexical and neural search for a request and its parts, fused into k candidates, and what memory adds."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -31,7 +31,8 @@ from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.spelling import correct, may_be_misspelt
 from mats.domain.text.words import clip, pairs, query_terms
-from mats.domain.trust.near_duplicates import NearDuplicates, find_echoes, limit_near_duplicates
+from mats.domain.trust.near_duplicates import find_echoes, limit_near_duplicates
+from mats.domain.trust.newcomers import SHARE, find_newcomers, limit_newcomers
 from mats.ports import Encoder, Hit, LanguageBound, Memory, SearchIndex, Vector
 from mats.usecases.lexical import LexicalQuery, scores_of
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
@@ -99,6 +100,10 @@ class Recall:
         return None if reported is None else votes.with_counts(reported)
 
 
+_MOST_RATED, _KEPT_FOR_RATED = 1_000, 3
+"""Rated capabilities of a registry that are known beside a request; places that the best of them have."""
+_WITNESSES = 3
+"""Of the last hits, which say whether the first ones are new: all of these may be of one flood."""
 _MOST_NAMESPACES = 20
 MOST_OF_PRODUCTS = 3
 """Capabilities of products that a request names that are candidates, whatever else is found."""
@@ -121,16 +126,30 @@ def no_rewrites(text: str) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """The hits for one text, in the order of fusion; `words`: None if lexical search failed.
+class Chosen:
+    """The candidates of one text or of several, in order.
 
-    `near` has the near-duplicates of each profile that has any, those that were left out included. `named`: the
-    profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has. `votes` are
-    those of remembered requests.
+    `near` has the near-duplicates of each profile that has any, those that were left out included; `newcomers` are
+    unrated and new beside the others, and `echoes` repeat the request.
     """
 
     profiles: Sequence[Profile]
     near: Mapping[Id, frozenset[Id]]
+    newcomers: Set[Id] = frozenset()
+    echoes: Set[Id] = frozenset()
+    free: int = 0
+    """Places that further profiles may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The hits for one text, in the order of fusion; `words`: None if lexical search failed.
+
+    `named`: the profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has.
+    `votes` are those of remembered requests.
+    """
+
+    chosen: Chosen
     words: LexicalQuery | None
     vector: Vector | None
     bm25: Scores
@@ -148,16 +167,21 @@ class Retrieved:
     The first text is the whole request, any others are its parts; None stands for one that could not be searched.
     """
 
-    profiles: Sequence[Profile]
-    near: Mapping[Id, frozenset[Id]]
+    chosen: Chosen
     texts: Sequence[str]
     searches: Sequence[Search | None]
     audiences: frozenset[str]
 
     @property
+    def profiles(self) -> Sequence[Profile]:
+        return self.chosen.profiles
+
+    @property
     def of_named_namespaces(self) -> frozenset[Id]:
         """Candidates from a namespace that a text names."""
-        return frozenset(profile.id for found in self.searches if found and found.named for profile in found.profiles)
+        return frozenset(
+            profile.id for found in self.searches if found and found.named for profile in found.chosen.profiles
+        )
 
     @property
     def vector(self) -> Vector | None:
@@ -206,7 +230,9 @@ class Retrieved:
                 bm25=bm25.get(id),
                 cosine=cosine.get(id),
                 pairs=pairs_found(asked, profile),
-                near=self.near.get(id, frozenset()),
+                near=self.chosen.near.get(id, frozenset()),
+                newcomer=id in self.chosen.newcomers,
+                echo=id in self.chosen.echoes,
                 named=id in named,
                 exact=exact.get(id),
                 shift=search.products.shift(profile),
@@ -221,6 +247,7 @@ class Retrieved:
             replace(
                 each,
                 shift=each.shift + moved.get(each.id, 0.0),
+                lifted=moved.get(each.id, 0.0) > 0,
                 used_for=search.votes.used_for(each.id, self.audiences),
             )
             for each in found
@@ -232,8 +259,9 @@ class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
-    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100. Without `recall` there is no
-    memory, and without `vectors`, those of earlier queries, each query is encoded.
+    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100, and `new_share` that of the
+    candidates that may be newcomers. Without `recall` there is no memory, and without `vectors`, those of earlier
+    queries, each query is encoded.
     """
 
     index: SearchIndex
@@ -242,6 +270,7 @@ class Retrieve:
     depth: int = 200
     window: int = 60
     unrated: int = 50
+    new_share: float = SHARE
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     recall: Recall | None = None
@@ -268,9 +297,7 @@ class Retrieve:
         """
         if len(texts) == 1:
             found = self.search(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
-            return Retrieved(
-                profiles=found.profiles, near=found.near, texts=texts, searches=[found], audiences=admitted.audiences
-            )
+            return Retrieved(chosen=found.chosen, texts=texts, searches=[found], audiences=admitted.audiences)
         different = list(dict.fromkeys(texts))  # the first part may be the whole request
         traces = [trace.branch() for _ in different]
 
@@ -288,16 +315,18 @@ class Retrieve:
         answered = [found for found in results if isinstance(found, Search)]
         if not answered:
             raise next(error for error in results if isinstance(error, DependencyFailed))
-        by_id = {profile.id: profile for profiles in (picked, *(f.profiles for f in answered)) for profile in profiles}
-        in_turn = take_in_turn([[profile.id for profile in found.profiles] for found in answered])
+        lists = [found.chosen.profiles for found in answered]
+        by_id = {profile.id: profile for profiles in (picked, *lists) for profile in profiles}
+        in_turn = take_in_turn([[profile.id for profile in profiles] for profiles in lists])
         window = [by_id[id] for id in list(dict.fromkeys([*(each.id for each in picked), *in_turn]))[: self.window]]
-        shared = self._limit(texts[0], window, _most_exact(answered))
-        near = dict(shared.near)
+        first = min((profile.first_registered for profile in window), default="")
+        chosen = self._limit(texts[0], window, _most_exact(answered), first, stages.clock.now())
+        near = dict(chosen.near)
         for found in answered:
-            near |= {id: near.get(id, frozenset()) | others for id, others in found.near.items()}
-        chosen = [window[position] for position in shared.kept[: self.k]]
+            near |= {id: near.get(id, frozenset()) | others for id, others in found.chosen.near.items()}
         searches = [found if isinstance(found, Search) else None for found in results]
-        return Retrieved(profiles=chosen, near=near, texts=texts, searches=searches, audiences=admitted.audiences)
+        chosen = replace(chosen, near=near)
+        return Retrieved(chosen=chosen, texts=texts, searches=searches, audiences=admitted.audiences)
 
     def measure(self, found: Retrieved) -> Measured:
         """BM25 and cosine of every candidate for each text, including those that only the other side found.
@@ -352,21 +381,22 @@ class Retrieve:
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace)
         taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT) if votes else {}
         if self.recall and votes:
-            votes = self.recall.complete(votes, best_first(fused)[: self.window], caller, stages, trace)
-        matched = finish(exact_stage, trace) or {}
+            found = best_first(fused)
+            votes = votes.within_reach(found, self.k)
+            votes = self.recall.complete(votes, found[: self.window], caller, stages, trace)
+        matched, trusted = finish(exact_stage, trace) or ({}, ())
         exact = taught | {id: how for id, how in matched.items() if id not in taught}
         more_bm25, more_cosine = finish(theirs_stage, trace) or ({}, {})
         their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
         fused = fuse_votes(fused, votes) if votes else fused
-        ids = list(dict.fromkeys((*exact, *their_best, *best_first(fused))))
+        ids = self._in_places([*exact, *their_best], best_first(fused), trusted)
         left_ms = deadline_ms - stages.clock.elapsed_ms()
-        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact), budget_ms=left_ms)
-        (profiles, near), took_ms = fetching.result()
+        fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact, stages), budget_ms=left_ms)
+        chosen, took_ms = fetching.result()
         trace.took_ms["fetch"] = took_ms
         trace.runs.append(fetching.run(took_ms))
         return Search(
-            profiles=profiles,
-            near=near,
+            chosen=chosen,
             words=words if lexical is not None else None,
             vector=vector,
             bm25={**more_bm25, **bm25},
@@ -425,14 +455,14 @@ class Retrieve:
             lexical = finish(wider, trace) or lexical
         return lexical, scores_of(neural)
 
-    def _exact(self, texts: Sequence[str], admitted: Filter) -> Mapping[Id, Exactness]:
-        """The exact matches that come before others, in order."""
+    def _exact(self, texts: Sequence[str], admitted: Filter) -> tuple[Mapping[Id, Exactness], Sequence[Id]]:
+        """The exact matches that come before others, in order, and what operators trust."""
         found: dict[Id, Exactness] = {}
         for text in texts:
             ids = self.index.exact(asked_keys(text), admitted, most=MOST_READ)
             more = exact_first(text, self._load(ids, admitted), unrated=self.unrated) if ids else {}
             found |= {id: exact for id, exact in more.items() if id not in found}
-        return found
+        return found, self.index.exact(TRUSTED_KEYS, admitted, most=_MOST_RATED)
 
     def _of_products(
         self, products: Products, words: LexicalQuery, vector: Vector | None, admitted: Filter
@@ -467,28 +497,49 @@ class Retrieve:
         ]
         return [_MISNAMED.format(space, ", ".join(nearest_spaces(space, known)) or "none") for space in absent]
 
+    def _in_places(self, first: Sequence[Id], found: Sequence[Id], rated: Sequence[Id]) -> list[Id]:
+        """What was found, behind what comes first; the best rated ones of the window are among the first `k`."""
+        held = frozenset(rated)
+        best = [id for id in found[: self.window] if id in held]
+        return list(dict.fromkeys((*first, *found[: self.k - _KEPT_FOR_RATED], *best[:_KEPT_FOR_RATED], *found)))
+
     def _fetch(
-        self, text: str, ids: Sequence[Id], admitted: Filter, exact: Mapping[Id, Exactness]
-    ) -> tuple[Sequence[Profile], Mapping[Id, frozenset[Id]]]:
-        """The first `k` visible profiles that are kept, in order, and the near-duplicates of each.
+        self, text: str, ids: Sequence[Id], admitted: Filter, exact: Mapping[Id, Exactness], stages: Stages
+    ) -> Chosen:
+        """The first `k` visible profiles that are kept.
 
-        If all are kept, one read is enough. A second one replaces those that were left out; if that leaves out more, a
-        third one reads the rest of the window.
+        If all are kept, one read is enough. A second one replaces those that were left out; if that leaves out more, or
+        newcomers were left out, another one reads the rest of the window.
         """
-        profiles = self._load(ids[: self.k], admitted)
-        shared = self._limit(text, profiles, exact)
-        end, free = self.k, len(profiles) - len(shared.kept)
-        for further in (self.k + free, max(self.k, self.window)):
-            if free > 0:
+        ahead = frozenset(ids[: self.k])
+        found = self._load([*ids[: self.k], *ids[self.k :][-_WITNESSES:]], admitted)
+        profiles, now = [profile for profile in found if profile.id in ahead], stages.clock.now()
+        first = min((profile.first_registered for profile in found), default="")
+        chosen, end, window = self._limit(text, profiles, exact, first, now), self.k, max(self.k, self.window)
+        for further in (window if chosen.newcomers else self.k + chosen.free, window):
+            if chosen.free > 0:
                 profiles += self._load(ids[end:further], admitted)
-                shared = self._limit(text, profiles, exact)
-                end, free = further, self.k - len(shared.kept)
-        return [profiles[position] for position in shared.kept[: self.k]], shared.near
+                chosen, end = self._limit(text, profiles, exact, first, now), further
+        return chosen
 
-    def _limit(self, text: str, profiles: Sequence[Profile], exact: Mapping[Id, Exactness]) -> NearDuplicates:
+    def _limit(
+        self, text: str, profiles: Sequence[Profile], exact: Mapping[Id, Exactness], first: str, now: str
+    ) -> Chosen:
+        """The first `k` of those of near-duplicates, echoes and newcomers that are kept; others fill free places.
+
+        `first` is the earliest time of registration that is known.
+        """
         named = [position for position, profile in enumerate(profiles) if exact.get(profile.id, 0) >= Exactness.NAME]
-        echoes = find_echoes(text, profiles)
-        return limit_near_duplicates(profiles, unrated=self.unrated, echoes=echoes, exact=named)
+        echoes, new = find_echoes(text, profiles), find_newcomers(profiles, first, now)
+        shared = limit_near_duplicates(profiles, unrated=self.unrated, echoes=echoes, exact=named)
+        kept, spare = limit_newcomers(shared.kept, new, of=len(profiles), k=self.k, share=self.new_share)
+        return Chosen(
+            profiles=[profiles[position] for position in sorted([*kept, *spare][: self.k])],
+            near=shared.near,
+            newcomers={profiles[position].id for position in new},
+            echoes={profiles[position].id for position in echoes},
+            free=min(len(profiles), self.k) - len(kept),
+        )
 
     def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
         fetched = self.index.fetch(ids)

@@ -11,6 +11,14 @@ from mats.domain.capability.capability import Id
 from mats.domain.ranking.blend import Verdict
 from mats.domain.text.words import spelled_words
 
+SHARED = "shared"
+"""Caller: everybody behind one token. What one of them reports is not the own report of another."""
+
+
+def asking(caller: str) -> str:
+    """The caller whose own reports count in full for a request; empty for nobody."""
+    return "" if caller == SHARED else caller
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:

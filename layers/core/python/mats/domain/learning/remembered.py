@@ -57,8 +57,13 @@ def nearest_first(near: Iterable[Near]) -> list[Near]:
 
 
 def remember(answer: ReportedAnswer) -> Remembered | None:
-    """The memory entry of an answer with reports; None without success or vector."""
+    """The memory entry of an answer with reports; None without success or vector, or if filters chose its results.
+
+    A caller that narrows a request to its own capability is shown it, whatever it asks; an operator may confirm that.
+    """
     receipt = answer.receipt
+    if receipt.narrowed and not answer.confirmed:
+        return None
     ended = {id: effective_event(events) for id, events in answer.events.items()}
     used = frozenset(id for id, event in ended.items() if event is Event.SUCCEEDED)
     if not used or not receipt.vector:

@@ -6,12 +6,13 @@ Pure functions: which of the nearest remembered requests count for a caller, and
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
+from mats.domain.ranking.blend import best_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class MemoryRule:
         elsewhere: What a capability loses there that was used, but for no such request.
         near: Similarity up to which votes lift no mixture, unless such requests ask for the same again.
         lift: The most that they lift one, for each unit of similarity above that.
+        places: How far each caller beside a first one lets a capability rise, if the asking caller did not use it.
     """
 
     neighbours: int = 20
@@ -53,6 +55,7 @@ class MemoryRule:
     elsewhere: float = 0.13
     near: float = 0.5
     lift: float = 2.0
+    places: int = 3
 
 
 RULE = MemoryRule()
@@ -91,6 +94,8 @@ class Votes:
     passed_over: Mapping[Id, float]
     near: Sequence[Near]
     reported: Set[Id] = frozenset()
+    rises: Mapping[Id, int] = field(default_factory=dict)
+    """By how many places a capability may rise that others alone used for such a request."""
     claimed: Set[Id] = frozenset()
     """Used for such a request, but with hardly any of the votes, and by others only."""
     alone: Set[str] = frozenset()
@@ -120,6 +125,28 @@ class Votes:
         """These, with how many of the caller's own or confirmed requests used each capability with outcomes."""
         repeated = frozenset(id for id, sure in outcomes.items() if sure > 1)
         return replace(self, reported=frozenset(outcomes), repeated=repeated)
+
+    def within_reach(self, found: Sequence[Id], k: int) -> "Votes":
+        """These without those that others alone used and that are too far down, or not among what was found."""
+        places = {id: place for place, id in enumerate(found)}
+        used = {id: votes for id, votes in self.used.items() if places.get(id, math.inf) < k + self._rise(id)}
+        return replace(self, used=used)
+
+    def _rise(self, id: Id) -> float:
+        return self.rises.get(id, math.inf)
+
+    def bound(self, mixtures: Mapping[Id, float], moved: dict[Id, float], unknown: float) -> dict[Id, float]:
+        """The changes of mixtures, so that none that others alone used rises further than it may.
+
+        `unknown` is the change of a capability that nobody has reported on.
+        """
+        order = best_first(mixtures)
+        for place, id in enumerate(order):
+            if id in self.used and (last := place - self._rise(id) - 1) >= 0:
+                above = order[int(last)]
+                most = mixtures[above] + max(moved[above], unknown) - mixtures[id]
+                moved[id] = min(moved[id], most)
+        return moved
 
     def lesson(self, query_id: str) -> Set[Id]:
         """The capabilities that serve the request of this id, if an operator taught it."""
@@ -181,6 +208,9 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
     times = [rule.neighbours if one else 1 for one in taught]
     weight = math.fsum(times[at] * math.exp((similarity - nearest) / rule.tau) for similarity, at in voters)
     sums = _sums([(for_ids[at], times[at] * weights[at] * scale) for at in positions], used)
+    callers: dict[Id, set[str]] = {}
+    for sayer, id in (credit for at in positions for credit in for_ids[at] if used[credit]):
+        callers.setdefault(id, set()).add(sayer)
     return Votes(
         nearest=nearest,
         weight=weight,
@@ -189,6 +219,7 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
         passed_over=_sums([(against[at], weights[at] * scale) for at in positions], passed),
         near=[heard[at] for at in sorted(positions)],
         sure=[heard[at].memory.used for at in positions if not taught[at] and _SURE in dict(for_ids[at])],
+        rises={id: rule.places * (len(who) - 1) for id, who in callers.items() if _SURE not in who},
         claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
         alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
         rule=rule,
@@ -297,7 +328,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
         if again <= 1 and id in votes.used:
             near = votes.similarity.get(id, votes.nearest)
             moved[id] = min(moved[id], rule.lift * max(0.0, near - rule.near))
-    return moved
+    return votes.bound(mixtures, moved, rule.temperature * math.log((1 - repeated) / max(1 - familiar, _LEAST)))
 
 
 def _probabilities(mixtures: Mapping[Id, float], temperature: float) -> dict[Id, float]:

@@ -30,6 +30,7 @@ from mats.domain.shortlist.trace import Trace
 from mats.domain.text.fence import spell_out
 from mats.domain.text.words import clip
 from mats.domain.trust.near_duplicates import trust_of
+from mats.domain.trust.newcomers import is_rated
 from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
 
 T = TypeVar("T", bound=Hashable)
@@ -57,8 +58,10 @@ class Candidate:
 
     `exact` tells whether the query is, or has, its id, name or title.
     `pairs` counts the neighbouring words of the query that are also neighbours in the profile. `near` has the ids of
-    its near-duplicates: candidates, or left out for others. `named`: the query asks what its namespace has. `shift` is
-    what remembered requests add to the mixture of its measurements, and `used_for` are those that vote for it.
+    its near-duplicates: candidates, or left out for others. `named`: the query asks what its namespace has. A
+    `newcomer` is unrated and new beside other candidates, and an `echo` repeats the query. `shift` is what remembered
+    requests add to the mixture of its measurements, and `used_for` are those that vote for it: it is `lifted` if they
+    add anything.
     """
 
     profile: Profile
@@ -67,8 +70,11 @@ class Candidate:
     pairs: int = 0
     near: frozenset[Id] = frozenset()
     named: bool = False
+    newcomer: bool = False
+    echo: bool = False
     exact: Exactness | None = None
     shift: float = 0.0
+    lifted: bool = False
     used_for: UsedFor | None = None
     id: Id = field(init=False)
     """That of the profile, which computes it anew each time."""
@@ -92,6 +98,8 @@ class Result:
     suspicious: tuple[str, ...] = ()
     why: MatchedWords | None = None
     alternates: tuple[Id, ...] = ()
+    moved: bool = False
+    """Whether what callers reported places it higher."""
 
     @property
     def id(self) -> Id:
@@ -196,7 +204,10 @@ def rank(
         before = sorted(measured, key=lambda result: _sort_key(result, without[result.id], planned=planned))
         places = {id: place for place, id in enumerate(limit_moves(_ids(before), _ids(scored), counts))}
         scored.sort(key=lambda result: places[result.id])
-    ranked = _in_precedence(_place_exact(scored, scoring.trust.unrated_trust), candidates, scoring)
+        was = {result.id: place for place, result in enumerate(before)}
+        scored = [replace(each, moved=each.moved or places[each.id] < was[each.id]) for each in scored]
+    placed = _place_exact(scored, scoring.trust.unrated_trust)
+    ranked = _in_precedence(placed if scores else _let_established_lead(placed, scoring), candidates, scoring)
     return tuple(sorted(ranked, key=lambda result: result.candidate.exact is not Exactness.TAUGHT))
 
 
@@ -223,6 +234,7 @@ def _measure(
         weights=weighed,
         relevance=max(relevance, _NAMED) if candidate.exact is Exactness.TAUGHT else relevance,
         suspicious=profile.suspicious,
+        moved=candidate.lifted,
     )
 
 
@@ -270,6 +282,50 @@ def _place_exact(scored: Sequence[Result], unrated: int) -> Sequence[Result]:
         ordered.insert(place, ordered.pop(before))
         start = place + 1 if kind is not Exactness.CONTAINS else start
     return ordered
+
+
+_OLDER, _OLDER_IN_MEANING, _RATED, _RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3
+"""Share of the mixture of an unrated or new result from which on an older or rated one leads it; the second where the
+cosine is at least as high, the last beside a newcomer."""
+_ECHOED, _ECHOED_BESIDE_RATED = 0.3, 0.5
+"""The same where the new or unrated result repeats the query."""
+
+
+def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequence[Result]:
+    """The results with the best rated one, then the best older one, before what is unrated and hardly better, or new.
+
+    A text can be made like any request, being there before and the trust of an operator cannot: docs/decisions/0095.
+    """
+    order = list(scored)
+    for rated in (True, False):
+        found = (n for n, each in enumerate(order) if (_is_trusted(each, scoring) if rated else not _is_new(each)))
+        if at := next(found, 0):
+            leads = (n for n in range(at) if _leads(order[at], order[n], scoring, rated=rated))
+            order.insert(next(leads, at), order.pop(at))
+    return order
+
+
+def _is_trusted(result: Result, scoring: Scoring) -> bool:
+    profile, unrated = result.candidate.profile, scoring.trust.unrated_trust
+    return trust_of(profile, unrated) > unrated or (profile.provider_verified and profile.trust is None)
+
+
+def _is_new(result: Result) -> bool:
+    return result.candidate.newcomer
+
+
+def _leads(one: Result, other: Result, scoring: Scoring, *, rated: bool) -> bool:
+    """Whether an older result, or a rated one, comes before another that has a higher score."""
+    established, beside = one.candidate, other.candidate
+    if is_rated(beside.profile) or beside.exact in (Exactness.ID, Exactness.TAUGHT):
+        return False
+    if beside.newcomer:
+        nearer = (established.cosine or 0.0) >= (beside.cosine or 0.0)
+        least = _RATED_BESIDE_NEW if rated else _ECHOED if beside.echo else _OLDER_IN_MEANING if nearer else _OLDER
+    else:
+        least = _ECHOED_BESIDE_RATED if beside.echo else _RATED
+    ours, theirs = (scoring.scale.mix(each.bm25, each.cosine, each.pairs) or 0.0 for each in (established, beside))
+    return ours + established.shift >= least * (theirs + beside.shift)
 
 
 def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], scoring: Scoring) -> tuple[Result, ...]:
@@ -381,12 +437,22 @@ def present(
     return Presented(verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts)
 
 
+def note_on_moved(shown: Sequence[Result]) -> list[str]:
+    """What of an answer callers' reports have placed higher; ids as in `note_on_none`."""
+    moved = [_quote(result.id) for result in shown if result.moved][:_NEAREST]
+    return [f"placed higher by what callers reported: {', '.join(moved)}"] if moved else []
+
+
+def _quote(id: Id) -> str:
+    return json.dumps(clip(spell_out(id), _LONGEST_ID), ensure_ascii=False)
+
+
 def note_on_none(ranked: Sequence[Result]) -> str:
     """The nearest results, for an answer with the verdict `none`, and advice on what to try.
 
     Ids are spelled out and quoted: a note is in the words of mats, and names are in those of their owners.
     """
-    ids = [json.dumps(clip(spell_out(result.id), _LONGEST_ID), ensure_ascii=False) for result in ranked[:_NEAREST]]
+    ids = [_quote(result.id) for result in ranked[:_NEAREST]]
     spaces = list(dict.fromkeys(result.candidate.profile.namespace for result in ranked))[:_NEAREST]
     return (
         f"nearest, probably not it: {', '.join(ids)}; try other words, or one of the namespaces here, such as "

@@ -72,11 +72,16 @@ _PREFIX = 2
 
 
 def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
-    """The positions of the profiles that repeat the request, in any field and order."""
+    """The positions of the profiles that repeat the request, in any field and order; a short one as an example."""
     asked = set(map(stem, content_words(request)))
     if len(asked) < FEWEST:
-        return []
+        return [n for n, profile in enumerate(profiles) if asked and _has_example(asked, profile)]
     return [position for position, profile in enumerate(profiles) if _repeats(asked, profile)]
+
+
+def _has_example(asked: set[str], profile: Profile) -> bool:
+    owners = profile.enrichment.positive_examples[: profile.owner_examples]
+    return any(asked == set(map(stem, content_words(example))) for example in owners)
 
 
 def _repeats(asked: set[str], profile: Profile) -> bool:

@@ -1,0 +1,177 @@
+"""Attacks by new registrations on one request each, by somebody who knows it and the encoder.
+
+Beside older capabilities, and beside a rated one of the same day.
+"""
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from experiments.attacks.measures import measure_answers
+from experiments.attacks.registry import AttackedRegistry
+from experiments.attacks.scene import SEED, AttackTarget, Wave
+from experiments.attacks.table import FLOOD
+from mats.domain.capability.registration import Registration
+from mats.domain.text.words import STOP_WORDS, content_words, words
+from mats.ports import Encoder
+
+LATER = timedelta(days=40)
+RATED = 80
+_VOCABULARY, _NEAR, _TRIED = 3_000, 8, 120
+_MOST_ALIKE, _MOST_REPEATED = 0.58, 0.75
+_ROUNDS, _PHRASES = 10, 8
+
+
+@dataclass(frozen=True)
+class Rewriter:
+    """Rewrites requests with near words of a registry, as an encoder measures them."""
+
+    encoder: Encoder
+    registrations: Sequence[Registration]
+
+    @cached_property
+    def _near(self) -> Callable[[str], list[str]]:
+        counts = Counter(w for item in self.registrations for w in words(item.description) if w not in STOP_WORDS)
+        known = [word for word, _ in counts.most_common(_VOCABULARY) if word.isalpha()]
+        vectors = self._encode(known)
+
+        def near(word: str) -> list[str]:
+            return [known[at] for at in np.argsort(-(vectors @ self._encode([word])[0]))[:_NEAR]]
+
+        return near
+
+    def _encode(self, texts: Sequence[str]) -> Any:
+        return np.array([np.asarray(vector, np.float32) for vector in self.encoder.encode_documents(texts)])
+
+    def rewordings(self, request: str, most: int = FLOOD) -> list[str]:
+        """Of random rewordings the nearest that repeat neither the request nor each other."""
+        chance, own = random.Random(SEED), set(content_words(request))
+        near = {word: self._near(word) for word in own}
+        tried = {" ".join(chance.choice([word, *near.get(word, ())]) for word in words(request)) for _ in range(_TRIED)}
+        texts = sorted(text for text in tried if len(own & set(words(text))) < _MOST_REPEATED * max(4, len(own)))
+        if not texts:
+            return []
+        cosines = self._encode(texts) @ np.asarray(self.encoder.encode_query(request), np.float32)
+        chosen: list[str] = []
+        for text in (texts[at] for at in np.argsort(-cosines)):
+            if len(chosen) < most and all(_overlap(text, other) < _MOST_ALIKE for other in chosen):
+                chosen.append(text)
+        return chosen
+
+
+def _overlap(one: str, other: str) -> float:
+    first, second = set(words(one)), set(words(other))
+    return len(first & second) / max(1, len(first | second))
+
+
+def _tool(number: int, description: str, *, namespaces: int = 1, **fields: Any) -> Registration:
+    namespace = "evil.example" if namespaces == 1 else f"evil-{number}.example"
+    item = {"namespace": namespace, "name": f"helper-{number}", "kind": "tool", "description": description}
+    return Registration.parse({**item, **fields})
+
+
+Make = Callable[[AttackTarget, AttackedRegistry, Rewriter], Sequence[Registration]]
+
+
+def _reworded(target: AttackTarget, _: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
+    return [_tool(n, f"{text}.") for n, text in enumerate(rewriter.rewordings(target.query.text[:300]))]
+
+
+def _others(target: AttackTarget, registry: AttackedRegistry, count: int) -> list[Registration]:
+    """Capabilities of other tasks, with a description."""
+    chance = random.Random(target.query.id)
+    pool = [item for item in registry.registrations if len(item.description) > 60]
+    return chance.sample([item for item in pool if item.id not in target.query.relevant], count)
+
+
+def _sybils(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
+    texts = rewriter.rewordings(target.query.text[:300])
+    return [
+        _tool(
+            n,
+            f"{text}.",
+            namespaces=FLOOD,
+            tags=sorted(content_words(other.name))[:3],
+            provider=f"Provider {n}",
+            input_schema={
+                "type": "object",
+                "properties": {f"{w}_{n}": {"type": "string"} for w in words(other.name)[:3]},
+            },
+        )
+        for n, (text, other) in enumerate(zip(texts, _others(target, registry, len(texts)), strict=True))
+    ]
+
+
+def _borrowed(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
+    texts = rewriter.rewordings(target.query.text[:300])
+    others = _others(target, registry, len(texts))
+    return [
+        _tool(n, f"{other.description[:200]} {text}.", namespaces=FLOOD)
+        for n, (text, other) in enumerate(zip(texts, others, strict=True))
+    ]
+
+
+def _pasted(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) -> list[Registration]:
+    [other] = _others(target, registry, 1)
+    return [_tool(0, other.description[:500], examples=[target.query.text[:2_000]])]
+
+
+def _white_box(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) -> list[Registration]:
+    """An unrelated item, with the phrases of request and target inserted that lift it most, until it is first."""
+    chance, [other] = random.Random(target.query.id), _others(target, registry, 1)
+    told, said = words(target.query.text)[:40] + words(target.item.description)[:60], other.description[:300]
+    for _round in range(_ROUNDS):
+        starts = [chance.randrange(max(1, len(told) - 3)) for _ in range(_PHRASES)]
+        tries = [_tool(0, f"{said} {' '.join(told[at : at + 4])}.") for at in starts]
+        scored = []
+        for item in tries:
+            with registry.with_items([item], {}, time=later(registry)):
+                ranked = registry.shortlist(target.query.text).ranked
+            score = next((result.score for result in ranked if result.id == item.id), -1.0)
+            first = bool(ranked) and ranked[0].id == item.id
+            scored.append((first, score, item))
+        best = max(scored, key=lambda one: one[:2])
+        said = best[2].description
+        if best[0]:
+            break
+    return [_tool(0, said)]
+
+
+def later(registry: AttackedRegistry) -> str:
+    return (datetime.fromisoformat(registry.local.clock.now()) + registry.lag).isoformat()
+
+
+TAKEOVERS: Mapping[str, Make] = {
+    "20 rewordings, 1 namespace": _reworded,
+    "20 rewordings, 20 namespaces": _sybils,
+    "20 texts of others and a rewording, 20 namespaces": _borrowed,
+    "1 unrelated item, the request as its example": _pasted,
+    "1 unrelated item, phrases inserted": _white_box,
+}
+
+
+def takeovers(
+    registry: AttackedRegistry, rewriter: Rewriter, names: Sequence[str] = tuple(TAKEOVERS)
+) -> Iterator[dict[str, Any]]:
+    """Each attack on each target, beside older capabilities, and beside a target rated 80 of the same day."""
+    for way, lag in {"older": LATER, "rated": timedelta(0)}.items():
+        registry.lag = lag
+        registry.assign({target.item.id: RATED for target in registry.targets} if way == "rated" else {})
+        for name in names:
+            observed = []
+            for target in registry.targets:
+                items = TAKEOVERS[name](target, registry, rewriter)
+                observed += registry.observe(Wave(items=items, targets=[target], at=later(registry)))
+            gone = sum(
+                not one.relevant.isdisjoint(one.before) and one.relevant.isdisjoint(one.ranked) for one in observed
+            )
+            found = sum(not one.relevant.isdisjoint(one.before) for one in observed)
+            yield {"attack": name, "beside": way, "found": found, "gone": gone, **measure_answers(observed)}
+            sys.stderr.write(".")
