@@ -51,9 +51,8 @@ def test_trust_tells_the_original_from_the_copy_before_age_does():
     }
 
 
-def test_of_one_import_only_twins_of_one_name_are_flagged_and_then_both():
-    assert copied(profile("com.a"), profile("com.b", name="other")) == set()
-    assert copied(profile("com.a"), profile("com.b", name="Refund_Payment")) == {"com.a", "com.b"}
+def test_of_one_import_neither_comes_before_the_other():
+    assert copied(profile("com.a"), profile("com.b", name="Refund_Payment")) == set()
 
 
 def test_a_profile_without_a_time_counts_as_older():
@@ -141,6 +140,28 @@ def test_who_claims_a_verified_provider_is_found_with_those_that_have_it():
     evil = a_claim("evil.example", "Stripe, Inc.")
     others = [a_claim("com.square", "Square"), a_claim("com.bare", ""), a_claim("com.acme", "Stripe", verified="Acme")]
     assert claims([evil, stripe, *others, more]) == {evil.id: (stripe, more)}
+
+
+@pytest.mark.parametrize("name", ["Stripe Payments", "Stripee", "getstripe", "5tripe", "Stripe (official)", "Ѕtripe"])
+def test_a_name_that_resembles_a_verified_provider_is_a_claim(name):
+    stripe, other = a_claim("com.stripe", "", verified="Stripe"), a_claim("evil.example", name)
+    assert claims([other, stripe]) == {other.id: (stripe,)}
+
+
+@pytest.mark.parametrize("name", ["Striped Socks", "Square", "", "Outdoor Pinstripe"])
+def test_a_name_that_only_has_letters_of_a_verified_one_is_none(name):
+    assert claims([a_claim("com.stripe", "", verified="Stripe"), a_claim("com.other", name)]) == {}
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    ["com.stripe-mcp", "com-stripe.mcp", "com.strlpe.mcp", "com.str1pe", "mcp.stripe.com", "io.github.stripe.mcp"],
+)
+def test_a_namespace_that_looks_like_a_rated_one_is_marked_and_what_is_beside_it_is_not(namespace):
+    rated = a_profile(namespace="com.stripe.mcp", name="refund", trust=80)
+    like, beside = (a_profile(namespace=each, name="refund") for each in (namespace, "com.stripe.beta"))
+    assert claims([like, beside, rated]) == {like.id: (rated,)}
+    assert claims([like, beside]) == claims([like, a_profile(namespace="com.stripe.mcp", trust=40)]) == {}
 
 
 def test_without_a_verified_provider_nobody_is_accused():

@@ -171,11 +171,70 @@ def of_day(day: int, **overrides) -> Profile:
     return made.model_copy(update={"first_registered": f"2026-01-{day:02}T00:00:00+00:00"})
 
 
-def test_a_copy_in_another_namespace_is_marked_and_its_original_is_not():
-    ours, theirs = of_day(1), of_day(2, namespace="org.copy", name="other", description=f"{TEXT} Fast.")
+@pytest.mark.parametrize("trust", [None, 80])
+def test_a_copy_in_another_namespace_is_marked_if_operators_trust_the_original(trust):
+    ours = of_day(1, trust=trust)
+    theirs = of_day(2, namespace="org.copy", name="other", description=f"{TEXT} Fast.")
     results = discover_over(indexed(ours, theirs, MAIL))(Query(query="money back")).results
     said = {r.candidate.profile.id: r.suspicious for r in results}
-    assert said == {ours.id: (), theirs.id: (f"has the description of {ours.id}, nearly word for word",), MAIL.id: ()}
+    reasons = (f"has the description of {ours.id}, nearly word for word",) if trust else ()
+    assert said == {ours.id: (), theirs.id: reasons, MAIL.id: ()}
+
+
+def a_tool(number: int, namespace: str, day: str, text: str, **more) -> Profile:
+    made = a_profile(namespace=namespace, name=f"tool-{number}", description=text, **more)
+    return made.model_copy(update={"first_registered": f"{day}T00:00:00+00:00"})
+
+
+def a_flood(day: str, count: int = 20) -> list[Profile]:
+    return [a_tool(n, f"evil-{n}", day, f"money back money back w{n} x{n} y{n} z{n}") for n in range(count)]
+
+
+OLD_DAY, NEW_DAY = "2025-10-01", "2026-01-01"
+HONEST = [a_tool(n, f"com.h{n}", OLD_DAY, f"money for h{n} i{n} j{n} k{n} l{n} m{n}") for n in range(30)]
+
+
+def asked(*profiles: Profile, query: str = "money back", **more):
+    return discover_over(indexed(*profiles), encoder=None, **more)(Query(query=query)).ranked
+
+
+def test_of_the_new_beside_older_ones_a_share_stays_and_others_fill_free_places():
+    assert sum(result.candidate.newcomer for result in asked(*HONEST, *a_flood(NEW_DAY))) == 3
+    assert sum(result.candidate.newcomer for result in asked(*HONEST[:4], *a_flood(NEW_DAY))) == 11
+
+
+@pytest.mark.parametrize("day", [OLD_DAY, NEW_DAY])
+def test_what_was_registered_on_one_day_is_not_limited_and_nor_is_what_operators_rated(day):
+    honest = [each.model_copy(update={"first_registered": f"{day}T00:00:00+00:00"}) for each in HONEST]
+    rated = [each.model_copy(update={"trust": 60}) for each in a_flood(NEW_DAY)]
+    for found in (asked(*honest, *a_flood(day)), asked(*HONEST, *rated)):
+        assert sum(result.id.startswith("evil") for result in found) == 15
+
+
+def test_the_best_rated_ones_of_the_window_are_candidates():
+    rated = a_tool(99, "com.rated", NEW_DAY, "money of n o p q r s t u v", trust=80)
+    assert rated.id in [result.id for result in asked(rated, *a_flood(NEW_DAY, 30))]
+
+
+OLD = a_tool(1, "com.old", OLD_DAY, "gives the money of a purchase back")
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        a_tool(2, "com.new", NEW_DAY, "gives the money of a purchase back to a card"),
+        a_tool(3, "evil", NEW_DAY, "advice on roses", examples=["money of a purchase back on a card"]),
+    ],
+    ids=["hardly better", "repeats the request"],
+)
+def test_what_is_older_leads_what_is_new_unless_a_reranker_has_read_both(new):
+    query, same_day = "money of a purchase back on a card", OLD.model_copy(update={"first_registered": f"{NEW_DAY}T00"})
+    assert [result.id for result in asked(OLD, new, query=query)] == [OLD.id, new.id]
+    assert [result.id for result in asked(same_day, new, query=query)] == [new.id, OLD.id]
+    reads = ScriptedReranker(
+        lambda _, candidates: RerankResult(scores=tuple(0.9 if c.id == new.id else 0.2 for c in candidates))
+    )
+    assert [result.id for result in asked(OLD, new, query=query, reranker=reads)] == [new.id, OLD.id]
 
 
 @pytest.mark.parametrize("namespaces", [1, 20])

@@ -191,6 +191,12 @@ class Settings:
         form=(is_prior, "from 0 to 100, or none"),
         stack=("discovery",),
     )
+    new_share: int = _setting(
+        20,
+        "percent of the candidates that may be unrated and new beside older ones, {limits}; 100: no limit",
+        limits=(0, 100),
+        stack=("discovery",),
+    )
     rerank: str = _setting(
         "always",
         "when the reranker is asked: `always`, or `auto`: only where the first place is open",

@@ -178,6 +178,7 @@ class System(Generic[S_co]):
                 encoder=encoder,
                 k=self.settings.k,
                 unrated=trust.unrated_trust,
+                new_share=self.settings.new_share / 100,
                 recall=Recall(memory=memory) if memory else None,
                 vectors=QueryVectors(),
                 rewrites=self._synonyms,

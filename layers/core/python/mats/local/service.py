@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mats.bootstrap.local import LocalSystem, open_telemetry
 from mats.domain.errors import DependencyFailed
+from mats.domain.learning.outcome import SHARED
 from mats.domain.shortlist.rank import Shortlist
 from mats.edge import http
 from mats.edge.http import Caller, local_caller
@@ -172,7 +173,7 @@ def application(
     """The service; `after_listing` is called once, when the console's list is complete."""
     caller, registry = local_caller(local.settings), RegistryService(local, assigns_trust=not access.tokens)
     if access.tokens:
-        caller = replace(caller, sees_internal_errors=False)
+        caller = replace(caller, sees_internal_errors=False, subject=SHARED)
     telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
     observers = [ExposureObserver(local.stores.exposure.record), *telemetry.observers]
 

@@ -124,6 +124,11 @@ def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id
     return {id: resolve(id, rows) for id in ids}
 
 
+def of_operators(assigned: Mapping[Id, Assigned]) -> frozenset[Id]:
+    """Those with trust or a verified provider, which whoever writes them would inherit."""
+    return frozenset(id for id, each in assigned.items() if each.trust is not None or each.provider)
+
+
 def parse_row(row: Mapping[str, object]) -> Assigned:
     """The valid part of a stored row, which an operator may have written by hand."""
     trust, provider = row.get("trust"), row.get("provider")

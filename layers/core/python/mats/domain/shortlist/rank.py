@@ -331,14 +331,17 @@ def _leads(one: Result, other: Result, scoring: Scoring, *, rated: bool) -> bool
 def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], scoring: Scoring) -> tuple[Result, ...]:
     """The results with copies and claimants moved behind others and marked, and with their alternates."""
     twins = [candidate for candidate in candidates if candidate.near]
-    copied = copies([twin.profile for twin in twins], unrated=scoring.trust.unrated_trust)
-    claimed = claims(candidate.profile for candidate in candidates)
+    unrated, profiles = scoring.trust.unrated_trust, {candidate.id: candidate.profile for candidate in candidates}
+    copied = copies([twin.profile for twin in twins], unrated=unrated)
+    claimed = claims(profiles.values(), unrated=unrated)
     verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
     results = {result.id: result for result in scored}
     named, ranked = set(results), list[Result]()
     for id in apply_precedence(list(results), verified, _predecessors(twins, copied)):
         result = results[id]
-        reasons = [f"has the description of {original}, nearly word for word" for original in copied.get(id, ())[:1]]
+        trust = trust_of(profiles[id], unrated)  # who was first says nothing about whose text it is
+        rated = [other for other in copied.get(id, ()) if trust_of(profiles[other], unrated) > trust]
+        reasons = [f"has the description of {original}, nearly word for word" for original in rated[:1]]
         reasons += [claim_reason(other) for other in claimed.get(id, ())[:1]]
         left_out = sorted(result.candidate.near - named)
         named.update(left_out)
@@ -352,14 +355,13 @@ def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], sc
 def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
     """The ids that each candidate with near-duplicates is ranked behind; without cycles.
 
-    An active candidate is ranked behind active originals only. Of two that are copies of each other, neither is.
+    An active candidate is ranked behind active originals only.
     """
     active = {each.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
     before: dict[Id, frozenset[Id]] = {}
     for candidate in candidates:
         id = candidate.id
-        older = [original for original in originals.get(id, ()) if id not in originals.get(original, ())]
-        before[id] = frozenset(active.intersection(older if id in active else candidate.near))
+        before[id] = frozenset(active.intersection(originals.get(id, ()) if id in active else candidate.near))
     return before
 
 

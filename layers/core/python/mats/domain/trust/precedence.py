@@ -7,11 +7,12 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import skeleton
+from mats.domain.text.spelling import distance
 from mats.domain.text.words import split_identifier
 from mats.domain.trust.near_duplicates import Wording, trust_of
 
@@ -75,23 +76,68 @@ def _is_sign(character: str) -> bool:
     return character.isascii() or len(seen) != 1 or not seen.isalpha()
 
 
-def claims(profiles: Iterable[Profile]) -> Mapping[Id, tuple[Profile, ...]]:
-    """The profiles with an unverified provider that is verified for others among them, each with these others."""
-    known = [(provider_key(profile.provider), profile) for profile in profiles if profile.provider]
-    verified: dict[str, tuple[Profile, ...]] = {}
-    for key, profile in known:
-        if profile.provider_verified:
-            verified[key] = (*verified.get(key, ()), profile)
-    return {profile.id: verified[key] for key, profile in known if key in verified and not profile.provider_verified}
+def claims(profiles: Iterable[Profile], *, unrated: int = 50) -> Mapping[Id, tuple[Profile, ...]]:
+    """The profiles that look like one of an operator's choice among them, each with those that it looks like.
+
+    They have, or resemble, the provider that is verified for the other, or its namespace, if that is rated or verified.
+    """
+    known = list(profiles)
+    chosen = [each for each in known if each.provider_verified or trust_of(each, unrated) > unrated]
+    ids = {each.id for each in chosen}
+    claimants = [each for each in known if not each.provider_verified]
+    found = {
+        each.id: tuple(other for other in chosen if _looks_like(each, other, rated=each.id in ids))
+        for each in claimants
+    }
+    return {id: others for id, others in found.items() if others}
+
+
+def _looks_like(one: Profile, other: Profile, *, rated: bool) -> bool:
+    if other.provider_verified and resembles(one.provider, other.provider):
+        return True
+    if rated or one.namespace == other.namespace:
+        return False
+    ours, theirs = (each.namespace.split(".")[:2] for each in (one, other))
+    keys = [namespace_key(other.namespace), provider_key(other.provider) if other.provider_verified else ""]
+    return ours != theirs and namespace_key(one.namespace) in filter(None, keys)
+
+
+_HOSTS = re.compile(r"\bio\.git(?:hub|lab)\.")
+
+
+@lru_cache(maxsize=_CACHED)
+def namespace_key(namespace: str) -> str:
+    """A key that namespaces share which people take for one: `com.stripe`, `com.str1pe-mcp`, `io.github.stripe`."""
+    try:
+        shown = namespace.encode().decode("idna")
+    except UnicodeError:
+        shown = namespace
+    return provider_key(re.sub(r"[.-]", " ", _HOSTS.sub("", shown)))
+
+
+_SHORTEST, _AROUND = 5, 3
+"""Letters of a provider's name that others may resemble, and how many others may stand before it, as in `getstripe`."""
+
+
+def resembles(name: str, known: str) -> bool:
+    """Whether a provider's name is taken for a known one: the same, that and more words, or a letter or two beside."""
+    key, theirs = provider_key(name) if name else "", provider_key(known)
+    if key == theirs or len(theirs) < _SHORTEST:
+        return key == theirs
+    more = name and theirs == provider_key(" ".join(split_identifier(name).split()[: len(known.split())]))
+    around = key.endswith(theirs) and len(key) - len(theirs) <= _AROUND
+    return bool(more) or around or distance(key, theirs, 1) <= 1
 
 
 def claim_reason(verified: Profile) -> str:
-    """Why a capability that claims the provider of this one is suspicious."""
-    return f"claims the provider {verified.provider}, which is verified for the namespace {verified.namespace}"
+    """Why a capability that looks like this one is suspicious."""
+    if verified.provider_verified:
+        return f"claims the provider {verified.provider}, which is verified for the namespace {verified.namespace}"
+    return f"has a namespace like {verified.namespace}, which is rated"
 
 
 _ONE_IMPORT_S = 10.0
-"""Registrations within this time may come from one import, whose order says nothing about the original."""
+"""Registrations within this time may come from one import, whose order says nothing."""
 _SIMILARITY = 0.75
 """Word overlap from which on a text is a copy; near-duplicates may differ more."""
 _COPIED = 60
@@ -99,11 +145,9 @@ _COPIED = 60
 
 
 def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence[Id]]:
-    """The copies among profiles, each with its originals in the order given.
+    """The profiles with the text of others in other namespaces that come before them, with these in the order given.
 
-    The original is the one with more trust, or of equal trust the one registered earlier. Within one import the order
-    says little: there, only those with the same name and a long description are copies, and where both were registered
-    at once, each of the other. Honest imports have many other twins.
+    Those with more trust come before, or of equal trust those registered earlier, unless within one import.
 
     Args:
         profiles: Each id once.
@@ -111,35 +155,26 @@ def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence
     """
     originals: dict[Id, list[Id]] = {}
     for one, other in combinations(profiles, 2):
-        if one.namespace != other.namespace and (evidence := _compare(one, other)):
+        if one.namespace != other.namespace and _have_one_text(one, other):
             for copy, original in ((one, other), (other, one)):
-                if _may_be_original(original, copy, unrated, evidence):
+                if _precedes(original, copy, unrated):
                     originals.setdefault(copy.id, []).append(original.id)
     return originals
 
 
-class _Evidence(NamedTuple):
-    """The text that two near-duplicates have in common: the name, a long description."""
-
-    name: bool
-    description: bool
-
-
-def _compare(one: Profile, other: Profile) -> _Evidence | None:
-    """The reason why two texts are too near for a coincidence; None if there is none."""
+def _have_one_text(one: Profile, other: Profile) -> bool:
+    """Whether two texts are too near for a coincidence."""
     wording, others = Wording.of(one), Wording.of(other)
-    name = skeleton(one.name) == skeleton(other.name) and wording.is_near(others, _SIMILARITY)
+    if skeleton(one.name) == skeleton(other.name) and wording.is_near(others, _SIMILARITY):
+        return True
     long = all(each.source and len(each.source.description) >= _COPIED for each in (one, other))
-    description = long and wording.describes_the_same(others, _SIMILARITY)
-    return _Evidence(name, description) if name or description else None
+    return long and wording.describes_the_same(others, _SIMILARITY)
 
 
-def _may_be_original(original: Profile, copy: Profile, unrated: int, evidence: _Evidence) -> bool:
+def _precedes(original: Profile, copy: Profile, unrated: int) -> bool:
     if (trust := trust_of(original, unrated)) != (other := trust_of(copy, unrated)):
         return trust > other
-    equal = original.first_registered == copy.first_registered  # or both unknown
-    earlier_s = 0.0 if equal else _time_s(copy) - _time_s(original)
-    return earlier_s > _ONE_IMPORT_S or (all(evidence) and earlier_s >= 0.0)
+    return _time_s(copy) - _time_s(original) > _ONE_IMPORT_S  # not of two without a time, whose difference is none
 
 
 def _time_s(profile: Profile) -> float:

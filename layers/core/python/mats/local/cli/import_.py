@@ -10,13 +10,14 @@ from rich.text import Text
 
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.domain.errors import DependencyFailed
+from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
 from mats.domain.protocols.protocol import Source
 from mats.local.cli.indexing import index
 from mats.local.cli.output import AsJson, Exit, IntoNamespace, Live, bar, complain, err, note, out, plain, print_json
 from mats.local.cli.spending import print_with_usage
-from mats.local.imports.files import Location, Stream
+from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.settings import Settings
@@ -61,7 +62,8 @@ def import_(
     if dry_run:
         report = _dry_run(sources, settings, as_json=as_json)
     else:
-        report = _run(sources, local_system(settings), began, with_trust=with_trust, as_json=as_json)
+        foreign = not namespace and (live or what[0] in set(SourceKind) or any(map(is_address, what)))
+        report = _run(sources, local_system(settings), began, with_trust=with_trust, foreign=foreign, as_json=as_json)
     found = bool(report.rows or report.trust)
     if not found:
         complain(f"nothing to import in {', '.join(what)}: no file there is of a known format")
@@ -80,9 +82,18 @@ def _sources(
 
 
 def _run(
-    sources: Iterable[tuple[Source, Stream]], local: LocalSystem, began: float, *, with_trust: bool, as_json: bool
+    sources: Iterable[tuple[Source, Stream]],
+    local: LocalSystem,
+    began: float,
+    *,
+    with_trust: bool,
+    foreign: bool,
+    as_json: bool,
 ) -> Report:
-    importer = Importer(local.stores.registry, local.stores.trust if with_trust else None)
+    trust = local.stores.trust
+    importer = Importer(local.stores.registry, trust if with_trust else None)
+    if foreign:
+        importer.held = lambda ids: of_operators(trust.get(ids))
     with bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
     registered = time.monotonic() - began

@@ -257,7 +257,8 @@ def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: 
 
     if dry_run:
         target, book = DryRunTarget(target), DryRunSources(book)
-    return Sync(target=target, book=book, clock=SystemClock(), open=open_source)
+    trust = local.stores.trust if local else None
+    return Sync(target=target, book=book, clock=SystemClock(), open=open_source, trust=trust)
 
 
 def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[SourceState]:

@@ -1,7 +1,7 @@
 """Actions of operators on several capabilities at once, on the trust of namespaces, and imports of documents."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
@@ -21,6 +21,7 @@ from mats.domain.profile.assignment import (
     Assigned,
     is_provider,
     namespace_of_pattern,
+    of_operators,
     parse_target,
 )
 from mats.domain.profile.origin import Placed, fingerprint
@@ -33,7 +34,7 @@ from mats.domain.text.words import clean
 from mats.edge.requests import Parameters
 from mats.local.console.selection import MAX_TEXT
 from mats.local.imports.files import File, FileUnreadable, Location, Stream
-from mats.local.imports.importer import DryRunRegistry, Finding, Importer, check_namespace
+from mats.local.imports.importer import RESERVED, DryRunRegistry, Finding, Importer, check_namespace
 from mats.local.imports.sources import read_values
 from mats.local.review import decide, waiting
 from mats.ports import Item
@@ -125,6 +126,7 @@ class RegistryActions:
 
     def _run_one(self, request: ActionRequest, id: Id) -> None:
         stores = self.local.stores
+        self.require_free([id])
         match request.action:
             case Action.REMOVE:
                 if not stores.registry.remove(id):
@@ -140,6 +142,15 @@ class RegistryActions:
                 stores.trust.put(id, after)
             case _:
                 self._retag(id, request)
+
+    def reserved(self, ids: Collection[Id]) -> Collection[Id]:
+        """Those that only operators write, where owners have the token for writing: what is trusted is theirs."""
+        return () if self.assigns_trust else of_operators(self.local.stores.trust.get(ids))
+
+    def require_free(self, ids: Collection[Id]) -> None:
+        """Raises RequestInvalid: only operators write one of these."""
+        if reserved := self.reserved(ids):
+            raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
 
     def _retag(self, id: Id, request: ActionRequest) -> None:
         registry = self.local.stores.registry
@@ -249,11 +260,13 @@ class ImportRequest(RequestModel):
     dry_run: bool = True
 
 
-def import_documents(local: LocalSystem, request: ImportRequest) -> dict[str, Any]:
-    """Register what the documents describe, or say what that would do."""
+def import_documents(
+    local: LocalSystem, request: ImportRequest, reserved: Callable[[Collection[Id]], Collection[Id]]
+) -> dict[str, Any]:
+    """Register what the documents describe, or say what that would do; what is `reserved` is left to operators."""
     check_namespace(request.namespace, "namespace")
     dry = DryRunRegistry(local.stores.registry)
-    importer = Importer(dry if request.dry_run else local.stores.registry)
+    importer = Importer(dry if request.dry_run else local.stores.registry, reserved=reserved)
     importer.import_sources(_sources(request))
     report = importer.report
     return {

@@ -143,7 +143,7 @@ class RegistryService:
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
     def import_documents(self, request: ImportRequest) -> dict[str, Any]:
-        return import_documents(self._local, request)
+        return import_documents(self._local, request, self.actions.held)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.
@@ -156,6 +156,7 @@ class RegistryService:
             KindConflict: another kind has the id.
         """
         registration = Registration.parse(item)
+        self.actions.require_free([id])
         if registration.id != id:
             message = f"does not match the address: the item is {registration.id!r}, the address {id!r}"
             raise RegistrationInvalid([Fault("name", message)])
@@ -170,6 +171,7 @@ class RegistryService:
 
         After that the id can be registered as another kind. Errors are those of `put`, or CapabilityNotFound.
         """
+        self.actions.require_free([id])
         if not self._stores.registry.remove_if(precondition, id):
             raise CapabilityNotFound(id)
         self._wait_for_index(id, lambda profile: profile.status is Status.DELETED)

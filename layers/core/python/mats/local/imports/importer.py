@@ -11,6 +11,7 @@ from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid
 from mats.domain.profile import origin
 from mats.domain.profile.assignment import Assigned, covers, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
+from mats.domain.profile.sync import content_digest
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.local.imports import formats
 from mats.local.imports.files import Location, Skipped, Stream
@@ -34,6 +35,17 @@ class Finding(NamedTuple):
 
     def to_json(self, key: str = "faults") -> dict[str, Any]:
         return {**self.place._asdict(), key: [fault._asdict() for fault in self.faults]}
+
+
+HELD = (
+    "operators trust {} or its namespace: they register it from a file on the machine of the registry, or bind a "
+    "source to the namespace with --namespace"
+)
+
+
+def holds_none(ids: Collection[Id]) -> Collection[Id]:
+    """The default: operators import."""
+    return ()
 
 
 @dataclass(slots=True)
@@ -124,6 +136,8 @@ class Importer:
     registry: Registry
     trust: TrustBook | None = None
     """Where rows of trust go; None: they are passed over."""
+    held: Callable[[Collection[Id]], Collection[Id]] = holds_none
+    """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these."""
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
     """Location and fingerprint of the first registration under each id."""
@@ -218,8 +232,16 @@ class Importer:
             self.report.unreadable.append(self.report.rejected[-1])
 
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
-        placed = self.registry.put([registration for _, registration in batch]) if batch else {}
+        held = self.held([registration.id for _, registration in batch]) if batch else ()
+        stored = {id: content_digest(item) for id, item in self.registry.get(held).items()} if held else {}
+        free = []
         for place, registration in batch:
+            if registration.id in held and stored.get(registration.id) != content_digest(registration.item()):
+                self.report.rejected.append(Finding(place, [Fault("namespace", HELD.format(registration.id))]))
+            else:
+                free.append((place, registration))
+        placed = self.registry.put([registration for _, registration in free]) if free else {}
+        for place, registration in free:
             outcome = placed[registration.id]
             if outcome is Placed.OTHER_KIND:
                 self.report.rejected.append(Finding(place, KindConflict(registration.id).faults))

@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Invalid, PreconditionFailed, StorageUnusable
+from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
-from mats.local.imports.importer import DryRunRegistry, Importer, Report
+from mats.local.imports.importer import DryRunRegistry, Importer, Report, holds_none
 from mats.local.imports.sources import Reading
-from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget
+from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget, TrustBook
 from mats.usecases.sync import Kept, Pruned, SourceSync
 
 Open = Callable[[TrackedSource, str], Reading]
@@ -42,6 +43,8 @@ class Sync:
     book: SourceBook
     clock: Clock
     open: Open
+    trust: TrustBook | None = None
+    """What a source may not write, unless it was bound to the namespace or wrote there before; None: anything."""
 
     def __call__(
         self,
@@ -66,7 +69,7 @@ class Sync:
         """
         name, before = state.source.name, state.run
         sync = SourceSync(self.target, self.book, name, first=not before.succeeded)
-        importer, tried = Importer(sync), self.clock.now()
+        importer, tried = Importer(sync, held=self._held(sync, state.source)), self.clock.now()
         resumes = before.succeeded and before.namespace == state.source.namespace and not full
         since = before.cursor if resumes else ""
         reading, error = None, ""
@@ -86,6 +89,17 @@ class Sync:
             run = SourceRun(tried=tried, succeeded=tried, cursor=cursor, namespace=state.source.namespace)
         self.book.finish(name, run)
         return Synced(name, importer.report, sync.kept, gone, pruned, error)
+
+    def _held(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
+        trust = self.trust
+        if trust is None or source.namespace:
+            return holds_none
+
+        def held(ids: Collection[Id]) -> Collection[Id]:
+            own = {parts(id)[0] for id, entry in sync.entries.items() if entry.digest}
+            return [id for id in of_operators(trust.get(ids)) if parts(id)[0] not in own]
+
+        return held
 
 
 def _problem(report: Report, reading: Reading, sync: SourceSync) -> str:
