@@ -7,6 +7,8 @@ import { linkTo } from "./query.js";
 import { formatTime, interval } from "./table.js";
 import { useSection } from "./use.js";
 
+const ORIGINAL = 60; // above the trust of what nobody has rated
+
 /** Show a capability in the panel; null closes it. `words` are marked, `away` is the listener of the close button. */
 export async function show(side, id, { words = new Set(), away, signal } = {}) {
   if (!id) return close(side);
@@ -72,6 +74,7 @@ function parts(id, capability, words) {
     failure && h("p", { class: "notice bad" }, h("strong", {}, "Given up: "), failure, " Run ", h("code", {}, "mats reconcile"), " to try again."),
     capability.vector_pending && h("p", { class: "hint" }, h("span", { class: "flag quiet" }, "vector pending"), " Found by words until it is encoded."),
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
+    capability.same_text?.length > 0 && sameText(id, capability),
     capability.snippets && useSection(capability),
     profile && fiveFields(profile, words, capability),
     registration && registrationSection(registration),
@@ -79,6 +82,21 @@ function parts(id, capability, words) {
     versions.length > 0 && history(versions),
     profile && origin(profile),
   ];
+}
+
+/** Others with nearly the same text: which is the original is decided by an operator, with trust above that of the rest. */
+function sameText(id, { same_text: others, profile }) {
+  const status = h("span", { role: "status" });
+  const decide = async () => {
+    try {
+      const { failed } = await ask("registry/actions", { method: "POST", body: { action: "trust", ids: [id], trust: ORIGINAL } });
+      fill(status, failed[0]?.message ?? "Answers mark the others now.");
+    } catch (error) {
+      fill(status, error.message);
+    }
+  };
+  return h("p", { class: "notice" }, "Nearly the same text: ", others.join(", "), ". ",
+    profile?.trust == null && h("button", { type: "button", onclick: decide }, "This is the original"), " ", status);
 }
 
 function fiveFields(profile, words, { reliability = profile.reliability, use }) {

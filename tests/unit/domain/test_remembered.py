@@ -1,11 +1,13 @@
 """Votes of remembered requests: who counts, and what they move."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import TAUGHT, Event, ReportedAnswer
+from mats.domain.learning.outcome import SHARED, TAUGHT, Event, ReportedAnswer, asking
 from mats.domain.learning.remembered import Near, Remembered, remember
 from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
 from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
@@ -50,6 +52,52 @@ def test_what_was_chosen_was_not_passed_over():
 @pytest.mark.parametrize("answer", [an_answer((PAY, Event.SELECTED)), an_answer((PAY, Event.SUCCEEDED), vector=None)])
 def test_only_a_success_with_a_vector_is_remembered(answer: ReportedAnswer):
     assert remember(answer) is None
+
+
+def test_what_a_filter_chose_is_remembered_only_if_an_operator_confirms_it():
+    answer = an_answer((PAY, Event.SUCCEEDED), narrowed=True)
+    assert remember(answer) is None
+    assert remember(replace(answer, confirmed=True)) is not None
+
+
+FOUND = [Id(f"com.acme/n{n:02}") for n in range(40)]
+
+
+def crowd(size: int, id: Id, **changes) -> list[Near]:
+    return near(*(a_memory(f"m{n}", f"caller {n}", (id,), **changes) for n in range(size)))
+
+
+@pytest.mark.parametrize(
+    ("callers", "place", "reached"), [(2, 17, True), (2, 18, False), (5, 26, True), (5, 27, False)]
+)
+def test_others_lift_only_what_the_search_finds_within_reach_of_their_number(callers, place, reached):
+    votes = vote(crowd(callers, FOUND[place]), "eve")
+    assert votes is not None
+    assert (FOUND[place] in votes.within_reach(FOUND, 15).used) is reached
+    assert not votes.within_reach(FOUND[:place], 15).used
+
+
+def test_the_caller_itself_and_operators_lift_what_the_search_did_not_find():
+    for one, asking_caller in ((a_memory(), "ann"), (a_memory(confirmed=True), "eve")):
+        votes = vote(near(one), asking_caller)
+        assert votes is not None
+        assert votes.within_reach(FOUND, 15).used
+
+
+@pytest.mark.parametrize("place", range(15))
+@pytest.mark.parametrize("callers", [2, 3, 5])
+def test_others_lift_a_capability_by_at_most_three_places_for_each_caller_beside_the_first(callers, place):
+    mixtures = {id: 0.5 - 0.01 * n for n, id in enumerate(FOUND[:15])}
+    votes = vote(crowd(callers, FOUND[place]), "eve")
+    assert votes is not None
+    moved = shifts(mixtures, votes)
+    order = sorted(mixtures, key=lambda id: -(mixtures[id] + moved[id]))
+    assert place - 3 * (callers - 1) <= order.index(FOUND[place]) <= place
+
+
+def test_everybody_behind_one_token_has_no_reports_of_their_own():
+    assert [asking(caller) for caller in ("ann", SHARED)] == ["ann", ""]
+    assert vote(near(a_memory(caller=SHARED)), asking(SHARED)) is None
 
 
 def test_the_own_request_counts_at_once():

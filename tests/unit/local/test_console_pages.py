@@ -266,6 +266,32 @@ def test_a_service_that_owners_write_to_assigns_no_trust(local):
     assert service.actions.trust_of(TrustQuery(namespace="com.acme"))["trust"] is None
 
 
+def test_where_owners_write_what_operators_trust_is_written_by_operators_alone(local, service):
+    owners = RegistryService(local, timeout_s=0.0, assigns_trust=False)
+    service.actions.assign(TrustRequest(namespace="com.acme", provider="Acme"))
+    new = an_item(namespace="com.acme.support", name="refund_now")
+    for write in (
+        lambda: owners.put(Id("com.acme.support/refund_now"), new, lambda etag: True),
+        lambda: owners.remove(Id(REFUND), lambda etag: True),
+    ):
+        with pytest.raises(RequestInvalid, match="operators trust"):
+            write()
+    assert act(owners, action="tag", ids=[REFUND], tags=["x"])["failed"]
+    shown = imported(owners, json.dumps(new), dry_run=False)
+    assert (shown["new"], shown["rejected"]) == (0, 1)
+    assert Id("com.acme.support/refund_now") not in local.stores.registry.get([Id("com.acme.support/refund_now")])
+    elsewhere = an_item(namespace="org.other", name="refund_now")
+    assert owners.put(Id("org.other/refund_now"), elsewhere, lambda etag: True)["placed"] == "new"
+    assert imported(service, json.dumps(new), dry_run=False)["new"] == 1
+
+
+def test_a_capability_names_those_of_other_namespaces_with_its_text(local, service):
+    [item] = local.stores.registry.get([Id(REFUND)]).values()
+    local.stores.registry.put([Registration.parse({**item, "namespace": "org.copy"})])
+    drain(local)
+    assert service.get(Id(REFUND))["same_text"] == ["org.copy/" + REFUND.partition("/")[2]]
+
+
 def test_flags_are_cleared_for_the_text_as_it_is(local, service):
     assert act(service, action="clear", ids=[REFUND, "com.acme/none"])["done"] == 1
     [cleared] = [row.cleared for row in local.stores.trust.rows([Id(REFUND)]).values()]

@@ -129,11 +129,8 @@ class Votes:
     def within_reach(self, found: Sequence[Id], k: int) -> "Votes":
         """These without those that others alone used and that are too far down, or not among what was found."""
         places = {id: place for place, id in enumerate(found)}
-        used = {id: votes for id, votes in self.used.items() if places.get(id, math.inf) < k + self._rise(id)}
-        return replace(self, used=used)
-
-    def _rise(self, id: Id) -> float:
-        return self.rises.get(id, math.inf)
+        far = {id for id, rise in self.rises.items() if places.get(id, math.inf) >= k + rise}
+        return replace(self, used={id: votes for id, votes in self.used.items() if id not in far})
 
     def bound(self, mixtures: Mapping[Id, float], moved: dict[Id, float], unknown: float) -> dict[Id, float]:
         """The changes of mixtures, so that none that others alone used rises further than it may.
@@ -142,8 +139,8 @@ class Votes:
         """
         order = best_first(mixtures)
         for place, id in enumerate(order):
-            if id in self.used and (last := place - self._rise(id) - 1) >= 0:
-                above = order[int(last)]
+            if id in self.used and (last := place - self.rises.get(id, place) - 1) >= 0:
+                above = order[last]
                 most = mixtures[above] + max(moved[above], unknown) - mixtures[id]
                 moved[id] = min(moved[id], most)
         return moved

@@ -138,7 +138,7 @@ def claim_reason(verified: Profile) -> str:
 
 _ONE_IMPORT_S = 10.0
 """Registrations within this time may come from one import, whose order says nothing."""
-_SIMILARITY = 0.75
+COPY = 0.75
 """Word overlap from which on a text is a copy; near-duplicates may differ more."""
 _COPIED = 60
 """Descriptions of fewer characters may coincide under different names."""
@@ -165,10 +165,10 @@ def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence
 def _have_one_text(one: Profile, other: Profile) -> bool:
     """Whether two texts are too near for a coincidence."""
     wording, others = Wording.of(one), Wording.of(other)
-    if skeleton(one.name) == skeleton(other.name) and wording.is_near(others, _SIMILARITY):
+    if skeleton(one.name) == skeleton(other.name) and wording.is_near(others, COPY):
         return True
     long = all(each.source and len(each.source.description) >= _COPIED for each in (one, other))
-    return long and wording.describes_the_same(others, _SIMILARITY)
+    return long and wording.describes_the_same(others, COPY)
 
 
 def _precedes(original: Profile, copy: Profile, unrated: int) -> bool:

@@ -12,6 +12,8 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
 from mats.domain.profile.origin import NOT_TEXT, Placed, same_text
 from mats.domain.profile.profile import Profile, Status
+from mats.domain.ranking.query import Filter
+from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.actions import ImportRequest, RegistryActions, import_documents
@@ -20,8 +22,8 @@ from mats.local.console.demand import DemandReader, demand_json
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
 from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
 from mats.local.imports.sources import state_json
-from mats.local.preview.report import preview_over
-from mats.ports import Precondition
+from mats.local.preview.report import near_duplicates, preview_over
+from mats.ports import Precondition, Stored
 
 _POLL_S = 0.05
 _NEWEST, _GAPS = 6, 5
@@ -100,11 +102,18 @@ class RegistryService:
             "reliability": reliability.to_json() if reliability else None,
             "use": use_json(self._current_uses(), id),
             "profile": stored.profile.model_dump(mode="json") if stored else None,
+            "same_text": self._same_text(stored) if stored and stored.profile.findable else [],
             "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
             "snippets": Snippets.of(stored.profile).model_dump() if stored and stored.profile.findable else None,
             "versions": versions_json(profiles),
             "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),
         }
+
+    def _same_text(self, stored: Stored) -> list[Id]:
+        """Capabilities of other namespaces with nearly the same text."""
+        admitted = Filter(audiences=frozenset(self._local.settings.audiences))
+        near = near_duplicates(self._stores.index, stored.profile, stored.vector, admitted)
+        return [one.id for one in near if not one.same_namespace and one.overlap >= COPY]
 
     def exposure(self) -> dict[str, Any]:
         """How often each provider was shown in the latest answers, and its share of all shown results."""

@@ -315,7 +315,10 @@ def about_duplicates(duplicates: Iterable[NearDuplicate]) -> Iterator[Advice]:
         if one.same_namespace:
             fix = "register only one of the two, or describe in both how they differ"
         else:
-            fix = "if both are the same, register only one; if not, describe how they differ"
+            fix = (
+                "if both are the same, register only one; if not, describe how they differ; if the other copied it, an "
+                "operator can say so: mats trust ID 60"
+            )
         near = "" if one.cosine is None else f"cosine {one.cosine:.2f}, "
         what = f"it is similar to {one.id} ({near}{one.overlap:.0%} of the words in common)"
         yield Advice("near-duplicate", Weight.SHOULD, what, fix)
