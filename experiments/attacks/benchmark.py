@@ -11,13 +11,14 @@ from experiments.attacks.measures import count_flags, honest_matches, measure_an
 from experiments.attacks.registry import QUERIES, AttackedRegistry, targets_of
 from experiments.attacks.scene import SEED, TRUSTED, Attack
 from experiments.attacks.table import ATTACKS
+from experiments.attacks.takeovers import Rewriter, takeovers
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, load, sample, sets_in
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 
-ATTACKED_SET = "tools"
+ATTACKED_SET, TAKEN_SETS = "tools", ("agents", "skills", "tools")
 _RATED = 80
 """Trust of targets where a set has no trust."""
 _HONEST = 300
@@ -38,6 +39,10 @@ def attacks(data: Path, settings: Settings) -> dict[str, Any]:
             flags[name] = count_flags(registry, dataset)
             if name == ATTACKED_SET:
                 results[name] = _attack(dataset, registry)
+            if (encoder := registry.pipeline.retrieve.encoder) and name in TAKEN_SETS:
+                _say(f"{name}: takeovers")
+                rewriter = Rewriter(encoder, dataset.registrations)
+                results.setdefault("takeovers", {})[name] = list(takeovers(registry, rewriter))
     registrations, ever = (sum(one[count] for one in flags.values()) for count in ("registrations", "ever"))
     total = {"registrations": registrations, "ever": ever, "share": round(ever / registrations, 5)}
     return {**results, "honest": {"all": total, "sets": flags}}

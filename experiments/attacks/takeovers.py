@@ -4,13 +4,12 @@ Beside older capabilities, and beside a rated one of the same day.
 """
 
 import random
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,10 +22,14 @@ from mats.domain.text.words import STOP_WORDS, content_words, words
 from mats.ports import Encoder
 
 LATER = timedelta(days=40)
+"""Between the registrations and those of attackers."""
 RATED = 80
 _VOCABULARY, _NEAR, _TRIED = 3_000, 8, 120
+"""Words of a registry, of these the nearest of one, and rewordings tried."""
 _MOST_ALIKE, _MOST_REPEATED = 0.58, 0.75
+"""Word overlap of two rewordings, and share of the request's words, that no limit by text sees."""
 _ROUNDS, _PHRASES = 10, 8
+"""Insertions, and phrases tried for each."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def _tool(number: int, description: str, *, namespaces: int = 1, **fields: Any) 
     return Registration.parse({**item, **fields})
 
 
-Make = Callable[[AttackTarget, AttackedRegistry, Rewriter], Sequence[Registration]]
+Make: TypeAlias = Callable[[AttackTarget, AttackedRegistry, Rewriter], Sequence[Registration]]
 
 
 def _reworded(target: AttackTarget, _: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
@@ -88,7 +91,7 @@ def _others(target: AttackTarget, registry: AttackedRegistry, count: int) -> lis
     """Capabilities of other tasks, with a description."""
     chance = random.Random(target.query.id)
     pool = [item for item in registry.registrations if len(item.description) > 60]
-    return chance.sample([item for item in pool if item.id not in target.query.relevant], count)
+    return chance.choices([item for item in pool if item.id not in target.query.relevant], k=count)
 
 
 def _sybils(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
@@ -145,6 +148,7 @@ def _white_box(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) ->
 
 
 def later(registry: AttackedRegistry) -> str:
+    """When an attacker registers."""
     return (datetime.fromisoformat(registry.local.clock.now()) + registry.lag).isoformat()
 
 
@@ -160,7 +164,10 @@ TAKEOVERS: Mapping[str, Make] = {
 def takeovers(
     registry: AttackedRegistry, rewriter: Rewriter, names: Sequence[str] = tuple(TAKEOVERS)
 ) -> Iterator[dict[str, Any]]:
-    """Each attack on each target, beside older capabilities, and beside a target rated 80 of the same day."""
+    """Each attack on each target, beside older capabilities, and beside a target rated 80 of the same day.
+
+    `gone` of those `found` without the attack are no candidates under it; the other measures are `measure_answers`.
+    """
     for way, lag in {"older": LATER, "rated": timedelta(0)}.items():
         registry.lag = lag
         registry.assign({target.item.id: RATED for target in registry.targets} if way == "rated" else {})
@@ -169,9 +176,6 @@ def takeovers(
             for target in registry.targets:
                 items = TAKEOVERS[name](target, registry, rewriter)
                 observed += registry.observe(Wave(items=items, targets=[target], at=later(registry)))
-            gone = sum(
-                not one.relevant.isdisjoint(one.before) and one.relevant.isdisjoint(one.ranked) for one in observed
-            )
-            found = sum(not one.relevant.isdisjoint(one.before) for one in observed)
-            yield {"attack": name, "beside": way, "found": found, "gone": gone, **measure_answers(observed)}
-            sys.stderr.write(".")
+            found = [one for one in observed if not one.relevant.isdisjoint(one.before)]
+            gone = sum(one.relevant.isdisjoint(one.ranked) for one in found)
+            yield {"attack": name, "beside": way, "found": len(found), "gone": gone, **measure_answers(observed)}

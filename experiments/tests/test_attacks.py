@@ -11,9 +11,11 @@ from experiments.attacks.measures import Observation, count_flags, measure_answe
 from experiments.attacks.registry import AttackedRegistry, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
+from experiments.attacks.takeovers import TAKEOVERS, Rewriter, takeovers
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.assignment import pattern_id
+from mats.domain.ranking.query import Filter
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
@@ -109,6 +111,21 @@ class TestAttacks:
         assert table.one_homoglyph("send it") == "sеnd it"
         assert table.zero_width("send it") == "se\u200bnd it"
         assert table.half("one two three four") == "one three"
+
+
+def test_takeovers_are_tried_beside_older_and_beside_rated_capabilities(registry):
+    rows = list(takeovers(registry, Rewriter(FakeEncoder(), DATASET.registrations)))
+    assert {(row["attack"], row["beside"]) for row in rows} == {
+        (a, way) for a in TAKEOVERS for way in ("older", "rated")
+    }
+    assert all(row["gone"] <= row["found"] <= row["queries"] == 2 for row in rows)
+    assert len(registry.local.stores.index.page(Filter(), after=None, limit=50)) == 3
+
+
+def test_rewordings_repeat_neither_the_request_nor_each_other():
+    texts = Rewriter(FakeEncoder(), DATASET.registrations).rewordings("return the money of a purchase to a customer")
+    assert len(set(texts)) == len(texts) > 1
+    assert all(len(set(text.split()) & {"return", "money", "purchase", "customer"}) < 3 for text in texts)
 
 
 def test_a_pasted_query_wins_and_is_removed_afterwards(registry):

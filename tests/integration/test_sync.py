@@ -50,6 +50,28 @@ def test_an_api_is_kept_in_step(mats: Mats):
         assert mats("source", "list", "--json").json[0]["entries"] == 6
 
 
+def test_a_source_writes_nothing_that_operators_trust_unless_it_is_bound_or_wrote_there_before(mats: Mats, tmp_path):
+    def listed(*names: str) -> None:
+        rows = (json.dumps({"namespace": "com.acme.pay", "name": name, "kind": "tool"}) for name in names)
+        (tmp_path / "list.jsonl").write_text("\n".join(rows))
+
+    mats("trust", "com.acme.*", "80", "--provider", "Acme")
+    listed("refund")
+    mats("source", "add", str(tmp_path / "list.jsonl"), "--name", "foreign")
+    assert mats("sync").code == 1
+    assert (len(sync(mats)["rejected"]), tools(mats)) == (1, set())
+    with site(lambda asked: {"namespace": "com.acme.pay", "name": "refund", "kind": "tool"}) as url:
+        assert mats("import", f"{url}/list.jsonl").code == 1
+        assert mats("import", f"{url}/list.jsonl", "--namespace", "com.acme.pay").code == 0
+        assert mats("import", f"{url}/list.jsonl").code == 0  # unchanged
+    mats("trust", "com.acme.*", "none")
+    listed("refund", "charge")
+    sync(mats)
+    mats("trust", "com.acme.*", "80")
+    listed("refund", "charge", "void")
+    assert (sync(mats)["new"], tools(mats)) == (1, {"refund", "charge", "void"})
+
+
 def test_a_prune_of_more_than_a_fifth_needs_force(mats: Mats):
     listed = {"document": api("open", "close", "pay")}
     with site(lambda asked: listed["document"]) as url:

@@ -102,7 +102,7 @@ class Recall:
 
 _MOST_RATED, _KEPT_FOR_RATED = 1_000, 3
 """Rated capabilities of a registry that are known beside a request; places that the best of them have."""
-_WITNESSES = 3
+_WITNESSES = 2
 """Of the last hits, which say whether the first ones are new: all of these may be of one flood."""
 _MOST_NAMESPACES = 20
 MOST_OF_PRODUCTS = 3
