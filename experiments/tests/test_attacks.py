@@ -113,7 +113,8 @@ class TestAttacks:
         assert table.half("one two three four") == "one three"
 
 
-def test_takeovers_are_tried_beside_older_and_beside_rated_capabilities(registry):
+def test_takeovers_are_tried_beside_older_and_beside_rated_capabilities(registry, monkeypatch):
+    monkeypatch.setattr("experiments.attacks.takeovers._ROUNDS", 1)
     rows = list(takeovers(registry, Rewriter(FakeEncoder(), DATASET.registrations)))
     assert {(row["attack"], row["beside"]) for row in rows} == {
         (a, way) for a in TAKEOVERS for way in ("older", "rated")
