@@ -93,7 +93,7 @@ def _run(
     trust = local.stores.trust
     importer = Importer(local.stores.registry, trust if with_trust else None)
     if foreign:
-        importer.held = lambda ids: of_operators(trust.get(ids))
+        importer.reserved = lambda ids: of_operators(trust.get(ids))
     with bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
     registered = time.monotonic() - began

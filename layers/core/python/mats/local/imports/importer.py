@@ -37,13 +37,13 @@ class Finding(NamedTuple):
         return {**self.place._asdict(), key: [fault._asdict() for fault in self.faults]}
 
 
-HELD = (
+RESERVED = (
     "operators trust {} or its namespace: they register it from a file on the machine of the registry, or bind a "
     "source to the namespace with --namespace"
 )
 
 
-def holds_none(ids: Collection[Id]) -> Collection[Id]:
+def reserves_none(ids: Collection[Id]) -> Collection[Id]:
     """The default: operators import."""
     return ()
 
@@ -136,7 +136,7 @@ class Importer:
     registry: Registry
     trust: TrustBook | None = None
     """Where rows of trust go; None: they are passed over."""
-    held: Callable[[Collection[Id]], Collection[Id]] = holds_none
+    reserved: Callable[[Collection[Id]], Collection[Id]] = reserves_none
     """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these."""
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
@@ -232,12 +232,12 @@ class Importer:
             self.report.unreadable.append(self.report.rejected[-1])
 
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
-        held = self.held([registration.id for _, registration in batch]) if batch else ()
-        stored = {id: content_digest(item) for id, item in self.registry.get(held).items()} if held else {}
+        reserved = self.reserved([registration.id for _, registration in batch]) if batch else ()
+        stored = {id: content_digest(item) for id, item in self.registry.get(reserved).items()} if reserved else {}
         free = []
         for place, registration in batch:
-            if registration.id in held and stored.get(registration.id) != content_digest(registration.item()):
-                self.report.rejected.append(Finding(place, [Fault("namespace", HELD.format(registration.id))]))
+            if registration.id in reserved and stored.get(registration.id) != content_digest(registration.item()):
+                self.report.rejected.append(Finding(place, [Fault("namespace", RESERVED.format(registration.id))]))
             else:
                 free.append((place, registration))
         placed = self.registry.put([registration for _, registration in free]) if free else {}

@@ -8,7 +8,7 @@ from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Invalid, PreconditionFailed, StorageUnusable
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
-from mats.local.imports.importer import DryRunRegistry, Importer, Report, holds_none
+from mats.local.imports.importer import DryRunRegistry, Importer, Report, reserves_none
 from mats.local.imports.sources import Reading
 from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget, TrustBook
 from mats.usecases.sync import Kept, Pruned, SourceSync
@@ -69,7 +69,7 @@ class Sync:
         """
         name, before = state.source.name, state.run
         sync = SourceSync(self.target, self.book, name, first=not before.succeeded)
-        importer, tried = Importer(sync, held=self._held(sync, state.source)), self.clock.now()
+        importer, tried = Importer(sync, reserved=self._reserved(sync, state.source)), self.clock.now()
         resumes = before.succeeded and before.namespace == state.source.namespace and not full
         since = before.cursor if resumes else ""
         reading, error = None, ""
@@ -90,16 +90,16 @@ class Sync:
         self.book.finish(name, run)
         return Synced(name, importer.report, sync.kept, gone, pruned, error)
 
-    def _held(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
+    def _reserved(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
         trust = self.trust
         if trust is None or source.namespace:
-            return holds_none
+            return reserves_none
 
-        def held(ids: Collection[Id]) -> Collection[Id]:
+        def reserved(ids: Collection[Id]) -> Collection[Id]:
             own = {parts(id)[0] for id, entry in sync.entries.items() if entry.digest}
             return [id for id in of_operators(trust.get(ids)) if parts(id)[0] not in own]
 
-        return held
+        return reserved
 
 
 def _problem(report: Report, reading: Reading, sync: SourceSync) -> str:
