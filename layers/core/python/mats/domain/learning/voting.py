@@ -132,7 +132,7 @@ class Votes:
         far = {id for id, rise in self.rises.items() if places.get(id, math.inf) >= k + rise}
         return replace(self, used={id: votes for id, votes in self.used.items() if id not in far})
 
-    def bound(self, mixtures: Mapping[Id, float], moved: dict[Id, float], unknown: float) -> dict[Id, float]:
+    def limit_rises(self, mixtures: Mapping[Id, float], moved: dict[Id, float], unknown: float) -> dict[Id, float]:
         """The changes of mixtures, so that none that others alone used rises further than it may.
 
         `unknown` is the change of a capability that nobody has reported on.
@@ -325,7 +325,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
         if again <= 1 and id in votes.used:
             near = votes.similarity.get(id, votes.nearest)
             moved[id] = min(moved[id], rule.lift * max(0.0, near - rule.near))
-    return votes.bound(mixtures, moved, rule.temperature * math.log((1 - repeated) / max(1 - familiar, _LEAST)))
+    return votes.limit_rises(mixtures, moved, rule.temperature * math.log((1 - repeated) / max(1 - familiar, _LEAST)))
 
 
 def _probabilities(mixtures: Mapping[Id, float], temperature: float) -> dict[Id, float]:

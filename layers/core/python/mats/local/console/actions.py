@@ -143,13 +143,13 @@ class RegistryActions:
             case _:
                 self._retag(id, request)
 
-    def reserved(self, ids: Collection[Id]) -> Collection[Id]:
+    def find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
         """Those that only operators write, where owners have the token for writing: what is trusted is theirs."""
         return () if self.assigns_trust else of_operators(self.local.stores.trust.get(ids))
 
     def require_free(self, ids: Collection[Id]) -> None:
         """Raises RequestInvalid: only operators write one of these."""
-        if reserved := self.reserved(ids):
+        if reserved := self.find_reserved(ids):
             raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
 
     def _retag(self, id: Id, request: ActionRequest) -> None:

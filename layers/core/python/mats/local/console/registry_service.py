@@ -152,7 +152,7 @@ class RegistryService:
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
     def import_documents(self, request: ImportRequest) -> dict[str, Any]:
-        return import_documents(self._local, request, self.actions.reserved)
+        return import_documents(self._local, request, self.actions.find_reserved)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.

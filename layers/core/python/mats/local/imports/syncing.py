@@ -69,7 +69,7 @@ class Sync:
         """
         name, before = state.source.name, state.run
         sync = SourceSync(self.target, self.book, name, first=not before.succeeded)
-        importer, tried = Importer(sync, reserved=self._reserved(sync, state.source)), self.clock.now()
+        importer, tried = Importer(sync, reserved=self._reservation(sync, state.source)), self.clock.now()
         resumes = before.succeeded and before.namespace == state.source.namespace and not full
         since = before.cursor if resumes else ""
         reading, error = None, ""
@@ -90,16 +90,16 @@ class Sync:
         self.book.finish(name, run)
         return Synced(name, importer.report, sync.kept, gone, pruned, error)
 
-    def _reserved(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
+    def _reservation(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
         trust = self.trust
         if trust is None or source.namespace:
             return reserves_none
 
-        def reserved(ids: Collection[Id]) -> Collection[Id]:
+        def find_reserved(ids: Collection[Id]) -> Collection[Id]:
             own = {parts(id)[0] for id, entry in sync.entries.items() if entry.digest}
             return [id for id in of_operators(trust.get(ids)) if parts(id)[0] not in own]
 
-        return reserved
+        return find_reserved
 
 
 def _problem(report: Report, reading: Reading, sync: SourceSync) -> str:
