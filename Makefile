@@ -116,12 +116,14 @@ vendor: setup ## Build the layers of wheels into build/ and say how big they are
 	@$(PIP) uv
 	@$(BIN)/python -m infra.vendor build/vendor
 	@$(BIN)/python -m infra.vendor build/jwt --layer jwt
+	@$(BIN)/python -m infra.vendor build/files --layer files
 	@$(BIN)/python -m experiments.benchmarks.layer_size build/vendor build/jwt
 
 lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 	@$(PIP) uv
 	@$(LAYER_LOCK) pyproject.toml --extra aws -o layers/vendor/requirements.txt
 	@$(LAYER_LOCK) --group pyproject.toml:jwt -o layers/jwt/requirements.txt
+	@$(LAYER_LOCK) --group pyproject.toml:files -o layers/files/requirements.txt
 
 cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", `COST=--help` for all)
 	@$(BIN)/python -m infra.cost $(COST)

@@ -355,7 +355,11 @@ BRAKES = (
 """Stop the rollout of a new version. They watch what the version writes, not the API: it depends on the moved alias."""
 
 
-def alarms(*, usd_per_hour: int) -> tuple[Alarm, ...]:
+FEW = ("DiscoveryCrashing", "DiscoveryFailing", "DeadLetters", "ChangesWaiting", "MaintenanceFailing")
+"""The alarms of a small deployment: what asks for a person, and needs no metric of our own."""
+
+
+def alarms(*, usd_per_hour: int, size: str = "trial", files: bool = False) -> tuple[Alarm, ...]:
     """Every alarm; one on the cost of models if there is a limit."""
     spent = Alarm(
         id="SpendHigh",
@@ -364,13 +368,14 @@ def alarms(*, usd_per_hour: int) -> tuple[Alarm, ...]:
         means=f"Models cost more than {usd_per_hour} dollars in an hour.",
         section="Models cost too much",
     )
-    return (*_ANSWERS, *((spent,) if usd_per_hour else ()), *_CHANGES, *_INDEX)
+    every = (*_ANSWERS, *((spent,) if usd_per_hour else ()), *_CHANGES, *(() if files else _INDEX))
+    return every if size != "small" else tuple(alarm for alarm in every if alarm.id in FEW)
 
 
-def charged_metrics(*, usd_per_hour: int) -> int:
+def charged_metrics(*, usd_per_hour: int, size: str = "trial") -> int:
     """The metrics in alarms: CloudWatch charges each of them."""
     times = {"": 1, "pipes": len(PIPES), "dead_letter_queues": len(HOPS)}
     return sum(
         times[alarm.each] * (len(alarm.metric.metrics) if isinstance(alarm.metric, Expression) else 1)
-        for alarm in alarms(usd_per_hour=usd_per_hour)
+        for alarm in alarms(usd_per_hour=usd_per_hour, size=size, files=size == "small")
     )

@@ -82,9 +82,17 @@ class Context:
     )
     size: str = _key(
         "trial",
+        "`small`: no OpenSearch domain, for some 20,000 capabilities; "
         "`trial`: one small OpenSearch node; `production`: three data nodes in three zones with three dedicated "
         "masters, higher limits, logs and tables protected from deletion, and stacks with termination protection",
-        choices=("trial", "production"),
+        choices=("small", "trial", "production"),
+    )
+    search: str = _key(
+        "",
+        "`domain`: an OpenSearch domain; `files`: files in a bucket, which discovery searches itself, for "
+        "`network=public`. Default: `domain`, of `size=small` `files`",
+        choices=("", "domain", "files"),
+        replaces="the index, which is made again from Profiles",
     )
     instance_type: str = _key(
         "", "type of data nodes; default `t3.small.search`, in production `r7g.large.search`", form=_TYPE
@@ -286,6 +294,11 @@ class Context:
         return self.size == "production"
 
     @property
+    def files(self) -> bool:
+        """True if the index is in files of a bucket."""
+        return (self.search or ("files" if self.size == "small" else "domain")) == "files"
+
+    @property
     def capacity(self) -> Size:
         """The nodes and the limits: those of `size`, where no key says otherwise."""
         return SIZES[self.size].but(
@@ -451,6 +464,10 @@ def _as_text(value: object) -> str:
 
 def _network_faults(context: Context) -> Iterator[str]:
     zones = context.availability_zones
+    if context.size == "small" and not context.files:
+        yield "search=domain needs size=trial or production: size=small has no nodes"
+    if context.files and context.network == "vpc":
+        yield "search=files needs network=public"
     if context.production and context.instance_count == 1:
         yield "instance_count=1 does not survive a zone: size=production needs 3 or more"
     if len(set(zones)) < len(zones):

@@ -36,7 +36,19 @@ ASSUMED: Mapping[str, float] = {name: value for name, (value, _) in BILL["assume
 _MODEL_PRICES = Prices.parse(_load_json(ROOT / "layers" / "core" / "python" / "mats" / "prices.json"))
 HOURS = 730
 SECONDS = HOURS * 3600
+_FILES_UP_TO = 20_000
+"""Capabilities that are searched from files: docs/decisions/0091."""
 ALARM_METRICS = charged_metrics(usd_per_hour=Context().spend_per_hour)
+
+_SMALL = {
+    "kept_versions": 0,
+    "queries_per_restore": math.inf,
+    "metrics": 0,
+    "alarm_metrics": charged_metrics(usd_per_hour=Context().spend_per_hour, size="small"),
+    "dashboards": 0,
+    "pipe_checks_per_hour": 0,
+}
+"""What `size=small` has none of, or less: snapshots, metrics of its own, alarms, dashboards."""
 
 
 class CannotEstimate(ValueError):
@@ -76,6 +88,8 @@ class Traffic:
 def fits(traffic: Traffic) -> bool:
     """True if the index leaves half of the domain's storage free, which merges and a reindex need."""
     size = SIZES[traffic.size]
+    if traffic.size == "small":
+        return traffic.capabilities <= _FILES_UP_TO
     return traffic.capabilities * ASSUMED["indexed_kb"] * size.zones <= size.nodes * size.gb_each * 1e6 / 2
 
 
@@ -157,6 +171,8 @@ def _values(traffic: Traffic, assumed: Mapping[str, float]) -> dict[str, Any]:
         "pieces": comparisons * max(1, math.ceil(comparison_s / assumed["piece_s"])) + assumed["nights"],
         "rerank_input_tokens": tokens["input_tokens"]["p50"],
         "rerank_output_tokens": tokens["output_tokens"]["p50"],
+        "files": int(traffic.size == "small"),
+        **(_SMALL if traffic.size == "small" else {}),
     }
 
 
@@ -315,7 +331,7 @@ def report(traffic: Traffic, lines: Sequence[Line]) -> str:
     if traffic.queries:
         text.append(row(1000 * total / traffic.queries, "a thousand queries"))
     if not fits(traffic):
-        text += ["", f"{traffic.capabilities:,} capabilities fill more than half of a {traffic.size} domain."]
+        text += ["", f"{traffic.capabilities:,} capabilities are more than size={traffic.size} is for: docs/scale.md."]
     text += [
         "",
         domain_text(traffic),

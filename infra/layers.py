@@ -10,7 +10,7 @@ from constructs import Construct
 
 from infra import core_layer as contents
 from infra import vendor
-from infra.vendor import JWT, VENDOR, Wheels
+from infra.vendor import FILES, JWT, VENDOR, Wheels
 
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 ARCHITECTURE = lambda_.Architecture.ARM_64
@@ -25,6 +25,11 @@ def core_layer(scope: Construct) -> lambda_.LayerVersion:
 def vendor_layer(scope: Construct) -> lambda_.LayerVersion:
     """Third-party packages of discovery and enrichment."""
     return _layer(scope, "VendorLayer", _wheels_code(VENDOR), "mats: third-party packages")
+
+
+def files_layer(scope: Construct) -> lambda_.LayerVersion:
+    """Third-party packages of an index in files."""
+    return _layer(scope, "FilesLayer", _wheels_code(FILES), "mats: NumPy")
 
 
 def jwt_layer(scope: Construct) -> lambda_.LayerVersion:

@@ -40,6 +40,7 @@ class Size:
 
 
 SIZES = {
+    "small": Size(nodes=0, node="", gb_each=0, enrichment_concurrency=2, throttle_rate=20),
     "trial": Size(nodes=1, node="t3.small.search", gb_each=10, enrichment_concurrency=2, throttle_rate=20),
     "production": Size(
         nodes=3,

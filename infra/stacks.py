@@ -11,6 +11,7 @@ from infra.constructs.access_policies import AccessPolicies
 from infra.constructs.discovery_api import DiscoveryApi, FeedbackFunction
 from infra.constructs.enrichment import VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
+from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.foundation import Foundation
 from infra.constructs.learning import LearningFunction
 from infra.constructs.maintenance import MaintenanceFunction
@@ -50,7 +51,9 @@ class SystemStack(Stack):
             context=context,
             models=ModelAccess(self, "Models", context=context),
             tables=tables,
-            domain=SearchDomain(self, "Index", context=context, network=network),
+            domain=FilesBucket(self, "Index", context=context)
+            if context.files
+            else SearchDomain(self, "Index", context=context, network=network),
             network=network,
         )
         self.path = EventPath(
@@ -102,7 +105,7 @@ class SystemStack(Stack):
             queue=self.path.queue,
             dead_letter_queues=self.path.dead_letter_queues,
             pipes=self.path.pipes,
-            domain=on.domain.domain,
+            domain=on.domain.domain if isinstance(on.domain, SearchDomain) else None,
             maintenance=self.maintenance.machine.machine,
             discovery_log=self.discovery.log,
         )

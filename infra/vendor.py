@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PYTHON = "3.13"
 LAMBDA = "aarch64-manylinux_2_28"
-SERVICES = ("bedrock-runtime", "dynamodb", "events")
+SERVICES = ("bedrock-runtime", "dynamodb", "events", "s3")
 """AWS services that the functions call: botocore's data of all others is pruned."""
 LIMIT_MB = 50
 _IN_LAMBDA = "/opt/python"
@@ -68,6 +68,7 @@ class Wheels:
 
 VENDOR = Wheels("vendor")
 JWT = Wheels("jwt")
+FILES = Wheels("files")
 
 
 @cache
@@ -161,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Build a layer into a folder and say how big it is."""
     parser = argparse.ArgumentParser(prog="python -m infra.vendor", description=main.__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--layer", choices=(VENDOR.name, JWT.name), default=VENDOR.name)
+    parser.add_argument("--layer", choices=(VENDOR.name, JWT.name, FILES.name), default=VENDOR.name)
     given = parser.parse_args(arguments)
     found = interpreter()
     try:

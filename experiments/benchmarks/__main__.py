@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from experiments.attacks.benchmark import attacks
 from experiments.benchmarks import mcp, pipeline, reranker, size
 from experiments.benchmarks.console import console
+from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
 from experiments.benchmarks.openapi import openapi
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
@@ -20,6 +21,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "load": load,
     "console": console,
     "openapi": openapi,
+    "files": files,
 }
 
 if __name__ == "__main__":

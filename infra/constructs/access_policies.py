@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
+from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.log_group import decrypt_tables
 from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.model_access import ModelAccess
@@ -47,7 +48,7 @@ class AccessPolicies(Construct):
         tables: MatsTables,
         path: EventPath,
         reports: sqs.IQueue,
-        domain: SearchDomain,
+        domain: SearchDomain | FilesBucket,
         enrichment: lambda_.IFunction,
         maintenance: MaintenanceMachine,
         api: apigateway.RestApi,
@@ -85,9 +86,11 @@ class AccessPolicies(Construct):
             "The id of a capability is in the path, in two ways; who may see it is for discovery to say",
         )
 
-    def _accept_operators(self, domain: SearchDomain, maintenance: MaintenanceMachine) -> None:
-        domain.accept_paths(self.operators, ["*"], "Operators may look at everything, which GET and HEAD do not change")
-        domain.accept_paths(self.operators, ["capabilities*", "memory*"], "Operators may mend every index of ours")
+    def _accept_operators(self, domain: SearchDomain | FilesBucket, maintenance: MaintenanceMachine) -> None:
+        if isinstance(domain, SearchDomain):
+            looks = "Operators may look at everything, which GET and HEAD do not change"
+            domain.accept_paths(self.operators, ["*"], looks)
+            domain.accept_paths(self.operators, ["capabilities*", "memory*"], "Operators may mend every index of ours")
         accept_wildcards(
             self.operators, [f"arn:<AWS::Partition>:events:{HERE}:replay/*"], "A replay is named by whoever starts it"
         )
@@ -136,7 +139,7 @@ def _namespaces() -> list[str]:
     return [f"${{aws:PrincipalTag/{tag}, '{_NONE}'}}" for tag in TAGS]
 
 
-def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain) -> list[iam.PolicyStatement]:
+def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain | FilesBucket) -> list[iam.PolicyStatement]:
     """Rights for the procedures in docs/runbook.md."""
     dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
     running = [pipe.attr_arn for pipe in path.pipes.values()]
@@ -145,10 +148,14 @@ def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain) -> li
         _sqs((*_LOOK, *_REDRIVE), dead),
         iam.PolicyStatement(actions=["pipes:DescribePipe", "pipes:StartPipe", "pipes:StopPipe"], resources=running),
         iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
-        *(
-            iam.PolicyStatement(actions=[action], resources=[f"{domain.arn}/{path}" for path in paths])
-            for action, paths in MEND.items()
-        ),
+        *(_mend(domain) if isinstance(domain, SearchDomain) else ()),
+    ]
+
+
+def _mend(domain: SearchDomain) -> list[iam.PolicyStatement]:
+    return [
+        iam.PolicyStatement(actions=[action], resources=[f"{domain.arn}/{path}" for path in paths])
+        for action, paths in MEND.items()
     ]
 
 

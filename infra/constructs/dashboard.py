@@ -62,7 +62,8 @@ class Dashboard(Construct):
         reported = _own("feedback", *_capital(tuple(Event)), prefix="Outcomes")
         page.add_widgets(self._graph("Outcomes that callers report", reported, stacked=True))
         page.add_widgets(*self._changes())
-        page.add_widgets(*self._index())
+        if watched.domain:
+            page.add_widgets(*self._index())
 
     def _graph(
         self,

@@ -16,7 +16,6 @@ from infra.constructs.function import Function, Limits
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network
-from infra.constructs.search_domain import SEARCH
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer
 from mats.edge.ard.entries import error_code
@@ -86,10 +85,10 @@ class DiscoveryApi(Construct):
             folder="discovery",
             settings=settings,
             limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S, concurrency=context.discovery_concurrency),
-            snap_start=True,
+            snap_start=context.size != "small",
         )
         self.function, self.log = made.function, made.log
-        on.domain.allow(made.role, SEARCH)
+        on.domain.grant(made.role, "discovery")
         made.allow([*models.reranker_statements(), *models.encoder_statements()])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
@@ -135,7 +134,7 @@ class DiscoveryApi(Construct):
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
                 tracing_enabled=True,
-                metrics_enabled=True,
+                metrics_enabled=context.size != "small",
                 access_log_destination=apigateway.LogGroupLogDestination(log_group(self, "AccessLog", context=context)),
                 access_log_format=apigateway.AccessLogFormat.custom(_ACCESS),
             ),

@@ -8,7 +8,6 @@ from constructs import Construct
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
-from infra.constructs.search_domain import INDEX, INDEX_DENIED
 from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, VISIBILITY_S
 
 VISIBILITY = Duration.seconds(VISIBILITY_S)
@@ -47,7 +46,7 @@ class EnrichmentFunction(Construct):
         made.allow([_removed_rows(tables.profiles.table_arn), _keep_from_indices(tables.profiles.table_arn)])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         path.allow_events(made.role, REJECTED, RESENT)
-        on.domain.allow(made.role, INDEX, denied=INDEX_DENIED)
+        on.domain.grant(made.role, "enrichment")
         made.allow([*models.writer_statements(), *models.encoder_statements()])
         made.function.add_event_source(
             sources.SqsEventSource(

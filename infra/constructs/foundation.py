@@ -5,12 +5,14 @@ from typing import Any
 
 from constructs import Construct
 
+from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.function import Function, Limits
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.context import Context
+from infra.layers import core_layer, files_layer, vendor_layer
 from mats.settings import Settings
 
 _STAND_IN = "https://index.invalid"
@@ -24,7 +26,7 @@ class Foundation:
     context: Context
     models: ModelAccess
     tables: MatsTables
-    domain: SearchDomain
+    domain: SearchDomain | FilesBucket
     network: Network | None
 
     def settings(self, **others: Any) -> Settings:
@@ -33,7 +35,7 @@ class Foundation:
         shared = Settings(
             bedrock=True,
             encoder=context.encoder_model,
-            metrics=context.name,
+            metrics=context.name if context.size != "small" else "",
             rerank_model=models.id_of(context.rerank_model),
             writer_model=models.id_of(context.writer_model),
             index_endpoint=_STAND_IN,
@@ -45,7 +47,7 @@ class Foundation:
         self, scope: Construct, id: str, *, folder: str, settings: Settings, limits: Limits, snap_start: bool = False
     ) -> Function:
         """A function with the common layers, in the network if there is one."""
-        address = f"https://{self.domain.domain.domain_endpoint}"
+        address = self.domain.address
         variables = settings.to_env()
         return Function(
             scope,
@@ -54,6 +56,7 @@ class Foundation:
             context=self.context,
             environment={name: address if value == _STAND_IN else value for name, value in variables.items()},
             limits=limits,
+            layers=(core_layer, vendor_layer, *([files_layer] if self.context.files else [])),
             network=self.network,
             snap_start=snap_start,
         )

@@ -8,7 +8,6 @@ from constructs import Construct
 from infra.constructs.event_path import EventPath
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
-from infra.constructs.search_domain import LEARN, LEARN_DENIED
 
 _TIMEOUT_S = 60
 _VISIBILITY = Duration.seconds(6 * _TIMEOUT_S)
@@ -37,7 +36,7 @@ class LearningFunction(Construct):
             iam.PolicyStatement(actions=["dynamodb:Query"], resources=[*learned, tables.outcomes_by_id]),
             iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=learned),
         ])  # fmt: skip
-        on.domain.allow(made.role, LEARN, denied=LEARN_DENIED)
+        on.domain.grant(made.role, "learning")
         made.function.add_event_source(
             sources.SqsEventSource(
                 self.queue,

@@ -19,7 +19,6 @@ from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
-from infra.constructs.search_domain import INDEX_DENIED, Calls
 from infra.context import Context
 from infra.inference_profiles import model_arn
 
@@ -194,22 +193,6 @@ def definition(function: str, discovery: str, *, models: Sequence[str], namespac
 
 TIMEOUT_S = 900
 MEMORY_MB = 1024
-MAINTAIN: Calls = {
-    "es:ESHttpGet": ["_alias/capabilities", "_alias/memory"],
-    "es:ESHttpPut": ["capabilities-*"],
-    "es:ESHttpDelete": ["capabilities-*"],
-    "es:ESHttpPost": [
-        "_aliases",
-        "capabilities/_search",
-        "capabilities/_mget",
-        "capabilities-*-write/_bulk",
-        *(f"capabilities-*/_{call}" for call in ("mget", "search", "refresh", "delete_by_query", "forcemerge")),
-    ],
-}
-"""Calls of maintenance: compare, fill, and make, switch and delete indices; switch the memory's."""
-MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*", "*,*"]}
-"""Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases, and
-other indices beside one of ours, as in `capabilities-1,memory-1024`."""
 
 
 class MaintenanceFunction(Construct):
@@ -244,7 +227,17 @@ class MaintenanceFunction(Construct):
         reported = iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[tables.outcomes.table_arn])
         made.allow([reported, _list_of_indices(tables.profiles.table_arn)])
         path.allow_events(made.role, RESENT)
-        on.domain.allow(made.role, MAINTAIN, denied=MAINTAIN_DENIED)
+        on.domain.grant(made.role, "maintenance")
+        if on.context.files:
+            events.Rule(
+                self,
+                "Compact",
+                description="New records of the index become a file",
+                schedule=events.Schedule.rate(Duration.minutes(15)),
+                targets=[
+                    targets.LambdaFunction(made.function, event=events.RuleTargetInput.from_object({"task": "compact"}))
+                ],
+            )
         self.machine = MaintenanceMachine(
             self, "Tasks", context=on.context, function=made.function, discovery=discovery
         )

@@ -38,8 +38,9 @@ class Observability(Construct):
             self._topics.append(mail_topic(self, "Alarms", context.alarm_email, sender="cloudwatch.amazonaws.com"))
         if context.alarm_topic_arn:
             self._topics.append(sns.Topic.from_topic_arn(self, "GivenTopic", context.alarm_topic_arn))
-        PipeWatch(self, "PipeWatch", context=context, watched=watched.pipes)
-        for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour):
+        if context.size != "small":
+            PipeWatch(self, "PipeWatch", context=context, watched=watched.pipes)
+        for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour, size=context.size, files=context.files):
             for name in getattr(watched, alarm.each) if alarm.each else [""]:
                 self.alarms.append(self._add(alarm, name))
         version = watched.alias.version.version
@@ -47,6 +48,8 @@ class Observability(Construct):
         self.brakes = [self._add(alarm, "", alarm_name=f"{context.name}-{alarm.id}-{version}") for alarm in brakes]
         """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
         SavedDemandQuery(self, "Demand", context=context, log=watched.discovery_log)
+        if context.size == "small":
+            return
         Dashboard(self, "Dashboard", context=context, watched=watched, alarms=self.alarms)
 
     def _add(self, alarm: Alarm, name: str, *, alarm_name: str | None = None) -> cloudwatch.Alarm:

@@ -39,6 +39,30 @@ LEARN: Calls = {
 LEARN_DENIED: Calls = {"es:ESHttpPost": ["memory-*/*/*"], "es:ESHttpPut": ["memory-*/*"]}
 """As INDEX_DENIED."""
 
+MAINTAIN: Calls = {
+    "es:ESHttpGet": ["_alias/capabilities", "_alias/memory"],
+    "es:ESHttpPut": ["capabilities-*"],
+    "es:ESHttpDelete": ["capabilities-*"],
+    "es:ESHttpPost": [
+        "_aliases",
+        "capabilities/_search",
+        "capabilities/_mget",
+        "capabilities-*-write/_bulk",
+        *(f"capabilities-*/_{call}" for call in ("mget", "search", "refresh", "delete_by_query", "forcemerge")),
+    ],
+}
+"""Calls of maintenance: compare, fill, and make, switch and delete indices; switch the memory's."""
+MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*", "*,*"]}
+"""Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases, and
+other indices beside one of ours, as in `capabilities-1,memory-1024`."""
+_RIGHTS: Mapping[str, tuple[Calls, Calls | None]] = {
+    "discovery": (SEARCH, None),
+    "enrichment": (INDEX, INDEX_DENIED),
+    "learning": (LEARN, LEARN_DENIED),
+    "maintenance": (MAINTAIN, MAINTAIN_DENIED),
+}
+"""Calls that functions are allowed, and calls that they are denied."""
+
 
 def _name(context: Context) -> str:
     """Another one wherever the domain has to be replaced, because CloudFormation creates the new before it deletes."""
@@ -91,8 +115,14 @@ class SearchDomain(Construct):
         assert isinstance(declared, opensearch.CfnDomain)  # noqa: S101 - what the construct is made of
         declared.access_policies = self._callers
         declared.node.add_dependency(self._may_log)
+        self.address = f"https://{self.domain.domain_endpoint}"
         CfnOutput(self, "Endpoint", value=self.domain.domain_endpoint).override_logical_id("IndexEndpoint")
         self._accept(network)
+
+    def grant(self, role: iam.IRole, function: str) -> None:
+        """The rights of a function."""
+        calls, denied = _RIGHTS[function]
+        self.allow(role, calls, denied=denied)
 
     def allow(self, role: iam.IRole, calls: Calls, *, denied: Calls | None = None) -> None:
         """Allow a role these calls but for those denied, in its policy and in that of the domain."""

@@ -34,7 +34,7 @@ class Watched:
     """By the hop that gave up."""
     pipes: Mapping[str, pipes.CfnPipe]
     """By the table that each one reads."""
-    domain: opensearch.Domain
+    domain: opensearch.Domain | None
     maintenance: sfn.IStateMachine
     discovery_log: logs.ILogGroup
     """Source of the exposure by provider."""

@@ -192,6 +192,21 @@ def test_each_function_invokes_exactly_its_two_models(trial: Deployment, name: s
     assert actions(allows(trial, name), "bedrock") == {"bedrock:InvokeModel"}
 
 
+def test_a_small_deployment_has_a_bucket_in_place_of_a_domain_and_each_function_its_rights():
+    small = deployment(size="small")
+    assert small.all("AWS::OpenSearchService::Domain") == small.all("AWS::CloudWatch::Dashboard") == []
+    bucket = small.one("AWS::S3::Bucket").arn
+    record, head = f"{bucket}/index/capabilities-1/log/000000000001", f"{bucket}/index/HEAD"
+    rights = {name: iam.statements(small, iam.role_of(small, _function(small, name))) for name in FUNCTIONS}
+    for name, statements in rights.items():
+        creates = iam.allowed(statements, "s3:PutObject", record, {"s3:if-none-match": "*"})
+        assert creates == (name in ("enrichment", "maintenance"))
+        assert iam.allowed(statements, "s3:PutObject", head, {}) == (name == "maintenance")
+        assert iam.allowed(statements, "s3:DeleteObject", record, {}) == (name == "maintenance")
+        assert iam.allowed(statements, "s3:ListBucket", bucket, {})
+    assert iam.allowed(rights["discovery"], "s3:GetObject", record, {})
+
+
 def test_through_a_profile_the_models_behind_it_answer_to_it_alone():
     deployed = deployment(**CONTEXTS["production"])
     profile = f"arn:aws:bedrock:{deployed.region}:{deployed.account}:inference-profile/eu.amazon.nova-micro-v1:0"

@@ -1,0 +1,67 @@
+"""The bucket of an index in files, for `search=files`; each role may do with it what its function does."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import CfnOutput, Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra.constructs.log_group import customer_key
+from infra.constructs.nag import accept, accept_wildcards, logical_id
+from infra.context import Context
+
+_CREATES = {"Null": {"s3:if-none-match": "false"}}
+"""Only an object that does not exist."""
+_LOOK = ("GetObject", "GetObjectVersion")
+_RIGHTS: Mapping[str, Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, Any] | None]]] = {
+    "discovery": [(_LOOK, ["index/*", "memory/*"], None)],
+    "enrichment": [(_LOOK, ["index/HEAD"], None), (["PutObject"], ["index/HEAD", "index/*/log/*"], _CREATES)],
+    "learning": [(_LOOK, ["memory/HEAD"], None), (["PutObject"], ["memory/HEAD", "memory/*/log/*"], _CREATES)],
+    "maintenance": [((*_LOOK, "PutObject", "DeleteObject"), ["index/*", "memory/*"], None)],
+}
+"""By function: actions on objects, their keys, and a condition."""
+
+
+class FilesBucket(Construct):
+    """Its content can be made again from Profiles and Outcomes. What was deleted stays for a week."""
+
+    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
+        super().__init__(scope, id)
+        own_key = customer_key(self, context)
+        self.bucket = s3.Bucket(
+            self,
+            "Files",
+            encryption=s3.BucketEncryption.KMS if own_key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=own_key,
+            bucket_key_enabled=True if own_key else None,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            versioned=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(noncurrent_version_expiration=Duration.days(7), expired_object_delete_marker=True),
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
+            ],
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        )
+        accept(self.bucket, S1="Only functions of the stack read it; the logs of their calls are in theirs")
+        self.address = f"s3://{self.bucket.bucket_name}"
+        CfnOutput(self, "Name", value=self.address).override_logical_id("IndexEndpoint")
+
+    def grant(self, role: iam.IRole, function: str) -> None:
+        """The rights of a function; without that to list, a missing object would be a denied one."""
+        lists = ["s3:ListBucket", "s3:ListBucketVersions"]
+        statements = [iam.PolicyStatement(actions=lists, resources=[self.bucket.bucket_arn])]
+        for actions, keys, condition in _RIGHTS[function]:
+            statements.append(
+                iam.PolicyStatement(
+                    actions=[f"s3:{action}" for action in actions],
+                    resources=[self.bucket.arn_for_objects(key) for key in keys],
+                    conditions=condition,
+                )
+            )
+            wild = [f"<{logical_id(self.bucket)}.Arn>/{key}" for key in keys if "*" in key]
+            accept_wildcards(role, wild, "Records and files have numbers")
+        for statement in statements:
+            role.add_to_principal_policy(statement)
