@@ -197,7 +197,7 @@ def test_a_small_deployment_has_a_bucket_in_place_of_a_domain_and_each_function_
     assert small.all("AWS::OpenSearchService::Domain") == small.all("AWS::CloudWatch::Dashboard") == []
     bucket = small.one("AWS::S3::Bucket").arn
     record, head = f"{bucket}/index/capabilities-1/log/000000000001", f"{bucket}/index/HEAD"
-    rights = {name: iam.statements(small, iam.role_of(small, _function(small, name))) for name in FUNCTIONS}
+    rights = {name: iam.statements(small, iam.role_of(small, function(small, name))) for name in FUNCTIONS}
     for name, statements in rights.items():
         creates = iam.allowed(statements, "s3:PutObject", record, {"s3:if-none-match": "*"})
         assert creates == (name in ("enrichment", "maintenance"))
