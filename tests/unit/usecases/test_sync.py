@@ -63,6 +63,12 @@ def test_what_is_new_or_changed_is_written_and_the_rest_is_not(world: World):
     assert world.book.records == records + 2
 
 
+def test_what_is_written_over_is_classed(world: World):
+    world.sync(tool("pay", endpoint="https://a.example"), tool("new"))
+    [(id, reasons)] = world.sync(tool("pay", endpoint="https://b.example"), tool("new")).changed
+    assert (id, [str(reason.change) for reason in reasons]) == (tool("pay").id, ["dangerous"])
+
+
 def test_what_someone_else_changed_since_stays(world: World):
     world.sync(tool(), tool("refund"))
     world.registry.put([tool(version="by hand")])

@@ -5,12 +5,14 @@ knows its own writes, and repeating it completes them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import PreconditionFailed
+from mats.domain.errors import PreconditionFailed, RegistrationInvalid
+from mats.domain.profile.changes import Reason, changes_of
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import Step, TrackedEntry, content_digest, exceeds_guard, next_step
 from mats.ports import Item, SourceBook, SyncTarget
@@ -48,6 +50,8 @@ class SourceSync:
     first: bool = False
     """True if the source was never synced."""
     kept: list[Kept] = field(default_factory=list)
+    changed: list[tuple[Id, Sequence[Reason]]] = field(default_factory=list)
+    """What it has written over, with the changes; dangerous ones of rated entries are held later."""
     _entries: dict[Id, TrackedEntry] | None = None
 
     @property
@@ -82,6 +86,7 @@ class SourceSync:
             before = content_digest(item) if item is not None else None
             step = next_step(digest, before, self.entries.get(id), list(others.get(id, {}).values()), first=self.first)
             if step is Step.WRITE:
+                self._class(item, registration)
                 writes[id] = TrackedEntry(digest, before if before and self._own(id).wrote(before) else "")
                 continue
             placed[id] = Placed.UNCHANGED
@@ -92,6 +97,11 @@ class SourceSync:
         refused = {id: TrackedEntry() for id in writes if placed[id] is Placed.OTHER_KIND}
         self._record({id: entry._replace(previous="") for id, entry in writes.items()} | refused)
         return placed
+
+    def _class(self, item: Item | None, registration: Registration) -> None:
+        with suppress(RegistrationInvalid):
+            if item is not None:
+                self.changed.append((registration.id, changes_of(Registration.parse(item), registration)))
 
     def _own(self, id: Id) -> TrackedEntry:
         return self.entries.get(id, TrackedEntry())

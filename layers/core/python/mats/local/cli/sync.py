@@ -1,6 +1,7 @@
 """`mats sync`, and `mats source`: the sources that it reads again."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, SystemClock, local_system, source_book, table_target
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
+from mats.domain.profile.changes import ChangeClass, worst
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.text.redaction import redact_arguments
 from mats.local.cli.import_ import fail_if_waiting
@@ -181,6 +183,7 @@ def remove_source(
     print_result(outcome, f"{name}: forgotten; {stay}", as_json=as_json)
 
 
+_TELLING = (ChangeClass.BREAKING, ChangeClass.DANGEROUS)
 _MOST_SHOWN = 20
 """Lines of each kind for a source on a terminal; JSON is complete."""
 
@@ -304,6 +307,8 @@ def _summary(result: Synced, *, dry_run: bool) -> str:
 def _remarks(result: Synced) -> Iterator[list[str]]:
     if not result.error:
         yield [f"rejected {one.place.file} {one.place}: {one.text}" for one in result.report.rejected]
+    telling = [(id, reason) for id, reasons in result.changed for reason in reasons if reason.change in _TELLING]
+    yield [f"changed {id}: {reason}" for id, reason in telling]
     kept = [*result.kept, *(result.pruned.kept if result.pruned else ())]
     yield [f"left {id}: {reason}" for id, reason in kept]
     removed = list(result.pruned.removed) if result.pruned else []
@@ -318,6 +323,8 @@ def _as_dict(result: Synced) -> dict[str, Any]:
         "name": result.name,
         **result.report.counts,
         "rejected": [finding.to_json() for finding in result.report.rejected],
+        "classes": Counter(worst(reasons) for _, reasons in result.changed),
+        "changed_entries": [{"id": id, "changes": list(map(str, reasons))} for id, reasons in result.changed],
         "left": [entry._asdict() for entry in [*result.kept, *(pruned.kept if pruned else ())]],
         "gone": list(result.gone),
         "removed": list(pruned.removed) if pruned else [],

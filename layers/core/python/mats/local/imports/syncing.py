@@ -7,6 +7,7 @@ from datetime import datetime
 from mats.domain.capability.capability import Id, parts
 from mats.domain.errors import DependencyFailed, Invalid, PreconditionFailed, StorageUnusable
 from mats.domain.profile.assignment import of_operators
+from mats.domain.profile.changes import Reason
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, reserves_none
 from mats.local.imports.sources import Reading
@@ -24,6 +25,7 @@ class Synced:
     name: str
     report: Report
     kept: Sequence[Kept]
+    changed: Sequence[tuple[Id, Sequence[Reason]]]
     gone: Sequence[Id]
     """Listed by the source once and no longer, before a prune."""
     pruned: Pruned | None
@@ -88,7 +90,7 @@ class Sync:
             cursor = reading.cursor(tried)
             run = SourceRun(tried=tried, succeeded=tried, cursor=cursor, namespace=state.source.namespace)
         self.book.finish(name, run)
-        return Synced(name, importer.report, sync.kept, gone, pruned, error)
+        return Synced(name, importer.report, sync.kept, sync.changed, gone, pruned, error)
 
     def _reservation(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
         trust = self.trust
