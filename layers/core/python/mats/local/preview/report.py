@@ -6,7 +6,7 @@ not called, because that costs a call per query: places are those of an answer w
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -415,7 +415,9 @@ class Preview:
         profile, described_by = self._profile(registration, without)
         # of a new one, later than that of any other
         indexed = self.index.fetch([profile.id]).get(profile.id)
-        first_registered = indexed.first_registered if indexed else datetime.max.replace(tzinfo=UTC).isoformat()
+        first_registered = (
+            indexed.first_registered if indexed else datetime.combine(datetime.now(UTC), time.max, UTC).isoformat()
+        )
         placed_as = {"visible_to": None, "first_registered": first_registered}
         candidate = self._candidate(profile.model_copy(update=placed_as), without)
         queries = self._queries(choose_queries(registration, profile), candidate, audiences)
