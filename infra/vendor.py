@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PYTHON = "3.13"
 LAMBDA = "aarch64-manylinux_2_28"
-SERVICES = ("bedrock-runtime", "dynamodb", "events", "s3")
+SERVICES = ("bedrock", "bedrock-runtime", "dynamodb", "events", "s3")
 """AWS services that the functions call: botocore's data of all others is pruned."""
 LIMIT_MB = 50
 _IN_LAMBDA = "/opt/python"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.benchmarks.runner import module_process
 from experiments.data.synthetic import registrations
 from mats.adapters.files.bucket import Bucket
 from mats.adapters.files.generations import FilesGenerations
@@ -37,7 +38,7 @@ def files(data: Path, settings: Settings) -> dict[str, Any]:
         return array("f", (drawn / np.linalg.norm(drawn)).tobytes())
 
     os.environ.update(CREDENTIALS)
-    with (bucket := S3()).serving() as url:
+    with module_process("tests.aws.s3") as url:
         os.environ["AWS_ENDPOINT_URL_S3"] = url
         store = Store(Bucket("bucket"), "index")
         generations = FilesGenerations(store, ENCODER)
@@ -51,7 +52,9 @@ def files(data: Path, settings: Settings) -> dict[str, Any]:
         began = time.perf_counter()
         generations.compact(least=1)
         compaction_s = time.perf_counter() - began
-        size_mb = len(bucket.current[store.head().generations[0].file].body or b"") / 1e6
+        blob = store.bucket.load(store.head().generations[0].file)
+        size_mb = len(blob.body) / 1e6 if blob else 0
+        del blob
 
         cold = []
         for _ in range(3):

@@ -6,6 +6,7 @@ with `If-None-Match: *` succeeds for one writer only. Faults can be put in its w
 
 import hashlib
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,10 +27,7 @@ class Version(NamedTuple):
 
     id: str
     body: bytes | None
-
-    @property
-    def tag(self) -> str:
-        return f'"{hashlib.md5(self.body or b"", usedforsecurity=False).hexdigest()}"'
+    tag: str
 
 
 class Failed(Exception):
@@ -82,7 +80,8 @@ class S3:
             self.objects.pop(key, None)
 
     def _add(self, key: str, body: bytes | None) -> Version:
-        made = Version(f"v{sum(map(len, self.objects.values())) + 1}", body)
+        digest = hashlib.md5(body or b"", usedforsecurity=False).hexdigest()
+        made = Version(f"v{sum(map(len, self.objects.values())) + 1}", body, f'"{digest}"')
         self.objects.setdefault(key, []).append(made)
         return made
 
@@ -181,3 +180,15 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
         raise Failed(405, "MethodNotAllowed")
 
     do_GET = do_PUT = do_POST = _answer  # noqa: N815 - the names of the server
+
+
+def main() -> None:
+    """Serve an empty bucket until the input ends."""
+    with S3().serving() as url:
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

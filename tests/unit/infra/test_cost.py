@@ -137,7 +137,7 @@ def test_the_command_reads_numbers_as_people_write_them(capsys):
     printed = json.loads(capsys.readouterr().out)
     assert printed["traffic"] == asdict(Traffic(queries=10**6, size="production", network="vpc"))
     assert printed["usd"] == pytest.approx(sum(line["usd"] for line in printed["lines"]))
-    with pytest.raises(SystemExit, match="size must be trial or production"):
+    with pytest.raises(SystemExit, match="size must be small or trial or production"):
         cost.main(["--size", "huge"])
 
 
