@@ -127,7 +127,7 @@ def test_the_report_names_its_sources_and_a_domain_that_is_too_small():
     big = Traffic(capabilities=10**6)
     assert (fits(big), fits(Traffic())) == (False, True)
     text = cost.report(big, estimate(big))
-    assert "fill more than half" in text
+    assert "are more than size=trial is for" in text
     assert "us-east-1" in text
     assert "check them" in text
 

@@ -9,7 +9,14 @@ from pathlib import Path
 from mats.adapters.files.follower import FRESH_S, Follower
 from mats.adapters.files.store import Generation, Record, Store
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.entries import drop_tombstones, read_ids, read_revisions, to_current_schema, write
+from mats.adapters.sqlite.entries import (
+    drop_tombstones,
+    read_ids,
+    read_revisions,
+    renew_terms,
+    to_current_schema,
+    write,
+)
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import to_blob
 from mats.domain.capability.capability import Id
@@ -29,6 +36,7 @@ class IndexCopy:
         self._path, self._encoder = path, encoder
         to_current_schema(path)
         self._database = Database(path, scratch=True)
+        renew_terms(self._database)
 
     @cached_property
     def index(self) -> SqliteIndex:
