@@ -55,10 +55,10 @@ def faults(world: FilesWorld) -> dict[str, int]:
     return world.faults(world.open()[0])
 
 
-def killed_runs(work: Callable[[Bucket], object]) -> Iterator[int]:
+def killed_runs(work: Callable[[Bucket], object], *, step: int = 1) -> Iterator[int]:
     """Run it until no write is left to die at: killed before each write, and after it."""
     for after in (False, True):
-        for point in range(1, 100):
+        for point in range(1, 100, step):
             try:
                 work(Mortal(point, after=after))
             except Killed:
@@ -116,7 +116,7 @@ def test_a_reindex_that_dies_at_any_write_is_resumed(world: FilesWorld):
         list(Reindex(profiles=world.profiles, generations=generations, page=4)())
         generations.retire()
 
-    for point in killed_runs(work):
+    for point in killed_runs(work, step=4):
         assert faults(world) == RIGHT
         world.handle(*register(world, "item-1", text=f"at {point}"))
         assert faults(world) == RIGHT
