@@ -60,6 +60,8 @@ def test_flags_of_one_text_are_cleared_until_it_changes(mats):
     mats("trust", IDS[0], "40")
     assert suspicious() == []
     mats("import", "-", stdin=rows({**evil, "tags": ["new"]}))
+    assert mats("show", IDS[0], "--json").json["profile"]["status"] == "held"
+    mats("review", IDS[0], "--approve")
     assert suspicious()
     assert mats("trust", "com.stripe.*", "--clear-flags").code != 0
 
