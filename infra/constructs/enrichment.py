@@ -41,9 +41,9 @@ class EnrichmentFunction(Construct):
         tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(
-            made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem"))
+            made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"))
         )
-        made.allow([_removed_rows(tables.profiles.table_arn), _keep_from_indices(tables.profiles.table_arn)])
+        made.allow([_keep_from_indices(tables.profiles.table_arn)])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         path.allow_events(made.role, REJECTED, RESENT)
         on.domain.grant(made.role, "enrichment")
@@ -58,15 +58,6 @@ class EnrichmentFunction(Construct):
             )
         )
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
-
-
-def _removed_rows(profiles: str) -> iam.PolicyStatement:
-    """The second rows of what was removed: read by namespace, and deleted when it is registered again."""
-    return iam.PolicyStatement(
-        actions=["dynamodb:Query", "dynamodb:DeleteItem"],
-        resources=[profiles],
-        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["removed#*"]}},
-    )
 
 
 def _keep_from_indices(profiles: str) -> iam.PolicyStatement:

@@ -64,7 +64,7 @@ class DynamoProfiles:
             if profile.status is Status.DELETED:
                 actions.append({"Put": {"TableName": self.table, "Item": {**version, **key, "row": {"S": "removed"}}}})
             elif before.profile.status is Status.DELETED:
-                actions.append({"Delete": {"TableName": self.table, "Key": key}})
+                actions.append({"Put": {"TableName": self.table, "Item": {**key, "row": {"S": "back"}}}})
         return self.tables.transact(self.table, actions)
 
     def _version(self, profile: Profile) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class DynamoProfiles:
 
     def removals(self, namespace: str) -> Sequence[Profile]:
         bodies = (from_row(row) for row in self._partition(_removed_key(capability_id(namespace, ""))))
-        return [_profile(body, *parts(body["id"])) for body in bodies]
+        return [_profile(body, *parts(body["id"])) for body in bodies if body["row"] == "removed"]
 
     def erase(self, id: Id) -> int:
         if self.get([id]):
