@@ -221,7 +221,8 @@ class Service:
         self, path: str, body: Any = None, *, method: str | None = None, raw: bytes | None = None
     ) -> tuple[int, Any]:
         data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
-        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method)
+        declared = {} if body is None else {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=declared)
         try:
             with urllib.request.urlopen(request, timeout=20) as response:
                 return response.status, _json_or_text(response.read())

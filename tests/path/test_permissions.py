@@ -42,8 +42,9 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
     _live(world)
     world.check()
     assert _actions(world.offline[0]) == {
-        "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem",
-        "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents",
+        "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan",
+        "dynamodb:UpdateItem", "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel",
+        "events:PutEvents",
     }  # fmt: skip
     assert _actions(world.online) == {
         "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:PutItem", "dynamodb:PartiQLSelect", "es:ESHttpPost",

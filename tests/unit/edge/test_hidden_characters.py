@@ -80,7 +80,8 @@ def written(hidden: str) -> Enrichment:
 
 def ask(profile: Profile, method: str, path: str, body: Any = None) -> Response:
     raw = b"" if body is None else json.dumps(body).encode()
-    return respond_to(proxy_request(method, path, {}, raw, ()), an_application(profile))
+    headers = {"Content-Type": "application/json"} if raw else {}
+    return respond_to(proxy_request(method, path, headers, raw, ()), an_application(profile))
 
 
 def call(tool: str, profile: Profile, **arguments: Any) -> str:

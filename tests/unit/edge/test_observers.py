@@ -80,8 +80,8 @@ def test_a_batch_counts_every_outcome_including_zero():
     outcomes = {"a": ChangeResult.INDEXED, "b": ChangeResult.INDEXED, "c": ChangeResult.DEGRADED}
     (measures, _), = measures_of(BatchProcessed(outcomes=outcomes, usage=Usage(input_tokens=3, usd=None)))  # fmt: skip
     assert measures == {
-        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Deleted": 0, "Refused": 0, "Superseded": 0,
-        "Postponed": 0, "InputTokens": 3, "OutputTokens": 0, "Usd": 4.5e-05,
+        "Indexed": 2, "Waiting": 1, "Unchanged": 0, "Rejected": 0, "Held": 0, "Deleted": 0, "Refused": 0,
+        "Superseded": 0, "Postponed": 0, "InputTokens": 3, "OutputTokens": 0, "Usd": 4.5e-05,
     }  # fmt: skip
 
 
