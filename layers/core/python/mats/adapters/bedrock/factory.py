@@ -14,9 +14,10 @@ from botocore.exceptions import BotoCoreError
 from mats.adapters import aws
 from mats.adapters.aws import call, client, unexpected_response
 from mats.adapters.bedrock.client import BedrockClient, prompt_request
-from mats.adapters.llm import LanguageModels, ModelReply, Question
+from mats.adapters.llm import LanguageModels, LlmReranker, LlmWriter, ModelReply, Question
 from mats.adapters.threads import DaemonThreads
 from mats.domain.errors import DependencyFailed, ModelRefused
+from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices
 from mats.ports import Vector
 from mats.settings import COHERE
@@ -164,6 +165,14 @@ class Bedrock(LanguageModels):
     def send(self, request: Mapping[str, Any]) -> ModelReply:
         """The reply to a Converse request, within the timeout of a rerank call."""
         return self.online.converse(request)
+
+    def writer(self, model: str, prompt: Prompt) -> LlmWriter:
+        _ = self.offline  # made with its user: nobody waits for it later, and a fault of the AWS settings shows at once
+        return super().writer(model, prompt)
+
+    def reranker(self, model: str, prompt: Prompt) -> LlmReranker:
+        _ = self.online
+        return super().reranker(model, prompt)
 
     def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""
