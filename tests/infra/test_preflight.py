@@ -469,7 +469,7 @@ def test_what_was_not_checked_is_red_in_a_pipeline_and_one_line(command):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (["--context", "size=huge"], "size must be trial or production"),
+        (["--context", "size=huge"], "size must be small or trial or production"),
         (["--context", "size"], "KEY=VALUE"),
         (["--profile", "nobody"], "nobody"),
         ([], "--region"),

@@ -308,7 +308,7 @@ class TestARealNode:
         before.play = None
         index.put([entry()])
         assert self.found(index) == ["pay"]
-        assert [target.name for target in generations.targets()] == [f"{ALIAS}-1"]
+        assert [target.name for target in generations.record()] == [f"{ALIAS}-1"]
 
     @pytest.mark.parametrize("number", range(1, 8))
     def test_creating_a_new_index_continues_after_a_failure(self, before, index, generations, number):
@@ -337,6 +337,7 @@ class TestARealNode:
 
     def test_an_index_of_another_encoder_alone_is_not_written_to(self, index, generations, node, targets):
         index.put([entry("a")])
+        generations.record()
         other = OpenSearchGenerations(domain=node, targets=targets, encoder="another", dimension=8)
         with pytest.raises(NotPermitted, match="mats reindex"):
             other.writable()
