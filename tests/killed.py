@@ -143,7 +143,7 @@ def kill(operation: str, start: Path) -> Iterator[Path]:
 def main(name: str, start: str, runs: str, count: str, seed: str) -> None:
     operation, folder = OPERATIONS[name], Path(runs)
     total = run(operation, Path(shutil.copytree(start, folder / "whole")), 0)
-    points = sorted(random.Random(int(seed)).sample(range(1, total + 1), min(int(count), total)))
+    points = [*sorted(random.Random(int(seed)).sample(range(1, total), min(int(count), total) - 1)), total]
     for number, point in enumerate(points):
         run(operation, Path(shutil.copytree(start, folder / str(number))), point)
     sys.stdout.write(json.dumps({"total": total, "points": points}))
