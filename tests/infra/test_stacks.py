@@ -89,7 +89,7 @@ CALLS_OF_TABLES: dict[str, dict[str, set[str]]] = {
     },
     "enrichment": {
         "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"}, "Switches": {"GetItem"},
-        "Profiles": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"},
+        "Profiles": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
     },
     "learner": {
         "Registry": {"BatchGetItem"}, "Outcomes": {"Query", "DeleteItem"}, "Tallies": {"Query", "DeleteItem"},
