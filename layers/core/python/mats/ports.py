@@ -145,8 +145,7 @@ class Reranker(Protocol):
 
 SwitchedRole = Literal["rerank", "writer"]
 """The roles whose model can be switched; another encoder would need other vectors."""
-OFF = "none"
-"""Chosen in place of a model: the role has none."""
+OFF = "none"  # Chosen in place of a model: the role has none
 
 
 class ModelChoice(NamedTuple):
@@ -159,8 +158,7 @@ class ModelChoice(NamedTuple):
 # --- registrations, trust, profiles, sources, and the changes of all ---
 
 
-Item: TypeAlias = Mapping[str, Any]
-"""A registry item as stored; it may be invalid."""
+Item: TypeAlias = Mapping[str, Any]  # A registry item as stored; it may be invalid
 
 
 class Registry(Protocol):
@@ -294,8 +292,7 @@ class SourceState(NamedTuple):
     source: TrackedSource
     run: SourceRun
     entries: int
-    gone: int
-    """Of the entries: those that the source no longer lists."""
+    gone: int  # Of the entries: those that the source no longer lists
 
 
 class SourceBook(Protocol):
@@ -357,8 +354,7 @@ class NamespaceChange:
 class QueuedChange(NamedTuple):
     """A change in the local event queue; `source` is the table (Registry, Trust), `change` INSERT, MODIFY or REMOVE."""
 
-    seq: int
-    """Order of arrival."""
+    seq: int  # Order of arrival
     event_id: str
     source: str
     change: str
@@ -478,8 +474,7 @@ class Target(NamedTuple):
     name: str
     encoder: str
     filling: bool = False
-    mapping: int = 1
-    """Version of the mapping it was made with, whose fields it takes."""
+    mapping: int = 1  # Version of the mapping it was made with, whose fields it takes
 
 
 class Generations(Protocol):
@@ -704,14 +699,11 @@ class ProviderExposure(NamedTuple):
     """Counts of one provider; the empty name stands for capabilities without one."""
 
     provider: str
-    answers: int
-    """Answers that showed at least one of its capabilities."""
-    first: int
-    """Answers that showed one of them at rank 1."""
+    answers: int  # Answers that showed at least one of its capabilities
+    first: int  # Answers that showed one of them at rank 1
     shown: int
     candidates: int
-    verified: bool = False
-    """True if operators verified the provider; a claimed one is counted apart."""
+    verified: bool = False  # True if operators verified the provider; a claimed one is counted apart
 
 
 class Exposure(NamedTuple):
@@ -720,8 +712,7 @@ class Exposure(NamedTuple):
     answers: int
     since: str | None
     until: str | None
-    providers: Sequence[ProviderExposure]
-    """Most shown first; ties by name, then a claimed one before a verified one."""
+    providers: Sequence[ProviderExposure]  # Most shown first; ties by name, then a claimed one before a verified one
 
 
 class ServiceState(NamedTuple):
@@ -730,17 +721,12 @@ class ServiceState(NamedTuple):
     capabilities: Mapping[tuple[str, str], int]
     """By kind (`unknown` until a profile tells it) and state: `waiting`, `rejected`, `raw` or `enriched`."""
     findable: int
-    waiting: int
-    """Changes in the queue, or being handled."""
-    oldest_s: float
-    """Seconds since the first of those in the queue was made; 0 without any."""
+    waiting: int  # Changes in the queue, or being handled
+    oldest_s: float  # Seconds since the first of those in the queue was made; 0 without any
     dead: int
-    sources: Mapping[str, int]
-    """By the result of their latest sync: `ok`, `failed` or `never`."""
-    vectors: Mapping[bool, int]
-    """How often the vector of a query was known, and not known."""
-    usage: Mapping[str, Usage]
-    """By model."""
+    sources: Mapping[str, int]  # By the result of their latest sync: `ok`, `failed` or `never`
+    vectors: Mapping[bool, int]  # How often the vector of a query was known, and not known
+    usage: Mapping[str, Usage]  # By model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,7 @@
 from importlib.metadata import distribution
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[4]
-"""The root of the clone; without meaning in an installed wheel."""
+REPOSITORY = Path(__file__).parents[4]  # The root of the clone; without meaning in an installed wheel
 _PACKAGED = Path(__file__).with_name("_resources")
 _SWAGGER_UI = "drf_spectacular_sidecar/static/drf_spectacular_sidecar/swagger-ui-dist"
 

@@ -43,10 +43,8 @@ _DENIED = dict.fromkeys(
     ("AccessDeniedException", "AccessDenied", "ResourceNotFoundException"),
     "check the policies of the caller and the stacks",
 )
-CONNECT_S = 2.0
-"""A service in the same region accepts a connection within milliseconds, or not at all."""
-_CLIENT_LOCK = threading.Lock()
-"""A session is not safe to make clients in several threads."""
+CONNECT_S = 2.0  # A service in the same region accepts a connection within milliseconds, or not at all
+_CLIENT_LOCK = threading.Lock()  # A session is not safe to make clients in several threads
 
 
 def session(what: str) -> Session:

@@ -10,8 +10,7 @@ from mats.domain.learning.outcome import Receipt
 from mats.ports import Receipts
 
 LOGGER = logging.getLogger("mats")
-_MOST = 1_000
-"""Receipts in memory; some megabytes."""
+_MOST = 1_000  # Receipts in memory; some megabytes
 _RETRY_S = 1.0
 _CLOSE_S = 5.0
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool
 from urllib3 import HTTPConnectionPool
 
-IDLE_S = 30.0
-"""Load balancers close idle connections after 60 s, NAT gateways and VPC endpoints after 350 s."""
+IDLE_S = 30.0  # Load balancers close idle connections after 60 s, NAT gateways and VPC endpoints after 350 s
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     *(

@@ -21,8 +21,7 @@ _HELD = {**_REJECTED, "DetailType": "CapabilityHeld"}
 _CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}
 _REPORTED = {"Source": "mats.maintenance", "DetailType": "OutcomeReported"}
 _BATCH = 10
-_MAX_ERROR_BYTES = 16_000
-"""All entries of a call together may have 256 KB."""
+_MAX_ERROR_BYTES = 16_000  # All entries of a call together may have 256 KB
 TIMEOUT_S, ATTEMPTS = 5, 3
 
 

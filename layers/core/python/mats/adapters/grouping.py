@@ -7,10 +7,8 @@ import numpy.typing as npt
 
 from mats.ports import Grouped
 
-_BLOCK = 1_000
-"""Rows compared at once; bounds memory beside the matrix of neighbours, a byte for each pair."""
-_CLOSER = 0.1
-"""So much nearer to the centre of a group must something served be, to count against it."""
+_BLOCK = 1_000  # Rows compared at once; bounds memory beside the matrix of neighbours, a byte for each pair
+_CLOSER = 0.1  # So much nearer to the centre of a group must something served be, to count against it
 
 
 def group_by_similarity(vectors: Sequence[bytes], others: Sequence[bytes], *, least_cosine: float) -> list[Grouped]:

@@ -154,8 +154,7 @@ def _text_of(reply: ModelReply) -> str:
     return reply.arguments if isinstance(reply.arguments, str) else json.dumps(reply.arguments)
 
 
-_MAX_TOKENS = 1_200
-"""Four times the length of a complete reply."""
+_MAX_TOKENS = 1_200  # Four times the length of a complete reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,8 +257,6 @@ class LanguageModels:
 
 
 MAX_TOKENS, CONTEXT_FULL = "max_tokens", "model_context_window_exceeded"
-CUT_OFF = (MAX_TOKENS, CONTEXT_FULL)
-"""Stop reasons of a reply that reached a token limit."""
+CUT_OFF = (MAX_TOKENS, CONTEXT_FULL)  # Stop reasons of a reply that reached a token limit
 FILTERED = "content_filtered"
-MALFORMED = "malformed_"
-"""How the stop reasons begin by which the service itself reports malformed model output."""
+MALFORMED = "malformed_"  # How the stop reasons begin by which the service itself reports malformed model output

@@ -14,8 +14,7 @@ from mats.adapters.llm import LanguageModels, ModelReply, Question, ToolCall
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
 
-_FEWEST = 0.5
-"""Share of a question's candidates that must have a score; the others count as 0 and as `unjudged`."""
+_FEWEST = 0.5  # Share of a question's candidates that must have a score; the others count as 0 and as `unjudged`
 
 
 class _Line(NamedTuple):

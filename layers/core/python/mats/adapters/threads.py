@@ -13,8 +13,7 @@ T = TypeVar("T")
 _Work = Callable[[], None]
 
 
-_NICE = 5
-"""Of 19: others get three quarters of a core that they want, too."""
+_NICE = 5  # Of 19: others get three quarters of a core that they want, too
 
 
 def cores() -> int:

@@ -43,8 +43,7 @@ _ONLINE_TIMEOUT_S = 0.3
 """Of reads that an answer waits for: audiences and switches must be known before the search begins."""
 _ONLINE = {"timeout_s": 0.25, "attempts": 1}
 """Limits of a read with which a copy of the index catches up within an answer."""
-_COMPACTED = 64
-"""New records, from which on a file of them is made between two nights."""
+_COMPACTED = 64  # New records, from which on a file of them is made between two nights
 
 
 def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "CloudSystem":

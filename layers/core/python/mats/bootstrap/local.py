@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 DATABASE = "mats.db"
 _WRITERS, _ATTEMPTS, _TIMEOUT_S = 8, 10, 10.0
 """Concurrent writes to a table, and attempts for each with exponential backoff: a pipeline can wait."""
-_GATHER_S = 0.1
-"""Seconds that receipts wait for others, to be stored with one synchronisation of the file."""
+_GATHER_S = 0.1  # Seconds that receipts wait for others, to be stored with one synchronisation of the file
 
 
 def local_system(
@@ -229,8 +228,7 @@ class Telemetry:
     observers: Sequence[Observer]
     render_metrics: Callable[[], tuple[bytes, str]]
     """The metrics and their content type. Raises DependencyFailed: the package is not installed."""
-    wants_answers: bool = False
-    """True if an observer reads the answers of a request."""
+    wants_answers: bool = False  # True if an observer reads the answers of a request
     close: Callable[[], None] = lambda: None
 
 

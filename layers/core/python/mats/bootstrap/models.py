@@ -39,10 +39,8 @@ class ConfiguredModels:
 
     settings: Settings
     session: "Session | None" = None
-    given_encoder: Encoder | None = None
-    """Replaces the one that the settings name."""
-    given_writer: Writer | None = None
-    """Replaces the one that the settings name."""
+    given_encoder: Encoder | None = None  # Replaces the one that the settings name
+    given_writer: Writer | None = None  # Replaces the one that the settings name
 
     @cached_property
     def _bedrock(self) -> "Bedrock | None":

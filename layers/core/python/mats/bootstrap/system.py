@@ -141,10 +141,8 @@ M = TypeVar("M", Reranker, Writer)
 S_co = TypeVar("S_co", bound=Stores, covariant=True)
 
 LOGGER = logging.getLogger("mats")
-_OPEN_S = 2.0
-"""Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore."""
-_THREADS = 256
-"""Threads start on demand, and an idle one is cheap."""
+_OPEN_S = 2.0  # Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore
+_THREADS = 256  # Threads start on demand, and an idle one is cheap
 _FRESH_MS = 60_000
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
@@ -160,8 +158,7 @@ class System(Generic[S_co]):
     clock: Clock = field(default_factory=SystemClock)
     waiting: Counter[str] = field(default_factory=Counter)
     """How often changes had to wait for a model, or were refused by one, by reason."""
-    refusals: set[str] = field(default_factory=set)
-    """The messages of models that refuse every request."""
+    refusals: set[str] = field(default_factory=set)  # The messages of models that refuse every request
     observers: list[Observer] = field(default_factory=list)
     """Those beside the log and the metrics of the settings; may grow and shrink at any time."""
 

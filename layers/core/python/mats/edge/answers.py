@@ -15,8 +15,7 @@ from mats.domain.protocols.skill import SkillReading
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.shortlist.rank import Result, Shortlist
 
-Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]
-"""A number with four decimal places."""
+Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]  # A number with four decimal places
 _Milliseconds = Annotated[float, AfterValidator(lambda value: round(value, 1))]
 _VERIFIED = "True if operators verified the provider, false if its owner claims it."
 

@@ -126,8 +126,7 @@ def _fetch_document(url: str) -> dict[str, Any]:
 MAX_TOKEN = 8192
 _BEARER = re.compile(r"bearer +([\w-]+\.[\w-]+\.[\w-]+) *", re.IGNORECASE | re.ASCII)
 _ARN = re.compile(r"(arn:[\w-]+:execute-api:[\w-]*:\d*:\w+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
-_LEEWAY_S = 30
-"""Tolerated difference between the issuer's clock and ours."""
+_LEEWAY_S = 30  # Tolerated difference between the issuer's clock and ours
 _MAX_SUBJECT = 255  # OpenID Connect Core 1.0, section 2
 
 

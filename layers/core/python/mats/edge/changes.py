@@ -34,10 +34,8 @@ class ChangeProcessor:
     enrich: "Enrich"
     spent: Callable[[], Mapping[str, Usage]]
     observe: Observer = LOG
-    spread: "SpreadChange | None" = None
-    """None where the store itself announces every capability of a namespace."""
-    run: Pass | None = None
-    """The pass of all batches; None: each has its own, with all models."""
+    spread: "SpreadChange | None" = None  # None where the store itself announces every capability of a namespace
+    run: Pass | None = None  # The pass of all batches; None: each has its own, with all models
 
     def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Enrich a batch of changes, given by message id; the ids of those to deliver again.
@@ -102,10 +100,8 @@ def process_batch(
 class Learner:
     """Handlers of events; either raises DependencyFailed: safe to repeat."""
 
-    learn: Callable[[Collection[str]], None]
-    """Learns from what was reported on these answers, by query id."""
-    forget: Callable[[Collection[Id]], None]
-    """Forgets what was reported on these capabilities, if they are removed."""
+    learn: Callable[[Collection[str]], None]  # Learns from what was reported on these answers, by query id
+    forget: Callable[[Collection[Id]], None]  # Forgets what was reported on these capabilities, if they are removed
 
 
 def process_reports(event: Mapping[str, Any], learner: Learner) -> dict[str, Any]:

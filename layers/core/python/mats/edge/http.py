@@ -27,8 +27,7 @@ from mats.domain.text.fence import spell_out
 from mats.edge.answers import FieldFault, Problem
 from mats.settings import Settings
 
-LOCAL = "local"
-"""The name of the user of this machine, in receipts and tallies."""
+LOCAL = "local"  # The name of the user of this machine, in receipts and tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,7 @@ def local_caller(settings: Settings) -> Caller:
     return Caller(frozenset(settings.audiences), sees_internal_errors=True)
 
 
-MAX_BODY_BYTES = 65_536
-"""The longest query with every list full stays well below."""
+MAX_BODY_BYTES = 65_536  # The longest query with every list full stays well below
 
 _TITLES = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
@@ -67,8 +65,7 @@ _TITLES = {
     500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 """As in RFC 9110; `http.HTTPStatus` has older phrases for 413 and 422 before Python 3.13."""
-_FOR_OPERATORS = (NotInstalled, NotPermitted, StorageUnusable)
-"""A retry alone does not help."""
+_FOR_OPERATORS = (NotInstalled, NotPermitted, StorageUnusable)  # A retry alone does not help
 _UNAVAILABLE = "discovery cannot answer now; try again"
 
 

@@ -17,10 +17,8 @@ from mats.usecases.reindex import Reindex, ReindexCursor
 
 RESERVE_MS = 120_000
 """A piece ends when less than this is left: a page takes less, even where every call is slow and tried again."""
-_ANSWERS = 100
-"""Answers of a page of `relearn`."""
-PACE_S = 300
-"""Time between two pieces of a backfill, each of which sends what may be sent in this time."""
+_ANSWERS = 100  # Answers of a page of `relearn`
+PACE_S = 300  # Time between two pieces of a backfill, each of which sends what may be sent in this time
 
 
 class MaintenanceEvent(BaseModel):
@@ -29,8 +27,7 @@ class MaintenanceEvent(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact"]
-    after: Id | None = None
-    """The last capability, or of `relearn` the last query id."""
+    after: Id | None = None  # The last capability, or of `relearn` the last query id
     stage: Annotated[int, Field(ge=0, le=2)] = 0
     """Of a reindex 1 while the new index is checked; of `reconcile` the place that is listed."""
     per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
@@ -44,8 +41,7 @@ class Piece(NamedTuple):
     counts: Mapping[str, int]
     after: Id | None
     stage: int = 0
-    wait_s: int = 0
-    """Wait so long before the next page."""
+    wait_s: int = 0  # Wait so long before the next page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +55,7 @@ class Maintenance:
     generations: Generations
     tidy: Callable[[], object] = lambda: None
     compact: Callable[[], object] = lambda: None
-    outcomes: Outcomes | None = None
-    """None where nothing is remembered."""
+    outcomes: Outcomes | None = None  # None where nothing is remembered
     send_reports: Callable[[Sequence[str]], None] = lambda query_ids: None
     """Puts the reports on these answers into the event path again, where learning has its own rights and retries."""
 

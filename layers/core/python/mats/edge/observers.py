@@ -32,8 +32,7 @@ from mats.ports import (
 )
 
 LOGGER = logging.getLogger("mats")
-SLOW_MS = 3_500
-"""The budgets of an answer together: encode 400, retrieve 600, rerank 2,500."""
+SLOW_MS = 3_500  # The budgets of an answer together: encode 400, retrieve 600, rerank 2,500
 UNPRICED = (15, 75)
 """Dollars per million input and output tokens of a model without a price, as high as any: for the alarm on spending."""
 _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
@@ -182,8 +181,7 @@ class LogObserver:
         return {name: text} if self.spell_out else {f"{name}_hash": hashlib.sha256(text.encode()).hexdigest()[:32]}
 
 
-LOG = LogObserver()
-"""The default."""
+LOG = LogObserver()  # The default
 
 
 def _candidate(result: Result, position: int) -> dict[str, Any]:
@@ -292,10 +290,7 @@ def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Me
 
 def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, Measure]:
     counts = Counter(outcomes)
-    return {
-        **_counts(**{change_metric(result): counts[result] for result in ChangeResult}),
-        **_usage_metrics(usage),
-    }
+    return {**_counts(**{change_metric(result): counts[result] for result in ChangeResult}), **_usage_metrics(usage)}
 
 
 def change_metric(result: ChangeResult) -> str:

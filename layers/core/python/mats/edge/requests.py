@@ -20,8 +20,7 @@ class Parameters(RequestModel):
     A route that names such a model documents its parameters, and its handler gets them parsed.
     """
 
-    unknown: ClassVar[str] = ""
-    """The message for a parameter that is none of these; empty: as the model's `extra` says."""
+    unknown: ClassVar[str] = ""  # The message for a parameter that is none of these; empty: as the model's `extra` says
 
     @classmethod
     def of(cls, query: Mapping[str, Sequence[str]]) -> Self:
@@ -82,8 +81,7 @@ class DiscoverRequest(Query):
     """A request for capabilities: the body of `POST /discover`."""
 
     format: Format | None = Field(
-        default=None,
-        description="Answer with tools for a model instead of results. Also accepted in the query string.",
+        default=None, description="Answer with tools for a model instead of results. Also accepted in the query string."
     )
     token_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None,

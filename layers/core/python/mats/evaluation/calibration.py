@@ -19,8 +19,7 @@ from mats.domain.text.words import first_sentence
 from mats.evaluation.measures import SEED
 from mats.ports import Encoder
 
-FEWEST, MOST = 200, 400
-"""Requests: those that are needed, and those of a larger registry that are used."""
+FEWEST, MOST = 200, 400  # Requests: those that are needed, and those of a larger registry that are used
 
 
 @dataclass(frozen=True, slots=True)

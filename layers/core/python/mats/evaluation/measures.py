@@ -12,8 +12,7 @@ from scipy.stats import binomtest, bootstrap
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import JudgedQuery
 
-Run = Mapping[str, Sequence[Id]]
-"""The ranked ids of every query, best first."""
+Run = Mapping[str, Sequence[Id]]  # The ranked ids of every query, best first
 
 MEASURES = {
     "match@1": Success @ 1,
@@ -25,8 +24,7 @@ MEASURES = {
     "recall@5": R @ 5,
 }
 """The paper's names. Match@k: any gold in the first k; MRR over the list returned; Recall@k: share of gold in them."""
-COMPLETE = "all@15"
-"""True if all gold is among the first 15, which a task with several steps needs."""
+COMPLETE = "all@15"  # True if all gold is among the first 15, which a task with several steps needs
 NAMES = (*MEASURES, COMPLETE)
 
 RESAMPLES = 1_000
@@ -61,24 +59,18 @@ def per_query(run: Run, queries: Sequence[JudgedQuery]) -> dict[str, Values]:
     return {**values, COMPLETE: (values["recall@15"] == 1).astype(float)}
 
 
-Grades = Mapping[str, Mapping[str, float]]
-"""By query id, judgements of capabilities by id, from 0 to 100."""
-SERVES = 70
-"""The lowest grade of a capability that serves a request, or a whole part of it."""
+Grades = Mapping[str, Mapping[str, float]]  # By query id, judgements of capabilities by id, from 0 to 100
+SERVES = 70  # The lowest grade of a capability that serves a request, or a whole part of it
 
 
 @dataclass(frozen=True, slots=True)
 class Graded:
     """A run by judgements instead of labels; values by query, in the order of `queries`."""
 
-    queries: Sequence[JudgedQuery]
-    """Those that were judged."""
-    first_serves: Values
-    """1 if the first result has a grade of at least SERVES, else 0."""
-    ndcg_at_5: Values
-    """Over grades as gains; a result that nobody judged has none."""
-    unjudged: float
-    """Share of the first five results that nobody judged, which count as not serving."""
+    queries: Sequence[JudgedQuery]  # Those that were judged
+    first_serves: Values  # 1 if the first result has a grade of at least SERVES, else 0
+    ndcg_at_5: Values  # Over grades as gains; a result that nobody judged has none
+    unjudged: float  # Share of the first five results that nobody judged, which count as not serving
 
 
 def by_grades(run: Run, queries: Sequence[JudgedQuery], grades: Grades) -> Graded:
@@ -115,8 +107,7 @@ class PairedTest:
 
     gained: int
     lost: int
-    p: float
-    """Two-sided exact McNemar test; 1.0 if they never differ."""
+    p: float  # Two-sided exact McNemar test; 1.0 if they never differ
 
 
 def mcnemar(before: Values, after: Values) -> PairedTest:

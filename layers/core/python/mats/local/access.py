@@ -20,8 +20,7 @@ from mats.edge import http
 from mats.edge.routes import route_at
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-MIN_TOKEN = 32
-"""Characters; `openssl rand -hex 32` gives 64."""
+MIN_TOKEN = 32  # Characters; `openssl rand -hex 32` gives 64
 _OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
 _OPEN_BELOW = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
 """Files of the release and the state of the service: the same for every registry."""
@@ -96,8 +95,7 @@ def _bearer(authorization: Sequence[str]) -> str:
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 """For a route that answers unsupported methods itself."""
-_SAME_SITE = ("same-origin", "none")
-"""`Sec-Fetch-Site` of the console's own requests and of typed addresses."""
+_SAME_SITE = ("same-origin", "none")  # `Sec-Fetch-Site` of the console's own requests and of typed addresses
 
 
 def raw_path(request: Request) -> str:

@@ -49,8 +49,7 @@ from mats.local.worker import EnrichmentWorker
 from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState, SourceState
 from mats.resources import swagger_ui
 
-OTHER = "other"
-"""The route of a path that is nobody's, and the method that is no method."""
+OTHER = "other"  # The route of a path that is nobody's, and the method that is no method
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -143,13 +142,11 @@ def _carrier(headers: Headers) -> dict[str, str]:
     return {"traceparent": parent, **({"tracestate": state} if state else {})}
 
 
-_THREADS = 256
-"""Concurrent requests; each mostly waits for a model."""
+_THREADS = 256  # Concurrent requests; each mostly waits for a model
 _MAX_BODY_BYTES = 4 * http.MAX_BODY_BYTES
 """Bytes of a body that are read into memory; far above the limit of any endpoint."""
 
-_MCP = "/mcp"
-"""MCP has an origin check of its own, which admits pages of other programs on this machine."""
+_MCP = "/mcp"  # MCP has an origin check of its own, which admits pages of other programs on this machine
 
 _PAGES = Path(__file__).parent / "static"
 

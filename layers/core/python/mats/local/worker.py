@@ -15,12 +15,9 @@ from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
 from mats.usecases.drafts import Drafted, Pass, ProfileMaker
 
-BATCH = 64
-"""Events per batch without a writer: enough for the encoder to sort them by length."""
-_RAW_BATCH = 256
-"""Events per batch that calls no model: its time is that of its transactions."""
-_AT_ONCE = 2
-"""Batches in progress where a local encoder does most of the work."""
+BATCH = 64  # Events per batch without a writer: enough for the encoder to sort them by length
+_RAW_BATCH = 256  # Events per batch that calls no model: its time is that of its transactions
+_AT_ONCE = 2  # Batches in progress where a local encoder does most of the work
 MANY = 512
 """Waiting events from which on all are made findable before the first is encoded; fewer are complete in seconds."""
 _POLL_S = 0.25
@@ -77,8 +74,7 @@ class _LastRun:
     local: LocalSystem
     processor: ChangeProcessor
     on_batch: Callable[[int], None]
-    at_once: int
-    """Batches in progress; a single one is processed by its caller."""
+    at_once: int  # Batches in progress; a single one is processed by its caller
     failures: int = 0
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "batch"))
     _begun: dict["Future[frozenset[str]]", Sequence[QueuedChange]] = field(default_factory=dict)
@@ -116,14 +112,10 @@ class _EarlierRun:
     """A run with fewer models over all events, which stay in the queue if a later run is to improve the result."""
 
     processor: ChangeProcessor
-    most: int
-    """Events per batch."""
-    least: int
-    """It begins only where so many events are waiting."""
-    on_batch: Callable[[int], None] = ignore_count
-    """Called with the number of events of a batch."""
-    seen: int = 0
-    """The last event of the batch before."""
+    most: int  # Events per batch
+    least: int  # It begins only where so many events are waiting
+    on_batch: Callable[[int], None] = ignore_count  # Called with the number of events of a batch
+    seen: int = 0  # The last event of the batch before
 
     def step(self, local: LocalSystem) -> int | None:
         """Process the next batch; the number of completed events, None if no batch is waiting."""

@@ -19,10 +19,8 @@ class BackfillStep:
 
     last: Id
     looked_at: int
-    outcomes: Mapping[Id, ChangeResult]
-    """Of those handled here."""
-    sent: int = 0
-    """Number of those handed to the event path."""
+    outcomes: Mapping[Id, ChangeResult]  # Of those handled here
+    sent: int = 0  # Number of those handed to the event path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +33,7 @@ class Backfill:
     enrich: Enrich | Resend
     clock: Clock
     ids: Ids
-    pause: Callable[[float], None]
-    """Waits for a number of seconds."""
+    pause: Callable[[float], None]  # Waits for a number of seconds
     per_minute: int = 0
     page: int = 64
 

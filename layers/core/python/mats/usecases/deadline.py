@@ -14,18 +14,15 @@ T = TypeVar("T")
 READ_S, SAVE_S = 85.0, 165.0
 """The longest a batch of ten takes to be read, and to be announced, saved, indexed and marked: by the timeouts and
 attempts of the stores' clients."""
-FULL_S = READ_S + SAVE_S + 30
-"""With this much time, models have 30 s even if each store takes its longest."""
+FULL_S = READ_S + SAVE_S + 30  # With this much time, models have 30 s even if each store takes its longest
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """The time left. A step starts only if its longest duration fits; what has no limit of its own gets one here."""
 
-    left_ms: Callable[[], float]
-    """Milliseconds until the run is stopped; infinite if it is not."""
-    scale: float = 1.0
-    """The factor of all durations of steps: below 1 in a run too short for the longest ones."""
+    left_ms: Callable[[], float]  # Milliseconds until the run is stopped; infinite if it is not
+    scale: float = 1.0  # The factor of all durations of steps: below 1 in a run too short for the longest ones
 
     @classmethod
     def of(cls, left_ms: Callable[[], float]) -> "Deadline":
@@ -68,5 +65,4 @@ class Deadline:
             raise OutOfTime("the time of this run is up") from error
 
 
-NO_DEADLINE = Deadline(lambda: math.inf)
-"""For a run that nobody stops."""
+NO_DEADLINE = Deadline(lambda: math.inf)  # For a run that nobody stops

@@ -26,8 +26,7 @@ from mats.usecases.retrieve import Measured, Retrieve, Retrieved
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
 _STAGE = "receipt"
-_BUDGET_MS = 50
-"""Counted from when the candidates are known: only an answer that is ready sooner waits for it."""
+_BUDGET_MS = 50  # Counted from when the candidates are known: only an answer that is ready sooner waits for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,8 +336,7 @@ class Discover:
 
 SETTLED = 0.6
 """With `rerank=auto`, the distance of the first two in relevance from which on the first place is settled: 0094."""
-_SERVES = 0.7
-"""The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`."""
+_SERVES = 0.7  # The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`
 _Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]
 
 

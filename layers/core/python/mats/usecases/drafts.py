@@ -39,8 +39,7 @@ TimeLimit = Callable[[Callable[[], Vectors]], Vectors]
 
 NOT_ENRICHED = "not enriched: "
 """How the note begins on a profile that stays raw, because no reply of the writer could be used."""
-WRITER, ENCODER = "writer", "encoder"
-"""The roles in `Refusal`."""
+WRITER, ENCODER = "writer", "encoder"  # The roles in `Refusal`
 
 
 NO_WRITER = (

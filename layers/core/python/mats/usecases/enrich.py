@@ -19,8 +19,7 @@ from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
 from mats.usecases.drafts import Draft, OnWait, Pass, ProfileMaker, Vectors, describe, encode, make_draft
 from mats.usecases.hold import Gate
 
-_TRIES = 3
-"""Attempts after a conflict with another run: reading again is cheaper than redelivery."""
+_TRIES = 3  # Attempts after a conflict with another run: reading again is cheaper than redelivery
 
 
 def _ignore(*_: object) -> None:
@@ -36,10 +35,8 @@ class Enrich:
     profiles: ProfileStore
     index: SearchIndex
     maker: ProfileMaker
-    writer_threads: Executor
-    """Its number of threads limits concurrent calls of the writer."""
-    on_wait: OnWait = _ignore
-    """Called with the error of a model that a capability waits for; from several threads."""
+    writer_threads: Executor  # Its number of threads limits concurrent calls of the writer
+    on_wait: OnWait = _ignore  # Called with the error of a model that a capability waits for; from several threads
     on_reject: Callable[[Sequence[Profile]], None] = _ignore
     """Called with what is rejected or held before it is saved: at least once, after a crash twice."""
     on_refuse: Callable[[Sequence[Refusal]], None] = _ignore

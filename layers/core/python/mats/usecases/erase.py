@@ -17,10 +17,8 @@ class Traces(NamedTuple):
     registration: bool
     trust: bool
     profile: Status | None
-    versions: int
-    """Number of earlier revisions of the profile."""
-    outcomes: bool = False
-    """True if callers have reported success or failure."""
+    versions: int  # Number of earlier revisions of the profile
+    outcomes: bool = False  # True if callers have reported success or failure
 
     @property
     def is_gone(self) -> bool:

@@ -12,12 +12,9 @@ from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.text.words import content_words, stem, stems
 from mats.ports import Grouped, Grouping, Outcomes, ReceiptLog, SearchIndex
 
-MOST = 10_000
-"""Requests that are read, the latest."""
-LEAST_COSINE = 0.5
-"""Of the vectors of two requests with one meaning: docs/decisions/0050."""
-_LEAST_COSINE_OF_WORDS = 0.4
-"""The same of requests that have no vector."""
+MOST = 10_000  # Requests that are read, the latest
+LEAST_COSINE = 0.5  # Of the vectors of two requests with one meaning: docs/decisions/0050
+_LEAST_COSINE_OF_WORDS = 0.4  # The same of requests that have no vector
 _WORD_BUCKETS = 512
 
 

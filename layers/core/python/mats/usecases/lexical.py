@@ -9,10 +9,8 @@ from mats.domain.ranking.query import Filter
 from mats.domain.text.words import query_terms
 from mats.ports import Hit, SearchIndex
 
-_GUESSED = 0.7
-"""Weight of a word that a misspelt one is taken for."""
-_REWRITTEN = 0.9
-"""Weight of BM25 for a synonym, against that for the word of the request itself."""
+_GUESSED = 0.7  # Weight of a word that a misspelt one is taken for
+_REWRITTEN = 0.9  # Weight of BM25 for a synonym, against that for the word of the request itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,8 +59,7 @@ class Browse:
         return Page(profiles, seen)
 
 
-_MOST, _SIMILAR = 3, 0.75
-"""Number of ids that are suggested, and their least similarity, 0 to 1."""
+_MOST, _SIMILAR = 3, 0.75  # Number of ids that are suggested, and their least similarity, 0 to 1
 _NEIGHBOURS, _SAME_WORDS = 50, 10
 """Ids that are compared: those that follow in order of id, and those whose text has the words of the name."""
 _MAX_ID = 300

@@ -159,8 +159,7 @@ class CurrentChoice(Generic[T]):
     A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
     """
 
-    load: Callable[[], T]
-    """Raises DependencyFailed: the store did not answer."""
+    load: Callable[[], T]  # Raises DependencyFailed: the store did not answer
     clock: Clock
     fresh_ms: float = 60_000
     on_failure: Callable[[DependencyFailed], None] = lambda error: None

@@ -30,15 +30,12 @@ FROM_THE_BEGINNING = ReconcileCursor()
 class ReconcileStep:
     """The repairs of one page of ids."""
 
-    outcomes: Mapping[Id, ChangeResult] = field(default_factory=dict)
-    """Of those handled here."""
-    sent: int = 0
-    """Number of those handed to the event path."""
+    outcomes: Mapping[Id, ChangeResult] = field(default_factory=dict)  # Of those handled here
+    sent: int = 0  # Number of those handed to the event path
     reindexed: int = 0
     orphans: int = 0
     purged: int = 0
-    given_up: int = 0
-    """Number of profiles that stay raw, because no reply of the writer could be used."""
+    given_up: int = 0  # Number of profiles that stay raw, because no reply of the writer could be used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,8 +27,7 @@ class Resend:
     trust: TrustBook
     profiles: ProfileStore
     maker: ProfileMaker
-    send: Callable[[Sequence[Id]], None]
-    """Puts a change of each into the event path."""
+    send: Callable[[Sequence[Id]], None]  # Puts a change of each into the event path
     renew: bool = False
 
     def __call__(self, changes: Sequence[Change], *, run: Pass) -> Mapping[Id, ChangeResult]:
@@ -74,8 +73,7 @@ class SpreadChange:
     """
 
     registry: Registry
-    send: Callable[[Sequence[Id]], None]
-    """Puts a change of each into the event path."""
+    send: Callable[[Sequence[Id]], None]  # Puts a change of each into the event path
     send_rest: Callable[[NamespaceChange], None]
     """Puts the change of a namespace into the event path, to go on with it in another run."""
     page: int = 100

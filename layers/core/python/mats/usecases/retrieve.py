@@ -42,10 +42,8 @@ from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 class QueryVectors:
     """The vectors of the queries used last, by the name of the encoder and the text. Safe to share between threads."""
 
-    most: int = 1_024
-    """Some 4 MB with vectors of 1,024 components."""
-    found: Counter[bool] = field(default_factory=Counter)
-    """How often a vector was asked for and known, or not known."""
+    most: int = 1_024  # Some 4 MB with vectors of 1,024 components
+    found: Counter[bool] = field(default_factory=Counter)  # How often a vector was asked for and known, or not known
     _known: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -65,8 +63,7 @@ class QueryVectors:
                 self._known.popitem(last=False)
 
 
-_SPARE = 2
-"""Times as many requests are read as may vote, since not all count."""
+_SPARE = 2  # Times as many requests are read as may vote, since not all count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +99,15 @@ class Recall:
 
 _MOST_RATED, _KEPT_FOR_RATED = 1_000, 3
 """Rated capabilities of a registry that are known beside a request; places that the best of them have."""
-_WITNESSES = 2
-"""Of the last hits, which say whether the first ones are new: all of these may be of one flood."""
+_WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
 _MOST_NAMESPACES = 20
-MOST_OF_PRODUCTS = 3
-"""Capabilities of products that a request names that are candidates, whatever else is found."""
+MOST_OF_PRODUCTS = 3  # Capabilities of products that a request names that are candidates, whatever else is found
 _REWRITTEN = "also searched as {!r}, by synonyms of this registry"
 _MISNAMED = "no capability is in the namespace {}; nearest: {}"
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
 
 
-_ABOUT_AS_RELEVANT = 0.9
-"""Share of a candidate's best relevance from which on it serves another part as well."""
+_ABOUT_AS_RELEVANT = 0.9  # Share of a candidate's best relevance from which on it serves another part as well
 
 _Sides = tuple[Stage[Scores], Stage[Sequence[Hit]] | None]
 Measured = Sequence[tuple[Scores, Scores] | None]
@@ -137,8 +131,7 @@ class Chosen:
     near: Mapping[Id, frozenset[Id]]
     newcomers: Set[Id] = frozenset()
     echoes: Set[Id] = frozenset()
-    free: int = 0
-    """Places that further profiles may take."""
+    free: int = 0  # Places that further profiles may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,8 +54,7 @@ T = TypeVar("T")
 
 _DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm", "reported": "memory"}
 """The degraded part of the answer by stage, if the names differ."""
-_ROLES: Mapping[str, str] = {"encode": "encoder", "rerank": "reranker"}
-"""The role of the model that a stage calls."""
+_ROLES: Mapping[str, str] = {"encode": "encoder", "rerank": "reranker"}  # The role of the model that a stage calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

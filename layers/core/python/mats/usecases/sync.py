@@ -30,8 +30,7 @@ class Pruned(NamedTuple):
 
     removed: Sequence[Id]
     kept: Sequence[Kept]
-    refused: str = ""
-    """Why nothing was removed."""
+    refused: str = ""  # Why nothing was removed
 
 
 _EDITED = "was written by someone else since; remove it to take the source's"
@@ -47,8 +46,7 @@ class SourceSync:
     target: SyncTarget
     book: SourceBook
     name: str
-    first: bool = False
-    """True if the source was never synced."""
+    first: bool = False  # True if the source was never synced
     kept: list[Kept] = field(default_factory=list)
     changed: list[tuple[Id, Sequence[Reason]]] = field(default_factory=list)
     """What it has written over, with the changes; dangerous ones of rated entries are held later."""

@@ -196,8 +196,7 @@ class BedrockClient:
 _UNREADABLE = ("ModelErrorException",)
 """For a tool call of Nova that breaks the form or is cut off; at temperature 0 a repetition gets it, too."""
 _CHUNK = 65_536
-_MAX_BYTES = 32_000_000
-"""Far beyond any reply; bounds the memory that an endless body can take."""
+_MAX_BYTES = 32_000_000  # Far beyond any reply; bounds the memory that an endless body can take
 
 
 class DeadlineSession:

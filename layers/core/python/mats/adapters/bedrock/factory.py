@@ -91,8 +91,7 @@ class TitanEncoder:
         return array("f", (c / length for c in components))
 
 
-_CONNECTIONS = 256
-"""The number of concurrent requests of the service."""
+_CONNECTIONS = 256  # The number of concurrent requests of the service
 _OFFLINE_TIMEOUT_S = 60
 
 

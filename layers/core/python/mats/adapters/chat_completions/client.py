@@ -173,8 +173,7 @@ def _parse_json(content: bytes) -> Any:
         return None
 
 
-_MOST = 300
-"""Characters quoted of a server's message."""
+_MOST = 300  # Characters quoted of a server's message
 _NO_MODEL = re.compile(
     r"model_not_found|(model|deployment)\b.{0,200}?\b(not found|not exist|not available|unknown|not loaded)|"
     r"(unknown|invalid|no such) model|no endpoints found for",
@@ -281,17 +280,13 @@ def unexpected_answer(url: str) -> DependencyFailed:
 
 
 _CHUNK = 65_536
-_MAX_BYTES = 32_000_000
-"""Far beyond any reply; bounds the memory that an endless body can take."""
+_MAX_BYTES = 32_000_000  # Far beyond any reply; bounds the memory that an endless body can take
 _CONNECT_S = 2.0
-_ABOUT_FORM = frozenset({400, 404, 422, 500, 501})
-"""Statuses under which servers refuse a parameter."""
+_ABOUT_FORM = frozenset({400, 404, 422, 500, 501})  # Statuses under which servers refuse a parameter
 
 
-_CONNECTIONS = 256
-"""The number of concurrent requests of the service."""
-_OFFLINE_TIMEOUT_S = 120
-"""A model on a laptop writes ten tokens a second."""
+_CONNECTIONS = 256  # The number of concurrent requests of the service
+_OFFLINE_TIMEOUT_S = 120  # A model on a laptop writes ten tokens a second
 
 
 class ChatCompletions(LanguageModels):

@@ -19,14 +19,10 @@ from mats.domain.protocols.protocol import value_at
 class Output(StrEnum):
     """How a model is made to return JSON, the strictest first."""
 
-    TOOL = "tool"
-    """A forced tool call."""
-    SCHEMA = "schema"
-    """`response_format` with a JSON schema."""
-    JSON = "json"
-    """`response_format` for any JSON object."""
-    TEXT = "text"
-    """Instructions only."""
+    TOOL = "tool"  # A forced tool call
+    SCHEMA = "schema"  # `response_format` with a JSON schema
+    JSON = "json"  # `response_format` for any JSON object
+    TEXT = "text"  # Instructions only
 
 
 @dataclass(frozen=True, slots=True)

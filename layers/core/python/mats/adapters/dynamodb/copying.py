@@ -18,8 +18,7 @@ from mats.domain.errors import Fault, NotPossible
 
 _AT_ONCE = 1_000
 _FILE = ".jsonl"
-_OF_A_DEPLOYMENT = {"S": "~system"}
-"""The namespace of rows of Profiles that are about the indices of one domain."""
+_OF_A_DEPLOYMENT = {"S": "~system"}  # The namespace of rows of Profiles that are about the indices of one domain
 
 
 class CopyStep(NamedTuple):

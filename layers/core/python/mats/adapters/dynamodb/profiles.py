@@ -22,8 +22,7 @@ from mats.domain.profile.profile import Profile, Status
 from mats.ports import GUARD_DAYS, Stored, Target
 
 _VERSIONS = "versions#"
-_NOT_FIELDS = ("row", "vector", "id", "expires_at")
-"""Attributes of a row that are not fields of a profile."""
+_NOT_FIELDS = ("row", "vector", "id", "expires_at")  # Attributes of a row that are not fields of a profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,9 @@ from mats.domain.learning.reliability import Tally, weight_at
 
 BY_ID = "by-id"
 _RECEIPT, _OUTCOME = "receipt", "outcome#"
-_ATTEMPTS = 12
-"""For transactions that meet others on the same rows, with exponential backoff."""
+_ATTEMPTS = 12  # For transactions that meet others on the same rows, with exponential backoff
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.01, 0.4
-_DIGITS = 6
-"""Decimal places of a number: a sum of weights must stay below DynamoDB's 38 digits."""
+_DIGITS = 6  # Decimal places of a number: a sum of weights must stay below DynamoDB's 38 digits
 _SUMS = {Event.SUCCEEDED: "successes", Event.FAILED: "failures"}
 
 
@@ -207,8 +205,7 @@ def _events(row: Row) -> frozenset[Event]:
 
 
 _FIELDS = ("id", "caller", "successes", "failures")
-_MOST = 50
-"""Values of a key in one statement."""
+_MOST = 50  # Values of a key in one statement
 
 
 @dataclass(frozen=True, slots=True)

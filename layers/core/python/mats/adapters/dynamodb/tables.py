@@ -20,13 +20,10 @@ R = TypeVar("R")
 Row: TypeAlias = Mapping[str, Any]
 """An item as the service stores it: attribute name to typed value, such as `{"S": "text"}`."""
 
-_BATCH = 100
-"""The most keys one BatchGetItem takes."""
-BATCH_ATTEMPTS = 6
-"""Attempts for keys that a batch left unprocessed, with exponential backoff."""
+_BATCH = 100  # The most keys one BatchGetItem takes
+BATCH_ATTEMPTS = 6  # Attempts for keys that a batch left unprocessed, with exponential backoff
 FIRST_WAIT_S = 0.05
-TIMEOUT_S, ATTEMPTS = 5.0, 3
-"""Of each operation, unless a client is made with others."""
+TIMEOUT_S, ATTEMPTS = 5.0, 3  # Of each operation, unless a client is made with others
 
 
 class Tables:
@@ -50,12 +47,7 @@ class Tables:
             NotPermitted: the AWS settings cannot be used.
         """
         self._client = client(
-            "dynamodb",
-            region=region,
-            timeout_s=timeout_s,
-            attempts=attempts,
-            connections=writers + 4,
-            session=session,
+            "dynamodb", region=region, timeout_s=timeout_s, attempts=attempts, connections=writers + 4, session=session
         )
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
 

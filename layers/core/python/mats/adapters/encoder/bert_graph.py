@@ -20,8 +20,7 @@ WORDS, WORD_VECTORS = "words", "embeddings.word_embeddings.weight"
 """The input with the vectors of tokens, and the weights that it takes."""
 
 _OPSET, _IR_VERSION = 20, 10
-_CONTRIB = "com.microsoft"
-"""The operators that onnxruntime adds to those of ONNX."""
+_CONTRIB = "com.microsoft"  # The operators that onnxruntime adds to those of ONNX
 
 
 @dataclass(frozen=True, slots=True)

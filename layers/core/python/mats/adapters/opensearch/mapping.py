@@ -17,25 +17,19 @@ from mats.domain.ranking.query import Filter
 from mats.domain.text.words import stem
 from mats.ports import Stored, Target, Vector
 
-VERSION = 1
-"""Version of this module; after an increment, run `mats reindex`."""
-ADDED: Mapping[str, int] = {}
-"""Fields that later versions added, which an index made before does not take."""
+VERSION = 1  # Version of this module; after an increment, run `mats reindex`
+ADDED: Mapping[str, int] = {}  # Fields that later versions added, which an index made before does not take
 
-EVERYONE = ""
-"""Value of `audiences` for a capability visible to everyone; it cannot be the name of an audience."""
+EVERYONE = ""  # Value of `audiences` for a capability visible to everyone; it cannot be the name of an audience
 
 _MERGES: Mapping[str, Any] = {"segments_per_tier": 2, "max_merge_at_once": 2, "floor_segment": "64mb"}
 """Few segments: every one is a graph to search, and searches are far more frequent than writes."""
-_SEARCHED = 400
-"""Entries that a search of a graph keeps on its way: the fewer the graphs, the more they need (0061)."""
-FINDABLE: dict[str, Any] = {"term": {"findable": True}}
-"""The clause that leaves out tombstones."""
+_SEARCHED = 400  # Entries that a search of a graph keeps on its way: the fewer the graphs, the more they need (0061)
+FINDABLE: dict[str, Any] = {"term": {"findable": True}}  # The clause that leaves out tombstones
 _TIMES_WEIGHT = 2
 _K1, _B = 1.2, 0.75
 _SUGGESTED = 10
-_LONGEST_TOKEN = 200
-"""Characters; Lucene refuses a document with a token of more than 32,766 bytes."""
+_LONGEST_TOKEN = 200  # Characters; Lucene refuses a document with a token of more than 32,766 bytes
 _ANALYSIS: Mapping[str, Any] = {
     "analyzer": {
         "words": {

@@ -17,8 +17,7 @@ from mats.domain.text.words import clip
 from mats.ports import Vector
 
 MEMORY = "memory"
-_TEXT = 300
-"""Characters of a request that are kept for `why.used_for`."""
+_TEXT = 300  # Characters of a request that are kept for `why.used_for`
 _FIELDS = ("query_id", "text", "caller", "audiences", "at", "used", "passed_over", "confirmed")
 _BULK = 100
 _IS_LESSON = {"prefix": {"query_id": TAUGHT}}
@@ -33,12 +32,7 @@ def memory_body(dimension: int, *, aliases: Collection[str], replicas: str, refr
     return {
         "aliases": {alias: {} for alias in aliases},
         "settings": {
-            "index": {
-                "knn": True,
-                "number_of_shards": 1,
-                "auto_expand_replicas": replicas,
-                "refresh_interval": refresh,
-            }
+            "index": {"knn": True, "number_of_shards": 1, "auto_expand_replicas": replicas, "refresh_interval": refresh}
         },
         "mappings": {
             "dynamic": "strict",
@@ -71,8 +65,7 @@ class OpenSearchMemory:
     encoder: str
     dimension: int
     alias: str = MEMORY
-    refresh: str = "false"
-    """As of `OpenSearchIndex`."""
+    refresh: str = "false"  # As of `OpenSearchIndex`
     replicas: str = "0-2"
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:

@@ -17,18 +17,13 @@ from mats.adapters.threads import DaemonThreads, cores
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.intp]
-"""Row numbers."""
-Arrays = Mapping[str, npt.NDArray[Any]]
-"""By name, as they are saved."""
+Rows = npt.NDArray[np.intp]  # Row numbers
+Arrays = Mapping[str, npt.NDArray[Any]]  # By name, as they are saved
 
 FIRST_ROOM = 1_024
-BLOCK = 16_384
-"""Rows of vectors that are computed or saved together."""
-_SAMPLE = 4_096
-"""Values that a bound is guessed from."""
-_MARGIN = 4
-"""Of a guess, in standard deviations of the number of values in the sample."""
+BLOCK = 16_384  # Rows of vectors that are computed or saved together
+_SAMPLE = 4_096  # Values that a bound is guessed from
+_MARGIN = 4  # Of a guess, in standard deviations of the number of values in the sample
 
 Values = npt.NDArray[np.floating] | npt.NDArray[np.int32]
 

@@ -23,8 +23,7 @@ from mats.domain.text.words import stem, words
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
-NEW_KEY = "arrays = lower(hex(randomblob(16)))"
-"""Of the counter: makes saved arrays unfit (saved.py)."""
+NEW_KEY = "arrays = lower(hex(randomblob(16)))"  # Of the counter: makes saved arrays unfit (saved.py)
 _INSERT_WORD = "INSERT OR IGNORE INTO vocabulary (stem, word) VALUES (?, ?)"
 _INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
 

@@ -11,18 +11,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mats.adapters.sqlite.arrays import BLOCK, Floats, in_halves
 
-_LEADING = 128
-"""Components of the first pass."""
+_LEADING = 128  # Components of the first pass
 _LARGEST = 63
 """Of a component: products of 7 with 8 bits, added in pairs, are exact on processors without instructions for them."""
-_ZERO = 128
-"""Stands for 0 in a query, which has no negative numbers."""
-_FINE = 128
-"""A query is two rows of numbers: multiples of so many, and what is left."""
-_LEAST = 1e-30
-"""In place of a step of 0."""
-_LEAST_IN_HALVES = 8
-"""Blocks, from which on two cores multiply."""
+_ZERO = 128  # Stands for 0 in a query, which has no negative numbers
+_FINE = 128  # A query is two rows of numbers: multiples of so many, and what is left
+_LEAST = 1e-30  # In place of a step of 0
+_LEAST_IN_HALVES = 8  # Blocks, from which on two cores multiply
 _OPSET, _IR_VERSION = 20, 10
 
 Products = npt.NDArray[np.int32]

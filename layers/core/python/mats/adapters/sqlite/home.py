@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_OURS = "mats."
-"""The prefix of the names of all files of a registry."""
+_OURS = "mats."  # The prefix of the names of all files of a registry
 
 LOGGER = logging.getLogger("mats")
 

@@ -35,16 +35,11 @@ _CHANGED = (
     "FROM entries {} LEFT JOIN lexical USING (row) WHERE change > ?"
 )
 _KINDS = {str(kind): kind for kind in Kind}
-_PART = 4_096
-"""Changed rows that are applied together."""
-_AGED = 8
-"""Saved arrays are not used if more than one of so many entries has changed since."""
-_MASKS = 8
-"""Filters whose rows are kept until the registry changes, a byte for each row."""
-_REMEMBERED = 10_000
-"""Uses of names that are kept until the registry changes, some hundred bytes each."""
-_SPARE = 8
-"""Room for new rows, as a part of those that are there; it takes memory only once it is used."""
+_PART = 4_096  # Changed rows that are applied together
+_AGED = 8  # Saved arrays are not used if more than one of so many entries has changed since
+_MASKS = 8  # Filters whose rows are kept until the registry changes, a byte for each row
+_REMEMBERED = 10_000  # Uses of names that are kept until the registry changes, some hundred bytes each
+_SPARE = 8  # Room for new rows, as a part of those that are there; it takes memory only once it is used
 
 
 class SqliteIndex:

@@ -24,8 +24,7 @@ _CHANGED = (
 )
 _FIRST_ROOM = 256
 _NONE: Counter[str] = Counter()
-_NOBODY = -1
-"""In place of a caller's code, for a free row."""
+_NOBODY = -1  # In place of a caller's code, for a free row
 
 
 class RequestsInMemory:

@@ -18,13 +18,10 @@ Frequencies = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float64]
 
 _PACKED = np.dtype([("term", "<i8"), ("frequency", "<f4")])
-_FEW = 4
-"""Terms from which on it saves time to look up first which of them any document has."""
-_PART = 16_384
-"""Postings that are scored together."""
+_FEW = 4  # Terms from which on it saves time to look up first which of them any document has
+_PART = 16_384  # Postings that are scored together
 _ARRAYS = tuple(f"postings-{name}" for name in ("segments", "lengths", "terms", "starts", "rows", "frequencies"))
-_GROWTH = 8
-"""A segment is merged with the one before it unless that is at least so many times as large."""
+_GROWTH = 8  # A segment is merged with the one before it unless that is at least so many times as large
 
 
 class Document(NamedTuple):

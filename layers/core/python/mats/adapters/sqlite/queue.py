@@ -11,8 +11,7 @@ from mats.ports import DeadLetter, QueuedChange, QueueDepth
 
 _FIELDS = ", ".join(QueuedChange._fields)
 _MAX_BACKOFF_S = 300
-LEASE_S = 300
-"""A batch not settled within this time may be taken by another worker (the visibility timeout of SQS)."""
+LEASE_S = 300  # A batch not settled within this time may be taken by another worker (the visibility timeout of SQS)
 MAX_ATTEMPTS = 10
 """With exponential backoff, within some 15 minutes. After that a change is a dead letter.
 
@@ -25,8 +24,7 @@ class SqliteQueue:
     """Several processes may take from the queue."""
 
     database: Database
-    holder: str
-    """Identifies this process: its pid, a colon, random characters."""
+    holder: str  # Identifies this process: its pid, a colon, random characters
 
     def take(self, most: int) -> Sequence[QueuedChange]:
         """Lease at most this many due changes, oldest first."""

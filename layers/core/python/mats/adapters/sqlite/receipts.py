@@ -189,8 +189,7 @@ FROM memory JOIN outcomes ON outcomes.query_id = memory.query_id JOIN reports ON
 WHERE memory.change > (SELECT max(change) FROM memory) - ? AND counted IN ('failed', 'wrong')
 ORDER BY memory.change DESC, outcomes.id LIMIT ?
 """
-_LATEST_REPORTS = 5_000
-"""Reported answers among which failures are looked for."""
+_LATEST_REPORTS = 5_000  # Reported answers among which failures are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +240,7 @@ def _time(weight: float | None) -> str | None:
     return None if weight is None else time_of_weight(weight)
 
 
-LATEST = 1_000
-"""Number of stored answers; older ones are deleted with every flush."""
+LATEST = 1_000  # Number of stored answers; older ones are deleted with every flush
 
 _BY_PROVIDER = """
 SELECT iif(entry.type = 'array', json_extract(entry.value, '$[0]'), entry.value),

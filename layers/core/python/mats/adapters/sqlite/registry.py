@@ -15,11 +15,9 @@ from mats.domain.profile.origin import Placed, Version, fingerprint, place, vers
 from mats.domain.text.synonyms import Groups
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
-IN = "(SELECT value FROM json_each(?))"
-"""A list of ids as one parameter, made by `as_json`."""
+IN = "(SELECT value FROM json_each(?))"  # A list of ids as one parameter, made by `as_json`
 
-_IDS = "SELECT id FROM registry WHERE id >= ? AND id < ?"
-"""The ids within these `_bounds`."""
+_IDS = "SELECT id FROM registry WHERE id >= ? AND id < ?"  # The ids within these `_bounds`
 
 
 def _bounds(namespace: str) -> tuple[str, str]:

@@ -19,10 +19,8 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.entries import NEW_KEY
 from mats.domain.errors import DependencyFailed
 
-SAVED = "mats.arrays"
-"""The file's name, in the folder of the database."""
-SAVED_FROM = 20_000
-"""Entries, from which on arrays are saved; to read fewer takes less than half a second."""
+SAVED = "mats.arrays"  # The file's name, in the folder of the database
+SAVED_FROM = 20_000  # Entries, from which on arrays are saved; to read fewer takes less than half a second
 _FORMAT = 2
 
 T = TypeVar("T")

@@ -24,20 +24,13 @@ from mats.adapters.sqlite.arrays import (
 if TYPE_CHECKING:
     from mats.adapters.sqlite.first_pass import FirstPass
 
-EXACT_UP_TO = 20_000
-"""Rows that are searched in one pass, which takes no longer than two."""
-_GUESSES = 16
-"""Rows of the second pass, as a multiple of the square root of the number of rows searched."""
-_PART = 256
-"""Rows that are multiplied together, after copying within the cache of a core if they are picked."""
-_LEAST_PARTS = 8
-"""Parts, from which on two cores multiply."""
-_RELEASED = 4
-"""Blocks of the first pass, after which the memory that computing them took is returned."""
-_SAMPLE = 16_384
-"""Rows from which axes are computed."""
-_STALE = 1_024
-"""Rows that have changed, up to which each is in every second pass."""
+EXACT_UP_TO = 20_000  # Rows that are searched in one pass, which takes no longer than two
+_GUESSES = 16  # Rows of the second pass, as a multiple of the square root of the number of rows searched
+_PART = 256  # Rows that are multiplied together, after copying within the cache of a core if they are picked
+_LEAST_PARTS = 8  # Parts, from which on two cores multiply
+_RELEASED = 4  # Blocks of the first pass, after which the memory that computing them took is returned
+_SAMPLE = 16_384  # Rows from which axes are computed
+_STALE = 1_024  # Rows that have changed, up to which each is in every second pass
 
 
 class Vectors:

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NewType
 from urllib.parse import quote
 
-Id = NewType("Id", str)
-"""`namespace/name`. The namespace has no slash; the name may have some."""
+Id = NewType("Id", str)  # `namespace/name`. The namespace has no slash; the name may have some.
 
 
 class Kind(StrEnum):

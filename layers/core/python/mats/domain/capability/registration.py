@@ -23,10 +23,8 @@ from mats.domain.capability.faults import faults_of
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.text.fence import code_point, find_hidden
 
-MAX_ITEM_BYTES = 400_000
-"""DynamoDB allows 400 KB per item; every registry enforces the same limit."""
-MAX_DEPTH = 32
-"""DynamoDB nests maps and lists at most this deep."""
+MAX_ITEM_BYTES = 400_000  # DynamoDB allows 400 KB per item; every registry enforces the same limit
+MAX_DEPTH = 32  # DynamoDB nests maps and lists at most this deep
 
 _NAMESPACE = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 _HINTS = {
@@ -183,8 +181,7 @@ def _keys(node: object) -> Iterator[str]:
         nodes += _containers(each)
 
 
-_CONTAINERS = (dict, list, tuple)
-"""Of JSON; checking for the abstract types takes many times as long."""
+_CONTAINERS = (dict, list, tuple)  # Of JSON; checking for the abstract types takes many times as long
 
 
 def _containers(node: object) -> list[object]:

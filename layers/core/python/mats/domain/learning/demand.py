@@ -9,16 +9,12 @@ from mats.domain.learning.outcome import Event, Receipt
 from mats.domain.ranking.blend import Verdict
 from mats.domain.text.words import content_words, stem
 
-REPORTED = 3.0
-"""Weight of a caller's own word that a request was or was not served."""
+REPORTED = 3.0  # Weight of a caller's own word that a request was or was not served
 _OF_VERDICT: Mapping[Verdict | None, float] = {Verdict.NONE: 2.0, Verdict.WEAK: 1.0}
-LEAST = 3.0
-"""Sum of weights from which on a group is demand."""
-FEWEST = 2
-"""Requests of a group, unless a caller says what is missing."""
+LEAST = 3.0  # Sum of weights from which on a group is demand
+FEWEST = 2  # Requests of a group, unless a caller says what is missing
 _EXAMPLES, _NAME_WORDS, _LACKING = 3, 4, 8
-_MOST_CHARACTERS = 200
-"""Of an example."""
+_MOST_CHARACTERS = 200  # Of an example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +22,7 @@ class Asked:
     """One request, and what is known of how it ended."""
 
     receipt: Receipt
-    events: frozenset[Event] = frozenset()
-    """The effective event of each result that its caller reported on."""
+    events: frozenset[Event] = frozenset()  # The effective event of each result that its caller reported on
     missing: str = ""
 
     @property
@@ -56,12 +51,9 @@ class Nearest:
     """The capability that came nearest to a group's requests, and why it did not serve them."""
 
     id: Id
-    answers: int
-    """Of how many answers to the group it was the best candidate."""
-    relevance: float
-    """Its mean relevance there, 0 to 1."""
-    lacks: tuple[str, ...] = ()
-    """Words of the requests that its text has not."""
+    answers: int  # Of how many answers to the group it was the best candidate
+    relevance: float  # Its mean relevance there, 0 to 1
+    lacks: tuple[str, ...] = ()  # Words of the requests that its text has not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +68,7 @@ class Gap:
     callers: int
     weight: float
     verdicts: Mapping[str, int]
-    reported: int
-    """Requests whose callers reported that nothing served them."""
+    reported: int  # Requests whose callers reported that nothing served them
     first: str
     last: str
     examples: tuple[str, ...]

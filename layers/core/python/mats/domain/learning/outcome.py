@@ -11,8 +11,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.ranking.blend import Verdict
 from mats.domain.text.words import spelled_words
 
-SHARED = "shared"
-"""Caller: everybody behind one token. What one of them reports is not the own report of another."""
+SHARED = "shared"  # Caller: everybody behind one token. What one of them reports is not the own report of another.
 
 
 def asking(caller: str) -> str:
@@ -29,26 +28,17 @@ class Receipt:
     """
 
     query_id: str
-    text: str
-    """The query; empty if queries are not logged as text."""
-    caller: str
-    """The ARN of a principal, the subject of a token, or `local`; empty in an operator's lesson."""
+    text: str  # The query; empty if queries are not logged as text
+    caller: str  # The ARN of a principal, the subject of a token, or `local`; empty in an operator's lesson
     audiences: frozenset[str]
-    at: str
-    """ISO 8601 in UTC."""
-    shown: tuple[Id, ...]
-    """The results that the caller got, best first."""
+    at: str  # ISO 8601 in UTC
+    shown: tuple[Id, ...]  # The results that the caller got, best first
     verdict: Verdict | None = None
-    nearest: Id | None = None
-    """The best candidate, shown or not."""
-    relevance: float | None = None
-    """That of the best candidate, 0 to 1."""
-    narrowed: bool = False
-    """True if the query had filters."""
-    encoder: str = ""
-    """Name of the encoder of the vector; empty without a vector."""
-    vector: bytes | None = None
-    """Of the query, as `pack_vector` makes it."""
+    nearest: Id | None = None  # The best candidate, shown or not
+    relevance: float | None = None  # That of the best candidate, 0 to 1
+    narrowed: bool = False  # True if the query had filters
+    encoder: str = ""  # Name of the encoder of the vector; empty without a vector
+    vector: bytes | None = None  # Of the query, as `pack_vector` makes it
 
     def to_json(self) -> dict[str, Any]:
         """Every attribute but the vector, as JSON, for stores."""
@@ -93,14 +83,10 @@ def taught_id(text: str) -> str:
 class Event(StrEnum):
     """An outcome of a result. Of several events of one result, the last of them in this order counts."""
 
-    SELECTED = "selected"
-    """The caller chose it."""
-    SUCCEEDED = "succeeded"
-    """It did what was asked for."""
-    FAILED = "failed"
-    """It was called and failed."""
-    WRONG = "wrong"
-    """It does something else than what was asked for."""
+    SELECTED = "selected"  # The caller chose it
+    SUCCEEDED = "succeeded"  # It did what was asked for
+    FAILED = "failed"  # It was called and failed
+    WRONG = "wrong"  # It does something else than what was asked for
 
 
 def effective_event(events: Collection[Event]) -> Event | None:

@@ -8,14 +8,11 @@ from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 
-PRIOR_OUTCOMES = 20.0
-"""Number of outcomes that trust, or its prior, counts as."""
+PRIOR_OUTCOMES = 20.0  # Number of outcomes that trust, or its prior, counts as
 HALF_LIFE = timedelta(days=30)
-MOST_PER_CALLER = 3.0
-"""Most successes, and most failures, of one caller that count for others."""
+MOST_PER_CALLER = 3.0  # Most successes, and most failures, of one caller that count for others
 _EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-_Z = 1.959964
-"""The normal quantile of a 95 % interval."""
+_Z = 1.959964  # The normal quantile of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +132,7 @@ def posterior(prior: float, counts: Counts) -> Reliability:
     shift = (counts.successes * (1 - prior) - counts.failures * prior) / n
     mean = min(1.0, max(0.0, prior + shift))
     low, high = wilson_interval(mean, n)
-    return Reliability(
-        mean=mean,
-        low=low,
-        high=high,
-        successes=counts.successes,
-        failures=counts.failures,
-    )
+    return Reliability(mean=mean, low=low, high=high, successes=counts.successes, failures=counts.failures)
 
 
 def wilson_interval(share: float, n: float) -> tuple[float, float]:
@@ -197,5 +188,4 @@ PAPER_TRUST = TrustRule(prior=None, proportional=False)
 """Section 3.3 of the paper: trust is added, and drops out where it is missing."""
 
 
-Tallies: TypeAlias = Mapping[Id, Sequence[Tally]]
-"""Sums of reported outcomes, by capability."""
+Tallies: TypeAlias = Mapping[Id, Sequence[Tally]]  # Sums of reported outcomes, by capability

@@ -41,8 +41,7 @@ class Near(NamedTuple):
     memory: Remembered
 
 
-LESSONS = 5
-"""Most lessons that are read for one request."""
+LESSONS = 5  # Most lessons that are read for one request
 
 
 def with_lessons(found: Iterable[Near], lessons: Iterable[Near], depth: int) -> list[Near]:

@@ -62,8 +62,7 @@ RULE = MemoryRule()
 
 
 _MOST_TEXTS = 3
-_LEAST = 1e-12
-"""In place of a probability of 0, which has no logarithm."""
+_LEAST = 1e-12  # In place of a probability of 0, which has no logarithm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,17 +88,14 @@ class Votes:
     nearest: float
     weight: float
     used: Mapping[Id, float]
-    similarity: Mapping[Id, float]
-    """Of the nearest request that votes for each."""
+    similarity: Mapping[Id, float]  # Of the nearest request that votes for each
     passed_over: Mapping[Id, float]
     near: Sequence[Near]
     reported: Set[Id] = frozenset()
     rises: Mapping[Id, int] = field(default_factory=dict)
     """By how many places a capability may rise that others alone used for such a request."""
-    claimed: Set[Id] = frozenset()
-    """Used for such a request, but with hardly any of the votes, and by others only."""
-    alone: Set[str] = frozenset()
-    """Callers who say so, and whom nobody confirms."""
+    claimed: Set[Id] = frozenset()  # Used for such a request, but with hardly any of the votes, and by others only
+    alone: Set[str] = frozenset()  # Callers who say so, and whom nobody confirms
     sure: Sequence[Set[Id]] = ()
     """The capabilities that each of the caller's own and of the confirmed requests among them used."""
     repeated: Set[Id] = frozenset()
@@ -223,14 +219,10 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
     )
 
 
-_SURE = ""
-"""In place of a caller: the one who asks, or an operator, whose lessons are of this one."""
-_NEAR_EACH_OTHER = 0.1
-"""Least ratio of the weights of two callers who confirm each other."""
-_HARDLY = 0.02
-"""Share of all votes below which a capability has hardly any."""
-_Credits: TypeAlias = Sequence[tuple[str, Id]]
-"""Who says it, and of which capability."""
+_SURE = ""  # In place of a caller: the one who asks, or an operator, whose lessons are of this one
+_NEAR_EACH_OTHER = 0.1  # Least ratio of the weights of two callers who confirm each other
+_HARDLY = 0.02  # Share of all votes below which a capability has hardly any
+_Credits: TypeAlias = Sequence[tuple[str, Id]]  # Who says it, and of which capability
 
 
 def _similar_enough(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:

@@ -22,17 +22,13 @@ _NAMESPACE = re.compile(r"(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*")
 class Policy(StrEnum):
     """Which changes of registrations wait for an operator."""
 
-    AUTO = "auto"
-    """Dangerous changes of what is rated."""
-    REVIEW = "review"
-    """All, and what is new."""
-    OPEN = "open"
-    """None."""
+    AUTO = "auto"  # Dangerous changes of what is rated
+    REVIEW = "review"  # All, and what is new
+    OPEN = "open"  # None
 
 
 _FINGERPRINT = re.compile("[0-9a-f]{8,128}")
-MAX_PROVIDER = 200
-"""Characters."""
+MAX_PROVIDER = 200  # Characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

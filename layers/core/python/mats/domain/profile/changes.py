@@ -19,23 +19,18 @@ from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
 from mats.domain.text.fence import visible
 from mats.domain.text.words import clip, content_words, stem
 
-LEAST_SIMILAR = 0.4
-"""Cosine below which the meaning has moved: docs/decisions/0097."""
-_LEAST_COMMON = 0.6
-"""Share of the words of the shorter of two texts from which on one is the other renamed."""
+LEAST_SIMILAR = 0.4  # Cosine below which the meaning has moved: docs/decisions/0097
+_LEAST_COMMON = 0.6  # Share of the words of the shorter of two texts from which on one is the other renamed
 _MAX_TEXT, _MAX_DESCRIPTION, _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 3_000, 1_000, 400, 120, 6
 
 
 class ChangeClass(StrEnum):
     """The classes of changes, from the mildest."""
 
-    HARMLESS = "harmless"
-    """Wording."""
-    COMPATIBLE = "compatible"
-    """Calls of the version before still work."""
+    HARMLESS = "harmless"  # Wording
+    COMPATIBLE = "compatible"  # Calls of the version before still work
     BREAKING = "breaking"
-    DANGEROUS = "dangerous"
-    """It reaches or does something else than what was approved."""
+    DANGEROUS = "dangerous"  # It reaches or does something else than what was approved
 
 
 _ORDER = list(ChangeClass)

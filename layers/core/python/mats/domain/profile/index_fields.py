@@ -20,11 +20,9 @@ FIELD_WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0074."""
 
-TEXTS = 6
-"""Version of the fields and their terms; an index of another one writes them again, or is reindexed."""
+TEXTS = 6  # Version of the fields and their terms; an index of another one writes them again, or is reindexed
 
-_WITHOUT_PAIRS = "keywords"
-"""A list of phrases: its neighbours are ready-made pairs of words."""
+_WITHOUT_PAIRS = "keywords"  # A list of phrases: its neighbours are ready-made pairs of words
 
 
 def lexical_fields(profile: Profile) -> dict[str, str]:
@@ -50,10 +48,8 @@ def _fields(name: str, source: SourceText, tags: tuple[str, ...], examples: tupl
     return {name: separate_cjk(text) for name, text in texts.items()}
 
 
-_READ = 4_000
-"""Characters of each field that are compared with a query; bounds the work per answer."""
-_CACHED = 2_048
-"""Profiles whose searched text is kept, some kilobytes each."""
+_READ = 4_000  # Characters of each field that are compared with a query; bounds the work per answer
+_CACHED = 2_048  # Profiles whose searched text is kept, some kilobytes each
 
 
 class SearchedText(NamedTuple):
@@ -98,10 +94,8 @@ def embedded_text(profile: Profile) -> str:
     return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)
 
 
-_CACHED_FIELDS = 4_096
-"""Fields whose stems are kept, a kilobyte each."""
-_PREFIX = 2
-"""Words that share a stem share at least these first letters; comparing them first saves most stemming."""
+_CACHED_FIELDS = 4_096  # Fields whose stems are kept, a kilobyte each
+_PREFIX = 2  # Words that share a stem share at least these first letters; comparing them first saves most stemming
 
 
 class MatchedWords(NamedTuple):

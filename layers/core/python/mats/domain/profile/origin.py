@@ -50,8 +50,7 @@ def place(before: Version | None, after: Version) -> Placed:
     return Placed.UNCHANGED if before.digest == after.digest else Placed.CHANGED
 
 
-SCHEMA = 2
-"""Version of the texts derived from a registration; an increment makes stale the profiles that it concerns."""
+SCHEMA = 2  # Version of the texts derived from a registration; an increment makes stale the profiles that it concerns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

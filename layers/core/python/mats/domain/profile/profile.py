@@ -16,10 +16,8 @@ from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, hints_
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
-_FIELD_LIMIT = 20_000
-"""Limit in characters of each derived text, so that a profile fits an item."""
-_IDENTIFIERS_LIMIT = 200
-"""In characters: what a reranker reads of them is less."""
+_FIELD_LIMIT = 20_000  # Limit in characters of each derived text, so that a profile fits an item
+_IDENTIFIERS_LIMIT = 200  # In characters: what a reranker reads of them is less
 
 
 class SourceText(BaseModel):
@@ -65,15 +63,12 @@ class ChangeResult(StrEnum):
     HELD = "held"
     UNCHANGED = "unchanged"
     DELETED = "deleted"
-    SUPERSEDED = "superseded"
-    """Another run wrote first: deliver the event again."""
-    DEGRADED = "degraded"
-    """Findable, but a model failed: deliver the event again."""
+    SUPERSEDED = "superseded"  # Another run wrote first: deliver the event again
+    DEGRADED = "degraded"  # Findable, but a model failed: deliver the event again
     REJECTED = "rejected"
     REFUSED = "refused"
     """Findable, but a model refuses every request of this configuration: no delivery helps before an operator acts."""
-    POSTPONED = "postponed"
-    """The time of the run was up: deliver the event again."""
+    POSTPONED = "postponed"  # The time of the run was up: deliver the event again
 
     @property
     def is_final(self) -> bool:
@@ -85,8 +80,7 @@ MAX_PROFILE_BYTES = 360_000
 """Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
 MAX_KEPT_BYTES = 385_000
 """Limit after enrichment; the rest is for the vector and the error of a later, rejected registration."""
-Trust = Annotated[int, Field(ge=0, le=100)]
-"""Trust assigned by an operator, 0 (none) to 100 (full)."""
+Trust = Annotated[int, Field(ge=0, le=100)]  # Trust assigned by an operator, 0 (none) to 100 (full)
 
 
 class Status(StrEnum):
@@ -94,8 +88,7 @@ class Status(StrEnum):
 
     ACTIVE = "active"
     REJECTED = "rejected"
-    HELD = "held"
-    """It waits for an operator; the last approved content, if there is one, stays."""
+    HELD = "held"  # It waits for an operator; the last approved content, if there is one, stays
     DELETED = "deleted"
 
 

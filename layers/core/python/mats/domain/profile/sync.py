@@ -7,17 +7,14 @@ from typing import Any, NamedTuple
 
 from mats.domain.profile.origin import fingerprint
 
-GUARD = 5
-"""A prune that would remove more than one in so many of a source's entries needs `--force`."""
+GUARD = 5  # A prune that would remove more than one in so many of a source's entries needs `--force`
 
 
 class SourceKind(StrEnum):
     """How a source is read."""
 
-    DOCUMENT = "document"
-    """A file, a folder or an address of a known format."""
-    MCP = "mcp"
-    """A live MCP server: its address, or the command that starts it."""
+    DOCUMENT = "document"  # A file, a folder or an address of a known format
+    MCP = "mcp"  # A live MCP server: its address, or the command that starts it
     MCP_REGISTRY = "mcp-registry"
     ARD = "ard"
     A2A = "a2a"
@@ -30,11 +27,9 @@ class TrackedSource:
 
     name: str
     kind: SourceKind
-    location: tuple[str, ...] = ()
-    """An address, a path, or a command with its arguments."""
+    location: tuple[str, ...] = ()  # An address, a path, or a command with its arguments
     namespace: str = ""
-    live: bool = False
-    """True if the servers that an `mcpServers` file names are asked for their tools."""
+    live: bool = False  # True if the servers that an `mcpServers` file names are asked for their tools
     timeout_s: float = 30
 
 
@@ -44,23 +39,18 @@ class SourceRun:
 
     tried: str = ""
     succeeded: str = ""
-    error: str = ""
-    """Of the latest sync; empty if it succeeded."""
-    cursor: str = ""
-    """Of a source that lists what changed since."""
-    namespace: str = ""
-    """The source's own at that time; in another one, everything is listed again."""
+    error: str = ""  # Of the latest sync; empty if it succeeded
+    cursor: str = ""  # Of a source that lists what changed since
+    namespace: str = ""  # The source's own at that time; in another one, everything is listed again
 
 
 class TrackedEntry(NamedTuple):
     """An entry of a source as it was synced last."""
 
-    digest: str = ""
-    """Of the content that sync wrote; empty if sync never wrote this entry."""
+    digest: str = ""  # Of the content that sync wrote; empty if sync never wrote this entry
     previous: str = ""
     """Of the content before, while a write is under way: after a crash, the registry has one of the two."""
-    gone: bool = False
-    """True if the source no longer lists it."""
+    gone: bool = False  # True if the source no longer lists it
 
     def wrote(self, digest: str) -> bool:
         """True if sync wrote this content, and nobody has changed it since."""
@@ -71,21 +61,13 @@ class Step(StrEnum):
     """The action of a sync for an entry that its source lists."""
 
     WRITE = "write"
-    KEEP = "keep"
-    """The registry has this content."""
-    EDITED = "edited"
-    """Someone else wrote other content under this id, which stays."""
-    ELSEWHERE = "elsewhere"
-    """Another source that lists this id wrote it."""
+    KEEP = "keep"  # The registry has this content
+    EDITED = "edited"  # Someone else wrote other content under this id, which stays
+    ELSEWHERE = "elsewhere"  # Another source that lists this id wrote it
 
 
 def next_step(
-    listed: str,
-    stored: str | None,
-    own: TrackedEntry | None,
-    others: Collection[TrackedEntry] = (),
-    *,
-    first: bool,
+    listed: str, stored: str | None, own: TrackedEntry | None, others: Collection[TrackedEntry] = (), *, first: bool
 ) -> Step:
     """The step for an entry with digest `listed`, where the registry has `stored` (None: nothing).
 

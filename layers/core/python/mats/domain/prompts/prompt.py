@@ -23,10 +23,8 @@ _LONGEST_ENTRY = 300
 _TEXTS = ("summary", "action")
 _MOST = {"keywords": 12, "positive_examples": 7}
 """Limits of a reply in characters and entries; the prompt asks for as many entries, and a quarter of the characters."""
-_READ_TIMES = 4
-"""How many times as much is read, for entries and characters that do not count."""
-_ASKED = "positive_examples"
-"""The field without which an object is no answer."""
+_READ_TIMES = 4  # How many times as much is read, for entries and characters that do not count
+_ASKED = "positive_examples"  # The field without which an object is no answer
 _BETWEEN_KEYWORDS = re.compile(r"[,;\n]")
 _LARGEST_KEYWORD = 1e15
 _SAYS_NOTHING = re.compile(

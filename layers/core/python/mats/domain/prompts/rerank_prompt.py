@@ -52,8 +52,7 @@ def new_clauses(text: str, known: Iterable[str]) -> str:
     return " ".join(kept).rstrip(",;:")
 
 
-SEPARATOR = " | "
-"""Stands between the fields of a line."""
+SEPARATOR = " | "  # Stands between the fields of a line
 _BARS = "|¦ǀ׀।∣│┃❘❙❚⎪⏐｜￨︱︳丨〡ㅣᅵ‖∥║⏽⎜⎟⎢⎥⎮⎸⎹┆┇┊┋╎╏▏▕⸾⼁𝄀"
 _IN_FIELDS = str.maketrans(
     {"<": "‹", "＜": "‹", "﹤": "‹", ">": "›", "＞": "›", "﹥": "›", "&": "+"} | dict.fromkeys(_BARS, "/")
@@ -104,17 +103,14 @@ def truncate(text: str, room: int) -> str:
     return f"{cut}…" if cut else ""
 
 
-_READ_CHARACTERS = 1_000
-"""Characters read of each text of a card, hidden ones included."""
+_READ_CHARACTERS = 1_000  # Characters read of each text of a card, hidden ones included
 _READ_KEYWORDS = 40
-_CACHED = 2_048
-"""Cards kept in memory; candidates are often those of earlier queries."""
+_CACHED = 2_048  # Cards kept in memory; candidates are often those of earlier queries
 _NAME, _TYPES, _PROVIDER, _EXAMPLE, _NEGATIVE, _KEYWORDS, _INPUTS, _SKILLS, _FACTS = 24, 14, 8, 18, 24, 10, 28, 30, 14
 _WRITTEN, _WRITTEN_WITH_ACTION = 130, 45
 _DESCRIPTION, _DESCRIPTION_OF_SKILL, _DESCRIPTION_BESIDE_SKILLS = 42, 82, 42
 """The most tokens of each field: none takes another's."""
-CARD_TOKENS = 310
-"""The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0076."""
+CARD_TOKENS = 310  # The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0076
 
 
 def cards(profiles: Sequence[Profile]) -> str:

@@ -21,8 +21,7 @@ _KEYS = ("s", "scores")
 _TYPE_KEY = "t"
 _NUMBER_KEYS, _SCORE_KEYS = ("n", "number", "candidate"), ("score", *_KEYS)
 _NUMERIC = re.compile(r"\s*-?\d{1,18}(?:\.\d{1,18})?\s*")
-_DEEPEST = 3
-"""Levels of objects around the scores."""
+_DEEPEST = 3  # Levels of objects around the scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +126,7 @@ class RerankReply:
     void: str = ""
 
 
-_LONGEST_STEP = 120
-"""Characters."""
+_LONGEST_STEP = 120  # Characters
 
 
 def find_steps(reply: str, most: int) -> tuple[str, ...]:
@@ -143,8 +141,7 @@ def find_steps(reply: str, most: int) -> tuple[str, ...]:
 _SCORES = re.compile(r'"(?:s|scores)"\s*:\s*\[')
 _TYPE = re.compile(r'"t"\s*:\s*"([^"\\]*)"')
 _NUMBER = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,18})?)\s*(?:,|(?=\]))")
-_FEWEST_RANKED = 5
-"""Fewer scores may be 1, 2, … by chance."""
+_FEWEST_RANKED = 5  # Fewer scores may be 1, 2, … by chance
 _CLOSED = re.compile(r"\s*\]")
 _HIGH = 0.5
 """Share of the scale from which on equal scores of many candidates say nothing; low ones say that nothing fits."""

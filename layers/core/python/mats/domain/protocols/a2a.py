@@ -41,10 +41,7 @@ class A2aCall(Call):
 
     def facts(self) -> Facts:
         version = f"A2A {self.version}".strip()
-        return (
-            ("protocol", f"{version} over {self.transport}" if self.transport else version),
-            ("endpoint", self.url),
-        )
+        return (("protocol", f"{version} over {self.transport}" if self.transport else version), ("endpoint", self.url))
 
 
 def is_card(value: Json) -> bool:

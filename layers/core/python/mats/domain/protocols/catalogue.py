@@ -27,8 +27,7 @@ from mats.domain.protocols.skill import SkillReading
 PROTOCOLS: tuple[Protocol, ...] = (skill.PROTOCOL, bedrock.PROTOCOL, mcp.PROTOCOL, a2a.PROTOCOL, openapi.PROTOCOL)
 """The first by which a registration can be called counts."""
 SEARCHED = {format: entries for protocol in PROTOCOLS for format, entries in protocol.searched.items()}
-MAX_INVOCATION_BYTES = 16_000
-"""A larger invocation counts as none: no caller could fill it in."""
+MAX_INVOCATION_BYTES = 16_000  # A larger invocation counts as none: no caller could fill it in
 
 
 def searchable_part(descriptor: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -7,22 +7,18 @@ from typing import Any
 from mats.domain.capability.registration import Registration
 from mats.domain.text.redaction import is_plain
 
-FORMAT = "format"
-"""The entry that names the format of an imported descriptor."""
+FORMAT = "format"  # The entry that names the format of an imported descriptor
 
 SERVER, FILES, INSTRUCTIONS = "server", "files", "instructions"
 """The entries about the server of an MCP tool, about the files of a skill, and a skill's instructions."""
 
-MCP, A2A = "mcp", "a2a"
-"""Tags for the protocol of an endpoint: set by importers, read by ARD clients."""
+MCP, A2A = "mcp", "a2a"  # Tags for the protocol of an endpoint: set by importers, read by ARD clients
 
-TITLES = ("summary", "title")
-"""The entries that may hold the title of a capability."""
+TITLES = ("summary", "title")  # The entries that may hold the title of a capability
 _LONGEST_TITLE, _LONGEST_TEXT = 200, 2_048
 ABOUT_ITSELF = (*TITLES, "category", "domain", "provider_description", INSTRUCTIONS)
 """Entries about the capability as a whole, not about its parameters or skills."""
-MAX_SCHEMA_BYTES = 32_000
-"""A larger input schema is left out: too large for a model's context."""
+MAX_SCHEMA_BYTES = 32_000  # A larger input schema is left out: too large for a model's context
 
 
 def without_call(descriptor: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -66,8 +62,7 @@ def plain_text_at(value: Mapping[str, Any], key: str) -> str:
     return found.strip() if isinstance(found, str) and is_plain(found) and len(found) <= _LONGEST_TEXT else ""
 
 
-READS, SAFE, DESTROYS = "only reads", "destroys nothing", "may destroy"
-"""What an owner says of the effects of a call."""
+READS, SAFE, DESTROYS = "only reads", "destroys nothing", "may destroy"  # What an owner says of the effects of a call
 
 
 def hints_of(descriptor: Mapping[str, Any] | None) -> tuple[str, ...]:

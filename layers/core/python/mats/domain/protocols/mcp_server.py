@@ -34,8 +34,7 @@ _TRANSPORTS: Mapping[str, Transport] = {
 _ADDRESS_ENDS = {"mcp": "streamable-http", "sse": "sse"}
 _COMMAND_ENTRY = frozenset({"command", "args", "env"})
 _ADDRESS_ENTRY = frozenset({"url", "transport", "auth", "headers"})
-_MAX_ARGUMENTS, _MAX_LINE = 100, 16_000
-"""Limits of a command in arguments and characters."""
+_MAX_ARGUMENTS, _MAX_LINE = 100, 16_000  # Limits of a command in arguments and characters
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.*)", re.DOTALL)
 _CONTAINER_RUNNERS = frozenset({"docker", "podman", "nerdctl"})

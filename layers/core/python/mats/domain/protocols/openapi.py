@@ -15,14 +15,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
-from mats.domain.protocols.openapi_document import (
-    METHODS,
-    References,
-    SharedSentences,
-    Unresolved,
-    to_openapi,
-    weight,
-)
+from mats.domain.protocols.openapi_document import METHODS, References, SharedSentences, Unresolved, to_openapi, weight
 from mats.domain.protocols.protocol import (
     MAX_ENDPOINT,
     Call,

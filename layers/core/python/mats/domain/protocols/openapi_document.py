@@ -11,23 +11,17 @@ from mats.domain.protocols.protocol import Json, objects, text_at
 from mats.domain.text.words import plain, sentences
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_MAX_DEPTH = 22
-"""Levels of a schema: an item may have 32, and contains the schema."""
+_MAX_DEPTH = 22  # Levels of a schema: an item may have 32, and contains the schema
 _MAX_CHAIN = 16
-_PER_SCHEMA = 1_500
-"""Budget of values for one schema; models cannot fill in a larger one."""
-_PER_DOCUMENT = 1_500_000
-"""Budget of values for one document, which takes a few seconds to expand."""
-_CONTAINERS = (dict, list)
-"""Of JSON and YAML; checking for the abstract types takes many times as long."""
+_PER_SCHEMA = 1_500  # Budget of values for one schema; models cannot fill in a larger one
+_PER_DOCUMENT = 1_500_000  # Budget of values for one document, which takes a few seconds to expand
+_CONTAINERS = (dict, list)  # Of JSON and YAML; checking for the abstract types takes many times as long
 _TOO_LARGE = "is too large or too deep; parts of it are left out"
-_WEIGHT = 100
-"""Characters that take as long as one value, whatever it is."""
+_WEIGHT = 100  # Characters that take as long as one value, whatever it is
 
 _LEAST, _SHARE, _QUOTED = 5, 100, 3
 """A sentence is shared if at least 5 descriptions have it, and one of 100; in a block quote 3 are enough."""
-_LONGEST = 20_000
-"""Characters of a description that are read; bounds the work for a document."""
+_LONGEST = 20_000  # Characters of a description that are read; bounds the work for a document
 _CODE = re.compile(r"`[^`]*`")
 _QUOTE = re.compile(r"(?:^[^\S\n]*>.*\n?)+", re.MULTILINE)
 
@@ -40,8 +34,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "ssv": {"style": "spaceDelimited", "explode": False},
     "pipes": {"style": "pipeDelimited", "explode": False},
 }
-_MOST_TYPES = 50
-"""Media types of one body; more are left out."""
+_MOST_TYPES = 50  # Media types of one body; more are left out
 _FLOWS = {"application": "clientCredentials", "accessCode": "authorizationCode"}
 
 
@@ -65,8 +58,7 @@ class References:
     _left_in_document: int = _PER_DOCUMENT
     _expanded: dict[tuple[str, int], _Expansion] = field(default_factory=dict)
     """By reference and budget: many operations refer to the same schema."""
-    _targets: dict[str, Json] = field(default_factory=dict)
-    """By reference."""
+    _targets: dict[str, Json] = field(default_factory=dict)  # By reference
 
     def follow(self, value: Json) -> Json:
         """The value that a reference leads to, over further references; any other value itself."""

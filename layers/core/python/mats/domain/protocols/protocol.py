@@ -16,8 +16,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.text.fence import find_hidden, visible
 
-Json: TypeAlias = Any
-"""A JSON value."""
+Json: TypeAlias = Any  # A JSON value
 
 MAX_ENDPOINT, _MAX_ENTRIES = 2_048, 100
 _MAX_TEXT = {
@@ -53,20 +52,13 @@ _LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa inv
 class Source(NamedTuple):
     """The origin of a value: the facts that registrations take from it."""
 
-    name: str
-    """Its name in reports: a file, an address, a command."""
-    namespace: str = ""
-    """Given by the user; overrides the document's."""
-    url: str = ""
-    """The address it was fetched from, if any."""
-    folder: str = ""
-    """The name of the folder of a SKILL.md."""
-    server: str = ""
-    """The address of the live server that listed it, if any."""
-    server_entry: Mapping[str, Any] | None = None
-    """How that server is called: the entry `server` of a descriptor."""
-    files: tuple[str, ...] = ()
-    """For a SKILL.md: the files of its folder."""
+    name: str  # Its name in reports: a file, an address, a command
+    namespace: str = ""  # Given by the user; overrides the document's
+    url: str = ""  # The address it was fetched from, if any
+    folder: str = ""  # The name of the folder of a SKILL.md
+    server: str = ""  # The address of the live server that listed it, if any
+    server_entry: Mapping[str, Any] | None = None  # How that server is called: the entry `server` of a descriptor
+    files: tuple[str, ...] = ()  # For a SKILL.md: the files of its folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +72,16 @@ class MappedValue:
     registration: Registration | None = None
     faults: tuple[Fault, ...] = ()
     notes: tuple[Fault, ...] = ()
-    id: str = ""
-    """Of an entry without registration, if known. One without faults is withdrawn by its source."""
+    id: str = ""  # Of an entry without registration, if known. One without faults is withdrawn by its source.
 
 
 class Format(NamedTuple):
     """A format of documents. Both functions accept any JSON value and raise nothing."""
 
     name: str
-    about: str
-    """Its name in messages."""
-    order: int
-    """Of detection: the most specific first."""
-    detect: Callable[[Json], bool]
-    """True if a value looks like this format, well-formed or not."""
+    about: str  # Its name in messages
+    order: int  # Of detection: the most specific first
+    detect: Callable[[Json], bool]  # True if a value looks like this format, well-formed or not
     registrations: Callable[[Json, Source], Iterator[MappedValue]]
     """The entries of a value of this format, in their order."""
 
@@ -139,10 +127,8 @@ class ItemDraft:
 
     where: str
     item: dict[str, Any]
-    rest: dict[str, Any]
-    """The part of the value that no attribute holds; becomes the descriptor."""
-    notes: dict[Fault, None] = field(default_factory=dict)
-    """Each once, in order."""
+    rest: dict[str, Any]  # The part of the value that no attribute holds; becomes the descriptor
+    notes: dict[Fault, None] = field(default_factory=dict)  # Each once, in order
 
     @classmethod
     def create(cls, where: str, kind: str, namespace: str, value: Mapping[str, Any], *, format: str) -> "ItemDraft":
@@ -234,8 +220,7 @@ def rejection(where: str, message: str) -> MappedValue:
     return MappedValue(where, faults=(Fault("", message),))
 
 
-MapObject: TypeAlias = Callable[[str, Mapping[str, Any], Source], MappedValue]
-"""Maps the object at a place."""
+MapObject: TypeAlias = Callable[[str, Mapping[str, Any], Source], MappedValue]  # Maps the object at a place
 
 
 def map_each(where: str, values: object, source: Source, one: MapObject, *, what: str) -> Iterator[MappedValue]:

@@ -49,8 +49,7 @@ def _unit(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
-_PAIRS_EVEN = 3
-"""Number of matching pairs that count half of the maximum."""
+_PAIRS_EVEN = 3  # Number of matching pairs that count half of the maximum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +155,7 @@ def weighted_mean(signals: Signals, weighed: Weights) -> float:
     return min(max(values), max(min(values), mean))  # rounding cannot leave the range
 
 
-_UNTAGGED = 0.25
-"""`intent` of a candidate without type tags where a type was inferred."""
+_UNTAGGED = 0.25  # `intent` of a candidate without type tags where a type was inferred
 
 
 def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str]) -> float | None:
@@ -175,8 +173,7 @@ def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str
     return 0.0 if type_tags or inferred in tuple(Kind) else _UNTAGGED
 
 
-MinRelevance = float | Literal["weak"]
-"""The least relevance of a result in [0, 1], or that of a weak match."""
+MinRelevance = float | Literal["weak"]  # The least relevance of a result in [0, 1], or that of a weak match
 
 
 class Verdict(StrEnum):
@@ -187,8 +184,7 @@ class Verdict(StrEnum):
     NONE = "none"
 
 
-_LEAST_SHARE = 1 / 3
-"""Of the threshold of a weak match, in the smallest registries."""
+_LEAST_SHARE = 1 / 3  # Of the threshold of a weak match, in the smallest registries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

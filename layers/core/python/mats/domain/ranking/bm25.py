@@ -14,8 +14,7 @@ class TermCounts(NamedTuple):
     """How often each term occurs in a text, each occurrence counted by the weight of its field."""
 
     frequencies: Mapping[str, float]
-    length: int
-    """Terms in all fields, each counted 1."""
+    length: int  # Terms in all fields, each counted 1
 
 
 def count_terms(fields: Mapping[str, str], weights: Mapping[str, float]) -> TermCounts:
@@ -29,8 +28,7 @@ def count_terms(fields: Mapping[str, str], weights: Mapping[str, float]) -> Term
     return TermCounts(frequencies, length)
 
 
-REFERENCE = 1_500
-"""Documents in which terms are counted at least: fewer say too little about how common a term is."""
+REFERENCE = 1_500  # Documents in which terms are counted at least: fewer say too little about how common a term is
 _PRIOR, _PRIOR_HOLDING = 100, 0.5
 """Documents, and how many of them hold a term, that are added to a small registry for an estimate of shares."""
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from mats.domain.text.words import content_words
 
-MOST = 7
-"""Parts of a request."""
+MOST = 7  # Parts of a request
 
 _ADDING = (
     r"please|kindly|also|then|next|finally|lastly|first(?:ly)?|second(?:ly)?|third(?:ly)?|additionally|furthermore|"

@@ -14,31 +14,23 @@ from mats.domain.text.words import content_words, index_terms, spelled_words, sp
 from mats.domain.trust.near_duplicates import DAY, trust_of
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_LONGEST = 200
-"""Characters of a folded text that are compared."""
+_LONGEST = 200  # Characters of a folded text that are compared
 _SPAN_WORDS = range(3, 9)
 """Words of a title or a name that a longer query may contain: shorter ones are ordinary words of requests."""
-_MOST_WORDS = 40
-"""Words of a query that are searched for titles and names."""
-_CACHED = 256
-"""Queries whose keys are kept: one answer needs them for the look-up and for each profile found."""
-MOST_READ = 50
-"""Profiles that are read for one query."""
-MOST_EXACT = 5
-"""Exact matches that are placed before others."""
+_MOST_WORDS = 40  # Words of a query that are searched for titles and names
+_CACHED = 256  # Queries whose keys are kept: one answer needs them for the look-up and for each profile found
+MOST_READ = 50  # Profiles that are read for one query
+MOST_EXACT = 5  # Exact matches that are placed before others
 
 
 class Exactness(IntEnum):
     """How a query names a capability, the least exact first."""
 
     CONTAINS = 1
-    NAME = 2
-    """The name or the title, folded."""
-    SPELLED = 3
-    """The name or the title, endings included."""
+    NAME = 2  # The name or the title, folded
+    SPELLED = 3  # The name or the title, endings included
     ID = 4
-    TAUGHT = 5
-    """An operator taught the query: it comes first, whatever it is named."""
+    TAUGHT = 5  # An operator taught the query: it comes first, whatever it is named
 
 
 def fold(text: str) -> str:

@@ -18,13 +18,11 @@ from mats.domain.ranking.exact import exact_keys
 from mats.domain.ranking.query import GENERIC_LABELS, Scope, is_listing, named_words, namespace_words, telling_labels
 from mats.domain.text.words import STOP_WORDS, index_terms, may_have_stem, words
 
-_LONGEST_PROVIDER = 60
-"""Characters; a longer one is no name."""
+_LONGEST_PROVIDER = 60  # Characters; a longer one is no name
 TRUST = {f"^{tens}": float(tens) for tens in range(5, 11)}
 """Keys of capabilities with at least half of full trust, and what they are worth beside each other and all others."""
 _VERIFIED = "^v"
-TRUSTED_KEYS = (*TRUST, _VERIFIED)
-"""Keys of those whom operators trust: by a rating or a verified provider."""
+TRUSTED_KEYS = (*TRUST, _VERIFIED)  # Keys of those whom operators trust: by a rating or a verified provider
 
 
 def index_keys(profile: Profile) -> list[str]:
@@ -65,8 +63,7 @@ class NameUse(NamedTuple):
     trusted: Set[str]
 
 
-_MARKS = frozenset("on with in via from using".split())
-"""Words before the name of a product."""
+_MARKS = frozenset("on with in via from using".split())  # Words before the name of a product
 _BETWEEN = frozenset("the my our your a an".split())
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
@@ -77,8 +74,7 @@ _UNMARKED = {True: 0.6, False: 0.25}
 """Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
 _GAIN, _LOSS = 0.1, 0.2
 """Gain of a product's capabilities, and loss of those that do not mention it, in the mixture of measurements."""
-STRONG = 0.5
-"""Strength of a name from which on its product is searched for itself, and told."""
+STRONG = 0.5  # Strength of a name from which on its product is searched for itself, and told
 _MOST_SPACES = 50
 
 

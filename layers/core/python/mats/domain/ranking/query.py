@@ -20,8 +20,7 @@ def _check_not_blank(text: str) -> str:
     return text
 
 
-LONGEST = 2_000
-"""Characters of a request."""
+LONGEST = 2_000  # Characters of a request
 QueryText = Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_check_not_blank)]
 
 
@@ -131,10 +130,8 @@ class Query(RequestModel):
 class Scope:
     """Filters of other protocols that a `Query` cannot express."""
 
-    exact_namespaces: frozenset[str] = frozenset()
-    """Admits these namespaces without those below them; empty admits all."""
-    tag_choices: frozenset[frozenset[str]] = frozenset()
-    """Of each of these sets, at least one tag must be present."""
+    exact_namespaces: frozenset[str] = frozenset()  # Admits these namespaces without those below them; empty admits all
+    tag_choices: frozenset[frozenset[str]] = frozenset()  # Of each of these sets, at least one tag must be present
     keys: frozenset[str] = frozenset()
     """Admits what has any of these keys of an index (`domain/ranking/named`); empty admits all."""
 
@@ -181,8 +178,7 @@ class Filter:
         return visible_to is None or not self.audiences.isdisjoint(visible_to)
 
 
-_USERS = ["io", "github"]
-"""The start of namespaces of GitHub's users: the next label is the name of one."""
+_USERS = ["io", "github"]  # The start of namespaces of GitHub's users: the next label is the name of one
 _TOP = frozenset("com org net io dev ai app co gov edu info cloud eu us uk de fr nl ch jp cn in me xyz sh".split())
 GENERIC_LABELS = frozenset(
     "www api apis mcp a2a rest server servers tool tools skill skills agent agents model models".split()
@@ -208,8 +204,7 @@ _ASKING = frozenset(
     ).split()
 )
 _MOST_NAMED = 3
-_LONGEST = 200
-"""Characters of a request that are read; a longer one names no namespace."""
+_LONGEST = 200  # Characters of a request that are read; a longer one names no namespace
 
 
 @lru_cache(maxsize=20_000)

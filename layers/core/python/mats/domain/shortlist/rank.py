@@ -76,8 +76,7 @@ class Candidate:
     shift: float = 0.0
     lifted: bool = False
     used_for: UsedFor | None = None
-    id: Id = field(init=False)
-    """That of the profile, which computes it anew each time."""
+    id: Id = field(init=False)  # That of the profile, which computes it anew each time
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.profile.id)
@@ -98,8 +97,7 @@ class Result:
     suspicious: tuple[str, ...] = ()
     why: MatchedWords | None = None
     alternates: tuple[Id, ...] = ()
-    moved: bool = False
-    """Whether what callers reported places it higher."""
+    moved: bool = False  # Whether what callers reported places it higher
 
     @property
     def id(self) -> Id:
@@ -261,8 +259,7 @@ def _ids(results: Iterable[Result]) -> tuple[Id, ...]:
     return tuple(result.id for result in results)
 
 
-_AMONG = 2
-"""Places before which an exact match within a longer query need not be."""
+_AMONG = 2  # Places before which an exact match within a longer query need not be
 
 
 def _place_exact(scored: Sequence[Result], unrated: int) -> Sequence[Result]:
@@ -287,8 +284,7 @@ def _place_exact(scored: Sequence[Result], unrated: int) -> Sequence[Result]:
 _OLDER, _OLDER_IN_MEANING, _RATED, _RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3
 """Share of the mixture of an unrated or new result from which on an older or rated one leads it; the second where the
 cosine is at least as high, the last beside a newcomer."""
-_ECHOED, _ECHOED_BESIDE_RATED = 0.3, 0.5
-"""The same where the new or unrated result repeats the query."""
+_ECHOED, _ECHOED_BESIDE_RATED = 0.3, 0.5  # The same where the new or unrated result repeats the query
 
 
 def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequence[Result]:

@@ -27,10 +27,8 @@ _BASE = f"[^\x00-\x7f{_HIDDEN}{_CONTROL}]"
 _SHAPING = re.compile(f"({_BASE}(?:\ufe0f?\u200d(?={_BASE})|[\ufe0e\ufe0f]|\u200c(?={_BASE}))|[0-9#*]\ufe0f\u20e3)")
 """A character beyond ASCII with what gives it its form: the joiners and selectors of emoji and of several scripts."""
 _RUN = re.compile(f"{_SHAPING.pattern}|([{_HIDDEN}\x7f-\x9f\u2028\u2029]+)")
-_RAW = re.compile(f"[{_HIDDEN}\x7f-\x9f\u2028\u2029]")
-"""Invisible characters that JSON need not escape."""
-_MOST_SPELLED = 8
-"""Code points spelled out of a run of hidden characters: enough to see it, too few to hold a message."""
+_RAW = re.compile(f"[{_HIDDEN}\x7f-\x9f\u2028\u2029]")  # Invisible characters that JSON need not escape
+_MOST_SPELLED = 8  # Code points spelled out of a run of hidden characters: enough to see it, too few to hold a message
 _BREAKS = frozenset({"Cc", "Zl", "Zp"})
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
 """Characters that take one byte encoded: ASCII without quotes, backslashes and the escapes above."""
@@ -155,10 +153,8 @@ def _latin_variants() -> dict[int, str]:
 
 
 _AS_LATIN = _latin_variants() | {ord(letter): latin for latin, letters in _LOOKALIKES.items() for letter in letters}
-_MARKS = ("Mn", "Me")
-"""Accents and what encloses a letter."""
-_AS_ONE = str.maketrans("l1|0", "iiio")
-"""A capital I looks like l, 1 and |, and a capital O like 0."""
+_MARKS = ("Mn", "Me")  # Accents and what encloses a letter
+_AS_ONE = str.maketrans("l1|0", "iiio")  # A capital I looks like l, 1 and |, and a capital O like 0
 
 
 def skeleton(text: str) -> str:

@@ -5,11 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from mats.domain.text.common_words import ORDINARY
 from mats.domain.text.words import STOP_WORDS, may_be_foreign, spelled_words, stem
 
-SHORTEST = 4
-"""Letters of a word that may be misspelt; a shorter one is near to too many."""
+SHORTEST = 4  # Letters of a word that may be misspelt; a shorter one is near to too many
 _LONG, _LONGEST = 8, 24
-MOST_MISSPELT = 20
-"""Words of a request that are looked up."""
+MOST_MISSPELT = 20  # Words of a request that are looked up
 _COMMON = STOP_WORDS | ORDINARY
 _ENDINGS = ("", "e", "s", "ed", "y")
 

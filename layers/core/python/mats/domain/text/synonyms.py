@@ -8,8 +8,7 @@ from typing import TypeAlias
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.text.words import STOP_WORDS, TOKEN, clean, index_terms
 
-Groups: TypeAlias = tuple[tuple[str, ...], ...]
-"""Words or phrases that mean the same, in order."""
+Groups: TypeAlias = tuple[tuple[str, ...], ...]  # Words or phrases that mean the same, in order
 MOST_GROUPS, _MOST_WORDS, _LONGEST = 1_000, 20, 60
 _MOST_REWRITES = 3
 
@@ -46,8 +45,7 @@ def _terms(text: str) -> list[str]:
     return ["".join(index_terms(match[0])) for match in TOKEN.finditer(text)]
 
 
-synonyms_of = lru_cache(maxsize=4)(Synonyms)
-"""The synonyms of these groups, made once."""
+synonyms_of = lru_cache(maxsize=4)(Synonyms)  # The synonyms of these groups, made once
 
 
 def parse_groups(lines: Iterable[str]) -> Groups:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import snowballstemmer
 
-MAX_LEVELS = 64
-"""Maximum depth at which a descriptor is read; deeper text is ignored."""
+MAX_LEVELS = 64  # Maximum depth at which a descriptor is read; deeper text is ignored
 
 LUCENE_STOP_WORDS = frozenset(
     (
@@ -32,8 +31,7 @@ STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
 _IN_OTHER_LANGUAGES = frozenset(
     "a i in no do me is was an as at be he on or so will all more has dare can just man im ve ll re don".split()
 )
-ENGLISH_WORDS = STOP_WORDS - _IN_OTHER_LANGUAGES
-"""Function words of English that are not words of the languages below."""
+ENGLISH_WORDS = STOP_WORDS - _IN_OTHER_LANGUAGES  # Function words of English that are not words of the languages below
 FOREIGN_WORDS = frozenset(
     (
         "de der das dem den des ist und ein eine einen einem einer im ins zum zur für fuer mit mein meine meinen "
@@ -278,8 +276,7 @@ def query_terms(text: str) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-Pair = tuple[str, str]
-"""Stems of two words, the first before the second."""
+Pair = tuple[str, str]  # Stems of two words, the first before the second
 
 
 def content_words(text: str) -> list[str]:

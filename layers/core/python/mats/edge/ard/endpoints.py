@@ -32,13 +32,10 @@ from mats.edge.http import Request, Response, problem, to_json
 P = TypeVar("P", str, int)
 
 _ENTRY = "/agents/"
-_MAX_TOKEN = 8_000
-"""Characters. The token of the longest id has fewer."""
-_PRIVATE = "private, max-age=60"
-"""Responses depend on the caller's audiences."""
+_MAX_TOKEN = 8_000  # Characters. The token of the longest id has fewer.
+_PRIVATE = "private, max-age=60"  # Responses depend on the caller's audiences
 _PUBLIC = "public, max-age=3600"
-_MAX_PAGE_BYTES = 4_000_000
-"""Bytes of a page. Lambda's responses are limited to 6 MB."""
+_MAX_PAGE_BYTES = 4_000_000  # Bytes of a page. Lambda's responses are limited to 6 MB.
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 

@@ -23,8 +23,7 @@ PATTERN = r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
 """From the specification, which has no percent-encoding in an identifier."""
 _SYNTAX = re.compile(PATTERN.removesuffix("$") + r"\Z")
 _RESERVED = ".localhost"
-_LONGEST = 8_000
-"""Characters. Our longest identifier has less than 3,000."""
+_LONGEST = 8_000  # Characters. Our longest identifier has less than 3,000.
 
 _TO_ESCAPE = re.compile(
     r"(?P<slash>(?<=[^/])/(?=[^/]))"

@@ -22,8 +22,7 @@ from mats.edge.snippets.http_request import HttpRequest, example_of, first_optio
 from mats.edge.snippets.programs import converse_program, curl_command, http_program, json_text, mcp_program
 from mats.edge.tools.formats import tool_definition
 
-_GENERAL = frozenset({"mcp", "server", "tools", "api", "www"})
-"""Labels of a namespace that name no server."""
+_GENERAL = frozenset({"mcp", "server", "tools", "api", "www"})  # Labels of a namespace that name no server
 _MAX_NAME = 64
 
 

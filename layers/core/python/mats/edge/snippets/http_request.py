@@ -13,8 +13,7 @@ from mats.domain.protocols.openapi import HttpCall, Parameter
 from mats.edge.tools.json_schema import resolve_reference
 
 _MAX_DEPTH, _MAX_ENTRIES = 4, 20
-_MAX_VALUE = 200
-"""Characters of JSON; a longer value from a schema is not taken."""
+_MAX_VALUE = 200  # Characters of JSON; a longer value from a schema is not taken
 _EMPTY: Mapping[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False, "null": None}
 
 
@@ -116,8 +115,7 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     cookies: Mapping[str, str] = field(default_factory=dict)
     secrets: Sequence[Secret] = ()
-    user_and_password: bool = False
-    """True if it is sent with the variables API_USER and API_PASSWORD (RFC 7617)."""
+    user_and_password: bool = False  # True if it is sent with the variables API_USER and API_PASSWORD (RFC 7617)
     media_type: str = ""
     body: Any = None
 

@@ -12,8 +12,7 @@ from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 from mats.edge.snippets.http_request import HttpRequest, Secret, placeholder, secrets_of
 
-_WIDTH = 88
-"""Characters of a line of Python, above which a list or an object has a line for each entry."""
+_WIDTH = 88  # Characters of a line of Python, above which a list or an object has a line for each entry
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 

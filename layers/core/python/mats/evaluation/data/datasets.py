@@ -35,8 +35,7 @@ class JudgedQuery:
     id: str
     text: str
     relevant: frozenset[Id]
-    source: str = ""
-    """The upstream source of the query."""
+    source: str = ""  # The upstream source of the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,8 @@ class Dataset:
     registrations: Sequence[Registration]
     queries: Sequence[JudgedQuery]
     refused: Mapping[str, str]
-    digest: str
-    """SHA-256 over the uncompressed files."""
-    trust: Mapping[Id, int] = field(default_factory=dict)
-    """Trust by id, where the set has any."""
+    digest: str  # SHA-256 over the uncompressed files
+    trust: Mapping[Id, int] = field(default_factory=dict)  # Trust by id, where the set has any
 
     @property
     def unregistered_gold(self) -> dict[Id, str]:
@@ -164,8 +161,7 @@ def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
                 raise DatasetInvalid([Fault(f"qrels.tsv, line {number}", message)]) from error
 
 
-_FEW = 5
-"""Sources with fewer labels are not judged."""
+_FEW = 5  # Sources with fewer labels are not judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,12 +171,9 @@ class Defects:
     source: str
     queries: int
     labels: int
-    unregistered: int
-    """Labels that are not in the registry."""
-    unanswerable: int
-    """Queries without a registered label."""
-    shared: int
-    """The largest group of labels with the same name and description; 0 if there is none."""
+    unregistered: int  # Labels that are not in the registry
+    unanswerable: int  # Queries without a registered label
+    shared: int  # The largest group of labels with the same name and description; 0 if there is none
 
     @property
     def suspicions(self) -> tuple[str, ...]:
@@ -233,12 +226,9 @@ class JudgedSet:
 
     corpus: Mapping[str, Mapping[str, Any]]
     queries: Mapping[str, Mapping[str, Any]]
-    qrels: Mapping[tuple[str, str], int]
-    """Grades by query and capability."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Counts of rows that were dropped or merged, by reason."""
-    suspicions: tuple[str, ...] = ()
-    """Defects of the local copy."""
+    qrels: Mapping[tuple[str, str], int]  # Grades by query and capability
+    left_out: Mapping[str, int] = field(default_factory=dict)  # Counts of rows that were dropped or merged, by reason
+    suspicions: tuple[str, ...] = ()  # Defects of the local copy
 
 
 def write(judged: JudgedSet, out: Path, *, force: bool = False) -> None:

@@ -11,8 +11,7 @@ from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import Run
 
-LONGEST_QUERY = 2_000
-"""Characters: the limit of the API."""
+LONGEST_QUERY = 2_000  # Characters: the limit of the API
 _REASONS = 20
 
 Progress: TypeAlias = Callable[[int], None]
@@ -36,8 +35,7 @@ class SystemAnswer:
     retrieved: Sequence[Id] = ()
     usage: Usage = field(default_factory=Usage)
     took_ms: Mapping[str, float] = field(default_factory=dict)
-    failed: str = ""
-    """The error of a model call without a usable result; the query counts as a miss."""
+    failed: str = ""  # The error of a model call without a usable result; the query counts as a miss
     calls: int = 0
     cached: int = 0
 
@@ -45,8 +43,7 @@ class SystemAnswer:
 RankingSystem: TypeAlias = Callable[[JudgedQuery], SystemAnswer]
 """Safe to call from several threads if it calls a model."""
 
-Answers: TypeAlias = Mapping[str, SystemAnswer]
-"""By query id."""
+Answers: TypeAlias = Mapping[str, SystemAnswer]  # By query id
 
 
 def run_of(answers: Answers) -> Run:

@@ -137,10 +137,8 @@ def names_and_descriptions(registrations: Sequence[Registration], *, splits_name
     return {r.id: f"{name} {r.description}" for name, r in zip(names, registrations, strict=True)}
 
 
-_CALLS_AT_ONCE = 8
-"""Of an LLM; other systems answer one query at a time, because their latency is measured."""
-FirstStage: TypeAlias = Callable[[Discover], Discover]
-"""Changes the retrieval of a pipeline."""
+_CALLS_AT_ONCE = 8  # Of an LLM; other systems answer one query at a time, because their latency is measured
+FirstStage: TypeAlias = Callable[[Discover], Discover]  # Changes the retrieval of a pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +149,7 @@ class Variant:
     description: str
     needs: frozenset[str] = frozenset()
     build: Callable[[Workbench], RankingSystem]
-    prompt: Callable[[], str] = lambda: ""
-    """The hash of its prompt; empty without a model."""
+    prompt: Callable[[], str] = lambda: ""  # The hash of its prompt; empty without a model
     measures: tuple[str, ...] = NAMES
     """Those that are defined for it: a system that picks one result has no more than Match@1."""
 
@@ -177,14 +174,7 @@ class NeuralOnly(Retrieve):
     measures_bm25: bool
 
     def search(
-        self,
-        text: str,
-        terms: Sequence[str],
-        admitted: Filter,
-        stages: Stages,
-        trace: Trace,
-        *,
-        caller: str = "",
+        self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
     ) -> Search:
         found = Retrieve.search(self, text, (), admitted, stages, trace, caller=caller)
         return replace(found, words=LexicalQuery(terms=terms) if self.measures_bm25 else None)

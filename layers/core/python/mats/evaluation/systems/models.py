@@ -124,10 +124,8 @@ class Budget:
     Dollars are known when a reply is there, so calls under way may exceed `max_usd`; `max_calls` is never exceeded.
     """
 
-    max_usd: float | None = None
-    """None: no limit."""
-    max_calls: int | None = None
-    """None: no limit."""
+    max_usd: float | None = None  # None: no limit
+    max_calls: int | None = None  # None: no limit
     usd: float = 0.0
     calls: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -235,8 +233,7 @@ class Models:
     """The models of these settings, each made at first use; replies of LLMs and document vectors are cached on disk."""
 
     settings: Settings
-    budget: Budget = field(default_factory=Budget)
-    """Of all language models together."""
+    budget: Budget = field(default_factory=Budget)  # Of all language models together
 
     @cached_property
     def encoder(self) -> Encoder | None:

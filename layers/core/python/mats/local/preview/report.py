@@ -39,8 +39,7 @@ it increasingly in purpose. Not measured for other encoders.
 """
 THRESHOLDS = {"cosine": DUPLICATE_COSINE, "overlap": SIMILARITY}
 _MAX_QUERIES, _MAX_COMPETITORS, _MAX_DUPLICATES = 5, 5, 5
-_SEARCHED = 20
-"""Terms of the candidate's text that are searched, and hits of each side of retrieval that are compared."""
+_SEARCHED = 20  # Terms of the candidate's text that are searched, and hits of each side of retrieval that are compared
 _NO_DIFFERENCE = 0.0005
 
 
@@ -190,19 +189,15 @@ def near_duplicates(
     return tuple(sorted(alike, key=lambda one: (-(one.cosine or 0), -one.overlap, one.id))[:_MAX_DUPLICATES])
 
 
-SPARSE = 8
-"""A description with fewer content words is sparse."""
-LONG = 1_500
-"""Characters of a description that an encoder may truncate (docs/decisions/0003)."""
+SPARSE = 8  # A description with fewer content words is sparse
+LONG = 1_500  # Characters of a description that an encoder may truncate (docs/decisions/0003)
 EXAMPLES = 2
 _NEAR_TOP = 3
 
 
 class Weight(StrEnum):
-    MUST = "must"
-    """It will be rejected, or flagged as suspicious."""
-    SHOULD = "should"
-    """It will be found less often."""
+    MUST = "must"  # It will be rejected, or flagged as suspicious
+    SHOULD = "should"  # It will be found less often
     COULD = "could"
 
 
@@ -335,8 +330,7 @@ def parameters_without_description(schema: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-_BUDGETS = Budgets(retrieve_ms=20_000)
-"""No caller waits online."""
+_BUDGETS = Budgets(retrieve_ms=20_000)  # No caller waits online
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,13 +338,11 @@ class PreviewReport:
     profile: Profile
     placed: Placed
     described_by: str
-    encoded: str
-    """The text for the encoder."""
+    encoded: str  # The text for the encoder
     queries: tuple[QueryPreview, ...]
     duplicates: tuple[NearDuplicate, ...]
     advice: tuple[Advice, ...]
-    without: tuple[str, ...]
-    """The models that were missing or failed, and why."""
+    without: tuple[str, ...]  # The models that were missing or failed, and why
 
     def to_json(self) -> dict[str, Any]:
         profile = self.profile
