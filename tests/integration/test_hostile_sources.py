@@ -13,10 +13,11 @@ from typing import Any
 import httpcore2
 import pytest
 
+from mats.client import bounded_http as http
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.sync import SourceKind
-from mats.local.imports import files, http
-from mats.local.imports.addresses import Unfetchable
+from mats.domain.protocols.addresses import Unfetchable
+from mats.local.imports import files
 from mats.local.imports.importer import Importer, Report
 from mats.local.imports.sources import open_reading
 from mats.settings import Settings

@@ -15,10 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mats.client import bounded_http as http
+from mats.client.bounded_http import fetch
 from mats.domain.profile.sync import SourceKind
-from mats.local.imports import http
-from mats.local.imports.addresses import Unfetchable, redact, without_query
-from mats.local.imports.http import fetch
+from mats.domain.protocols.addresses import Unfetchable, redact, without_query
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_reading, open_sources
 from mats.settings import Settings

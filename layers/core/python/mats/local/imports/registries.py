@@ -7,10 +7,10 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols.a2a import is_card
+from mats.domain.protocols.addresses import Unfetchable, redact, split_url
 from mats.domain.protocols.mcp import REGISTRY_META
 from mats.domain.protocols.protocol import Json, objects, text_at, value_at
 from mats.edge.ard.entries import REGISTRY
-from mats.local.imports.addresses import Unfetchable, redact, split_url
 from mats.local.imports.decoding import decode
 from mats.local.imports.files import Location
 from mats.local.imports.formats.ard import entries

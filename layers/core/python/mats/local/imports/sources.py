@@ -14,11 +14,11 @@ from typing import IO, Any
 from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.sync import SourceKind, TrackedSource
+from mats.domain.protocols.addresses import Unfetchable, redact, split_url, without_query
 from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.domain.text.redaction import redact_arguments
 from mats.local.imports import formats
-from mats.local.imports.addresses import Unfetchable, redact, split_url, without_query
 from mats.local.imports.decoding import Undecodable, decode
 from mats.local.imports.files import (
     File,
@@ -100,15 +100,16 @@ def open_reading(
         case SourceKind.MCP:
             return Reading([_live_server(list(location), timeout_s, namespace)])
         case SourceKind.DOCUMENT if live:
-            from mats.local.imports.mcp_client import open_servers  # noqa: PLC0415 - loads the MCP SDK
+            from mats.local.imports.mcp_servers import open_servers  # noqa: PLC0415 - loads the MCP SDK
 
             return Reading(open_servers(location[0], namespace, timeout_s))
         case SourceKind.DOCUMENT:
             return Reading(open_sources(os.fspath(location[0]), namespace, timeout_s))
-    from mats.local.imports import http, registries  # noqa: PLC0415 - loads the HTTP library only for addresses
+    from mats.client.bounded_http import fetch as fetch_address  # noqa: PLC0415 - loads the HTTP library
+    from mats.local.imports import registries  # noqa: PLC0415 - as above
 
     (url,) = location
-    fetch = partial(http.fetch, timeout_s=timeout_s)
+    fetch = partial(fetch_address, timeout_s=timeout_s)
     source = Source(redact(url), namespace, url=without_query(url))
     if kind is SourceKind.MCP_REGISTRY:
         registry = registries.McpRegistry(url, fetch, since=since)
@@ -141,10 +142,10 @@ def _read_file(file: File) -> Stream:
 
 
 def _read_address(url: str, name: str, timeout_s: float) -> Stream:
-    from mats.local.imports import http  # noqa: PLC0415 - loads the HTTP library only for addresses
+    from mats.client.bounded_http import fetch  # noqa: PLC0415 - loads the HTTP library only for addresses
 
     try:
-        with decompress(name, io.BytesIO(http.fetch(url, timeout_s=timeout_s))) as stream:
+        with decompress(name, io.BytesIO(fetch(url, timeout_s=timeout_s))) as stream:
             yield from read_values(File(name), stream)
     except (Unfetchable, FileUnreadable) as error:
         yield Location(name), error
@@ -206,13 +207,13 @@ def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer
 
 
 def _live_server(server: list[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
-    from mats.local.imports import mcp_client  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
+    from mats.local.imports import mcp_servers  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
 
     first = server[0]
     if len(server) == 1 and is_address(first):
-        ask = partial(mcp_client.list_by_address, first, timeout_s=timeout_s)
+        ask = partial(mcp_servers.list_by_address, first, timeout_s=timeout_s)
         return live_source(redact(first), ask, namespace, first)
-    ask = partial(mcp_client.list_by_command, server, timeout_s=timeout_s)
+    ask = partial(mcp_servers.list_by_command, server, timeout_s=timeout_s)
     return live_source(first, ask, namespace, command=server)
 
 

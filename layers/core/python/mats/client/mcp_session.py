@@ -1,4 +1,4 @@
-"""List the tools of live MCP servers with the official SDK: all pages; no tool is called.
+"""Sessions with MCP servers over the official SDK: what is asked of them is a function.
 
 The SDK's dispatcher correlates requests, responses and events, and its HTTP client implements Streamable HTTP. Its
 stdio client is not used: it bounds neither the length of a message nor their sum. Nor is its session: it rejects a
@@ -7,14 +7,12 @@ whole list for one malformed tool. Import this module late.
 
 import json
 import logging
-import os
-import re
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -24,7 +22,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    encode_header_value,
+)
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -38,72 +41,96 @@ from mcp_types import (
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
-from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
-from mats.domain.protocols.mcp import is_disabled, servers_of
-from mats.domain.protocols.mcp_server import server_entry, server_of
-from mats.domain.protocols.protocol import Json, Source, join_labels, namespace_of_url, objects, to_label
+from mats.client.bounded_http import HEADERS, BoundedTransport, timeout_reason
+from mats.domain.errors import DependencyFailed
+from mats.domain.protocols.addresses import Unfetchable
+from mats.domain.protocols.protocol import Json, objects
 from mats.domain.text.words import clean, clip
-from mats.local.imports.addresses import Unfetchable, redact, without_query
-from mats.local.imports.decoding import MAX_BYTES as MAX_DOCUMENT_BYTES
-from mats.local.imports.decoding import decode
-from mats.local.imports.files import Location, Stream, is_address
-from mats.local.imports.http import HEADERS, BoundedTransport, timeout_reason
 
 MAX_BYTES = 20_000_000
 """Limit of all that a server sends: of a process, on standard output and on standard error each."""
 _MAX_MESSAGE_BYTES = 8_000_000
 _MAX_PAGES, _MAX_TOOLS, _MAX_CURSOR = 200, 20_000, 10_000
-_GRACE_S = 2.0
+GRACE_S = 2.0
 """Time for a process to exit: first by itself, then after SIGTERM."""
 _LAST_WORDS_S, _POLL_S = 0.5, 0.01
 _CLIENT = {"name": "mats", "version": "1"}
 
 
 class ServerFailed(DependencyFailed):
-    """An MCP server did not list its tools."""
+    """An MCP server did not answer what it was asked."""
 
 
-def list_by_command(
-    command: Sequence[str], *, timeout_s: float, grace_s: float = _GRACE_S, env: Mapping[str, str] | None = None
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An initialized session; every request carries its headers and metadata."""
+
+    dispatcher: JSONRPCDispatcher
+    version: str
+    meta: Mapping[str, Any]
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The result of a method. Raises `MCPError` if the server rejects it."""
+        headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
+        if self.meta:
+            headers[MCP_METHOD_HEADER] = method
+            headers |= {MCP_NAME_HEADER: encode_header_value(str(params["name"]))} if "name" in params else {}
+            params = {**params, "_meta": dict(self.meta)}
+        options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
+        return await self.dispatcher.send_raw_request(method, params, options)
+
+
+Ask: TypeAlias = Callable[[Session], Awaitable[Json]]
+"""What is asked of a server in a session."""
+
+
+def ask_command(
+    command: Sequence[str], ask: Ask, *, timeout_s: float, env: Mapping[str, str], grace_s: float = GRACE_S
 ) -> Json:
-    """The tools of a server that a command starts; `env` is added to the environment.
+    """The answer of a server that a command starts, in this environment.
 
     Raises:
-        ServerFailed: it cannot be started, or does not list its tools within time and size.
+        ServerFailed: it cannot be started, or does not answer within time and size.
     """
     with _end_on_termination():
-        return anyio.run(_list_by_command, command, timeout_s, grace_s, env or {})
+        return anyio.run(_ask_command, command, ask, timeout_s, grace_s, env)
 
 
-async def _list_by_command(command: Sequence[str], timeout_s: float, grace_s: float, env: Mapping[str, str]) -> Json:
+async def _ask_command(
+    command: Sequence[str], ask: Ask, timeout_s: float, grace_s: float, env: Mapping[str, str]
+) -> Json:
     try:
-        process = await anyio.open_process(command, env={**os.environ, **env}, start_new_session=True)
+        process = await anyio.open_process(command, env=env, start_new_session=True)
     except (OSError, ValueError) as error:
         raise ServerFailed(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
     server = _Server(process)
     result: Json | Exception = None
     async with server.connect(grace_s) as streams:
         with anyio.move_on_after(timeout_s):
-            result = await _list_tools(*streams)
+            result = await _converse(*streams, ask)
         if result is None:
-            server.fail(f"the server did not list its tools within {timeout_s:g} seconds")
+            server.fail(f"the server did not answer within {timeout_s:g} seconds")
     if result is None or isinstance(result, Exception):
         raise ServerFailed(f"{command[0]}: {server.failure or result}")
     return result
 
 
-def list_by_address(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None) -> Json:
-    """The tools of a server at an address; `headers` are sent with every request, which is never redirected.
+def ask_address(
+    url: str, ask: Ask, *, timeout_s: float, headers: Mapping[str, str] | None = None, private: bool = True
+) -> Json:
+    """The answer of a server at an address; `headers` are sent with every request, which is never redirected.
 
     Raises:
-        ServerFailed: it does not list its tools.
+        ServerFailed: it does not answer what it is asked.
         Unfetchable: it cannot be reached within time and size, or is blocked.
     """
-    return anyio.run(_list_by_address, url, timeout_s, headers or {})
+    transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=MAX_BYTES, private=private)
+    return anyio.run(_ask_address, url, ask, transport, timeout_s, headers or {})
 
 
-async def _list_by_address(url: str, timeout_s: float, headers: Mapping[str, str]) -> Json:
-    transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=MAX_BYTES)
+async def _ask_address(
+    url: str, ask: Ask, transport: BoundedTransport, timeout_s: float, headers: Mapping[str, str]
+) -> Json:
     result: Json | Exception | None = None
     client = httpx2.AsyncClient(transport=transport, headers={**headers, **HEADERS}, timeout=None)
     try:
@@ -112,7 +139,7 @@ async def _list_by_address(url: str, timeout_s: float, headers: Mapping[str, str
                 client,
                 streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES) as streams,
             ):
-                result = await _list_tools(*streams)
+                result = await _converse(*streams, ask)
     except Exception as error:
         if transport.failure is None:
             message = f"the server broke the connection ({type(error).__name__}): read its log, or try again"
@@ -121,25 +148,25 @@ async def _list_by_address(url: str, timeout_s: float, headers: Mapping[str, str
         return result
     status = transport.post_status
     if status in (401, 403):
-        raise ServerFailed("the server requires authentication; save its tools/list result to a file and import that")
+        raise ServerFailed("the server requires authentication")
     if transport.failure or result is None:
         raise transport.failure or Unfetchable(url, timeout_reason(timeout_s))
     raise ServerFailed(f"{result} (HTTP status {status})" if status >= 400 else str(result)) from result
 
 
-async def _list_tools(read: Any, write: Any) -> Json | ServerFailed:
-    """The tools or the error, which is not raised: the task group would wrap it in an exception group."""
+async def _converse(read: Any, write: Any, ask: Ask) -> Json | ServerFailed:
+    """The answer or the error, which is not raised: the task group would wrap it in an exception group."""
     dispatcher: JSONRPCDispatcher = JSONRPCDispatcher(read, write, inline_methods=_EveryMethod())
     result: Json | ServerFailed
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, _answer, _ignore)
         try:
-            result = {"tools": await _read_pages(dispatcher, *await _negotiate(dispatcher))}
+            result = await ask(await _negotiate(dispatcher))
         except MCPError as error:
             message = clip(clean(error.message), 300)
             if error.code == PARSE_ERROR:
                 message = "the answer is not a JSON-RPC response"
-            result = ServerFailed(f"the server rejected tools/list: {message} ({error.code})")
+            result = ServerFailed(f"the server rejected the request: {message} ({error.code})")
         except ServerFailed as error:
             result = error
         tasks.cancel_scope.cancel()
@@ -160,47 +187,42 @@ async def _answer(context: Any, method: str, params: Any) -> dict[str, Any]:
     """Answer a request of the server: only `ping` is supported."""
     if method == "ping":
         return {}
-    raise MCPError(METHOD_NOT_FOUND, "mats lists tools and does nothing else")
+    raise MCPError(METHOD_NOT_FOUND, "mats answers no requests of a server")
 
 
 async def _ignore(context: Any, method: str, params: Any) -> None:
     """Ignore a notification."""
 
 
-async def _negotiate(dispatcher: JSONRPCDispatcher) -> tuple[dict[str, str], dict[str, Any]]:
-    """Initialize the session; the headers and metadata of every later request.
-
-    A server without `initialize` gets the version with each request (2026-07-28).
-    """
+async def _negotiate(dispatcher: JSONRPCDispatcher) -> Session:
+    """Initialize the session. A server without `initialize` gets the version with each request (2026-07-28)."""
     params = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _CLIENT}
     try:
         result = await dispatcher.send_raw_request("initialize", params, {"cancel_on_abandon": False})
     except MCPError:
         version = LATEST_MODERN_VERSION
         meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
-        return {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "tools/list"}, meta
+        return Session(dispatcher, version, meta)
     stated = result.get("protocolVersion")
     version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
-    headers = {MCP_PROTOCOL_VERSION_HEADER: version.encode("ascii", "ignore").decode()}
-    await dispatcher.notify("notifications/initialized", None, {"headers": headers})
-    return headers, {}
+    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {})
+    await dispatcher.notify(
+        "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: session.version}}
+    )
+    return session
 
 
-async def _read_pages(
-    dispatcher: JSONRPCDispatcher, headers: dict[str, str], meta: dict[str, Any]
-) -> list[Mapping[str, Any]]:
+async def list_tools(session: Session) -> Json:
     """The tools of all pages."""
     tools: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     cursor = ""
-    options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
     while True:
-        params = {**({"cursor": cursor} if cursor else {}), **({"_meta": meta} if meta else {})}
-        page = await dispatcher.send_raw_request("tools/list", params, options)
+        page = await session.request("tools/list", {"cursor": cursor} if cursor else {})
         tools += objects(page.get("tools"))
         cursor = page.get("nextCursor") or ""
         if not isinstance(cursor, str) or not cursor:
-            return tools
+            return {"tools": tools}
         if len(cursor) > _MAX_CURSOR or cursor in seen or len(seen) >= _MAX_PAGES or len(tools) > _MAX_TOOLS:
             raise ServerFailed(
                 f"the server's list does not end: {len(tools):,} tools on {len(seen) + 1:,} pages so far"
@@ -255,7 +277,7 @@ class _Server:
         except anyio.DelimiterNotFound:
             self.fail(f"the server wrote a message of over {_MAX_MESSAGE_BYTES:,} bytes, the limit")
         except (anyio.EndOfStream, anyio.IncompleteRead):
-            await self._fail_with_last_words("closed its standard output before it listed its tools")
+            await self._fail_with_last_words("closed its standard output before it answered")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the receiver is gone
 
@@ -297,7 +319,7 @@ class _Server:
         with anyio.move_on_after(_LAST_WORDS_S) as waited:
             await self._stderr_ended.wait()
         is_running = waited.cancelled_caught and self._process.returncode is None
-        self.fail(f"the server {if_running if is_running else 'exited before it listed its tools'}")
+        self.fail(f"the server {if_running if is_running else 'exited before it answered'}")
 
 
 async def _end(process: Process, grace_s: float) -> None:
@@ -333,77 +355,6 @@ def _interrupt(*_: object) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)
-
-
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_UNKNOWN = re.compile(r"\$\{[^}]*\}")
-
-
-def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[Source, Stream]]:
-    """The tools of each server of an `mcpServers` file; the reason instead, for one that does not list them.
-
-    The tools of a server are in a namespace of its own below `namespace`, without one in that of its address.
-
-    Raises:
-        RequestInvalid: it is no such file on this machine: mats starts no command that another machine names.
-    """
-    if is_address(path) or not Path(path).is_file():
-        raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
-    with Path(path).open("rb") as file:
-        found = servers_of(decode(file.read(MAX_DOCUMENT_BYTES + 1), name="mcp.json"))
-    if found is None:
-        raise RequestInvalid([Fault("--live", f"is for an `mcpServers` file, and {path} is none")])
-    key, servers = found
-    for name, entry in servers.items():
-        if not is_disabled(entry):
-            yield _open(Location(path, where=f"{key}.{name}"), name, entry, namespace, timeout_s)
-
-
-def _open(place: Location, name: str, entry: Json, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
-    server = server_of(entry)
-    url = entry.get("url") if isinstance(entry, Mapping) and "command" not in entry else None
-    shown = without_query(url) if isinstance(url, str) and "${" not in url else ""
-    own = join_labels((namespace, to_label(name))) if namespace else namespace_of_url(shown)
-
-    def tools() -> Stream:
-        try:
-            if server is None:
-                raise Invalid([Fault("", "must have a `command` with plain arguments, or an http or https `url`")])
-            if not own:
-                raise Invalid([Fault("", "does not name its owner: give --namespace, such as com.acme")])
-            yield place, _list_configured(_fill_in(entry), timeout_s)
-        except (DependencyFailed, Invalid) as error:
-            yield place, Invalid([Fault(place.where, str(error))])
-
-    return Source(place.file, own, server=shown, server_entry=server_entry(server) if server else None), tools()
-
-
-def _list_configured(entry: Mapping[str, Any], timeout_s: float) -> Json:
-    if isinstance(command := entry.get("command"), str):
-        arguments = [one for one in entry.get("args") or () if isinstance(one, str)]
-        return list_by_command([command, *arguments], timeout_s=timeout_s, env=_texts(entry.get("env")))
-    url = str(entry.get("url"))
-    try:
-        return list_by_address(url, timeout_s=timeout_s, headers=_texts(entry.get("headers")))
-    except DependencyFailed as error:
-        raise DependencyFailed(f"{redact(url)}: {error}") from error
-
-
-def _texts(value: object) -> dict[str, str]:
-    given = value.items() if isinstance(value, Mapping) else ()
-    return {str(name): text for name, text in given if isinstance(text, str)}
-
-
-def _fill_in(value: Any) -> Any:
-    """The entry with `${VARIABLE}` and `${VARIABLE:-default}` replaced from the environment."""
-    if isinstance(value, str):
-        text = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0] if found[2] is None else found[2]), value)
-        if left := _UNKNOWN.search(text):
-            raise Invalid([Fault("", f"{left[0][:80]} has no value here: set it in the environment")])
-        return text
-    if isinstance(value, Mapping):
-        return {key: _fill_in(inner) for key, inner in value.items()}
-    return [_fill_in(inner) for inner in value] if isinstance(value, list) else value
 
 
 for _name in ("mcp", "client"):

@@ -11,7 +11,8 @@ import anyio
 import pytest
 from anyio.abc import Process
 
-from mats.local.imports.mcp_client import ServerFailed, list_by_address, list_by_command
+from mats.client.mcp_session import ServerFailed
+from mats.local.imports.mcp_servers import list_by_address, list_by_command
 from tests.unit.local.imports.test_http import answering, response
 
 SERVER = """
@@ -80,7 +81,7 @@ def test_server_may_log_notify_and_ask_between_its_answers():
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("sys.exit('no key given')", "exited before it listed its tools; standard error: no key given"),
+        ("sys.exit('no key given')", "exited before it answered; standard error: no key given"),
         ("time.sleep(60)", "within 1 seconds"),
         ("shake(); time.sleep(60)", "within 1 seconds"),
         ("os.close(0); time.sleep(60)", "ended|within 1 seconds|does not read"),
@@ -93,7 +94,7 @@ def test_server_may_log_notify_and_ask_between_its_answers():
         ("answer(lambda r: dict(result={'tools': [], 'nextCursor': 'again'}))", "does not end"),
         ("answer(lambda r: dict(result={'tools': [], 'nextCursor': str(r['id'])}))", "does not end"),
         ("answer(lambda r: dict(result={'tools': [], 'nextCursor': 'x' * 20000}))", "does not end"),
-        ("sys.stdout.write('[' * 100000 + '\\n'); sys.stdout.flush(); sys.exit(1)", "exited before it listed"),
+        ("sys.stdout.write('[' * 100000 + '\\n'); sys.stdout.flush(); sys.exit(1)", "exited before it answered"),
     ],
 )  # fmt: skip
 def test_failing_server_ends_in_one_clear_sentence(script, said):
@@ -154,7 +155,7 @@ def test_server_ends_when_the_import_is_terminated(tmp_path, handler):
     command = [sys.executable, "-c", server]
     lists = f"list_by_command({command!r}, timeout_s=60, grace_s=0.1)"
     prepares = f"import signal; signal.signal(signal.SIGINT, signal.{handler})"
-    asks = f"{prepares}; from mats.local.imports.mcp_client import list_by_command; {lists}"
+    asks = f"{prepares}; from mats.local.imports.mcp_servers import list_by_command; {lists}"
     process = subprocess.Popen([sys.executable, "-c", asks], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 20
     while not (note.exists() and note.read_text()) and time.monotonic() < deadline:

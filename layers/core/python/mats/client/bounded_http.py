@@ -15,7 +15,7 @@ import anyio
 import httpcore2
 import httpx2
 
-from mats.local.imports.addresses import AddressRefused, Unfetchable, check_address, is_private, split_url
+from mats.domain.protocols.addresses import AddressRefused, Unfetchable, check_address, is_private, split_url
 
 MAX_BYTES = 20_000_000
 TIMEOUT_S = 30.0
@@ -75,9 +75,9 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     redirect from http to https may change the port.
     """
 
-    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+    def __init__(self, host: str, port: int, timeout_s: float, private: bool) -> None:
         self._host, self._ports, self._timeout_s = host, {port, _HTTPS} if port == _HTTP else {port}, timeout_s
-        self._may_be_private = True
+        self._may_be_private = private
         self._backend = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
@@ -108,7 +108,8 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
 class BoundedTransport(httpx2.AsyncBaseTransport):
     """Requests to one address and its redirects, with one timeout and one limit of bytes for all of them."""
 
-    def __init__(self, url: str, *, timeout_s: float, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, url: str, *, timeout_s: float, max_bytes: int = MAX_BYTES, private: bool = True) -> None:
+        """`private`: the address itself may be of this machine or of a private network."""
         self._timeout_s, self._max_bytes, self._left = timeout_s, max_bytes, max_bytes
         self.failure: Unfetchable | None = None
         """The first failure, for callers whose library hides it."""
@@ -116,7 +117,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """The status of the last response to a POST, for the same."""
         parts = split_url(url)
         port = parts.port or (_HTTPS if parts.scheme == "https" else _HTTP)
-        backend = _CheckedBackend(parts.hostname or "", port, timeout_s)
+        backend = _CheckedBackend(parts.hostname or "", port, timeout_s, private)
         self._pool = httpcore2.AsyncConnectionPool(ssl.create_default_context(), network_backend=backend)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

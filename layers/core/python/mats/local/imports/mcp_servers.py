@@ -1,0 +1,105 @@
+"""List the tools of live MCP servers: all pages; no tool is called. Import this module late."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mats.client.mcp_session import GRACE_S, ServerFailed, ask_address, ask_command, list_tools
+from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
+from mats.domain.protocols.addresses import redact, without_query
+from mats.domain.protocols.mcp import is_disabled, servers_of
+from mats.domain.protocols.mcp_server import server_entry, server_of
+from mats.domain.protocols.protocol import Json, Source, join_labels, namespace_of_url, to_label
+from mats.local.imports.decoding import MAX_BYTES as MAX_DOCUMENT_BYTES
+from mats.local.imports.decoding import decode
+from mats.local.imports.files import Location, Stream, is_address
+
+
+def list_by_command(
+    command: Sequence[str], *, timeout_s: float, grace_s: float = GRACE_S, env: Mapping[str, str] | None = None
+) -> Json:
+    """The tools of a server that a command starts; `env` is added to the environment. Raises as `ask_command`."""
+    return ask_command(command, list_tools, timeout_s=timeout_s, env={**os.environ, **(env or {})}, grace_s=grace_s)
+
+
+def list_by_address(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None) -> Json:
+    """The tools of a server at an address. Raises as `ask_address`."""
+    try:
+        return ask_address(url, list_tools, timeout_s=timeout_s, headers=headers)
+    except ServerFailed as error:
+        if "requires authentication" not in str(error):
+            raise
+        raise ServerFailed(f"{error}; save its tools/list result to a file and import that") from error
+
+
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_UNKNOWN = re.compile(r"\$\{[^}]*\}")
+
+
+def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[Source, Stream]]:
+    """The tools of each server of an `mcpServers` file; the reason instead, for one that does not list them.
+
+    The tools of a server are in a namespace of its own below `namespace`, without one in that of its address.
+
+    Raises:
+        RequestInvalid: it is no such file on this machine: mats starts no command that another machine names.
+    """
+    if is_address(path) or not Path(path).is_file():
+        raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
+    with Path(path).open("rb") as file:
+        found = servers_of(decode(file.read(MAX_DOCUMENT_BYTES + 1), name="mcp.json"))
+    if found is None:
+        raise RequestInvalid([Fault("--live", f"is for an `mcpServers` file, and {path} is none")])
+    key, servers = found
+    for name, entry in servers.items():
+        if not is_disabled(entry):
+            yield _open(Location(path, where=f"{key}.{name}"), name, entry, namespace, timeout_s)
+
+
+def _open(place: Location, name: str, entry: Json, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
+    server = server_of(entry)
+    url = entry.get("url") if isinstance(entry, Mapping) and "command" not in entry else None
+    shown = without_query(url) if isinstance(url, str) and "${" not in url else ""
+    own = join_labels((namespace, to_label(name))) if namespace else namespace_of_url(shown)
+
+    def tools() -> Stream:
+        try:
+            if server is None:
+                raise Invalid([Fault("", "must have a `command` with plain arguments, or an http or https `url`")])
+            if not own:
+                raise Invalid([Fault("", "does not name its owner: give --namespace, such as com.acme")])
+            yield place, _list_configured(_fill_in(entry), timeout_s)
+        except (DependencyFailed, Invalid) as error:
+            yield place, Invalid([Fault(place.where, str(error))])
+
+    return Source(place.file, own, server=shown, server_entry=server_entry(server) if server else None), tools()
+
+
+def _list_configured(entry: Mapping[str, Any], timeout_s: float) -> Json:
+    if isinstance(command := entry.get("command"), str):
+        arguments = [one for one in entry.get("args") or () if isinstance(one, str)]
+        return list_by_command([command, *arguments], timeout_s=timeout_s, env=_texts(entry.get("env")))
+    url = str(entry.get("url"))
+    try:
+        return list_by_address(url, timeout_s=timeout_s, headers=_texts(entry.get("headers")))
+    except DependencyFailed as error:
+        raise DependencyFailed(f"{redact(url)}: {error}") from error
+
+
+def _texts(value: object) -> dict[str, str]:
+    given = value.items() if isinstance(value, Mapping) else ()
+    return {str(name): text for name, text in given if isinstance(text, str)}
+
+
+def _fill_in(value: Any) -> Any:
+    """The entry with `${VARIABLE}` and `${VARIABLE:-default}` replaced from the environment."""
+    if isinstance(value, str):
+        text = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0] if found[2] is None else found[2]), value)
+        if left := _UNKNOWN.search(text):
+            raise Invalid([Fault("", f"{left[0][:80]} has no value here: set it in the environment")])
+        return text
+    if isinstance(value, Mapping):
+        return {key: _fill_in(inner) for key, inner in value.items()}
+    return [_fill_in(inner) for inner in value] if isinstance(value, list) else value
