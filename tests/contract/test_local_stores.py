@@ -1,6 +1,7 @@
 """What only the local system has: conditional writes, a listing for readers that keep a copy, and the queue's state."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +12,8 @@ from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.domain.capability.capability import Id
-from mats.domain.errors import PreconditionFailed
+from mats.domain.capability.registration import apply_patch
+from mats.domain.errors import CapabilityNotFound, PreconditionFailed, RegistrationInvalid
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Status
 from mats.ports import Stored
@@ -132,6 +134,29 @@ def test_a_removal_whose_precondition_fails_removes_nothing(registry: SqliteRegi
 
 def test_a_removal_of_nothing_asks_no_precondition(registry: SqliteRegistry):
     assert registry.remove_if(never, Id("com.acme/none")) is False
+
+
+def test_edits_at_once_lose_nothing(registry: SqliteRegistry):
+    registry.put_if(always, PAY)
+    numbers = range(40)
+
+    def add(number: int) -> None:
+        registry.edit(PAY.id, lambda item: apply_patch(item, {"tags": [*item.get("tags", ()), f"t{number}"]}))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, numbers))
+    assert sorted(registry.get([PAY.id])[PAY.id]["tags"]) == sorted(f"t{number}" for number in numbers)
+
+
+def test_an_edit_that_fails_writes_nothing(registry: SqliteRegistry):
+    with pytest.raises(CapabilityNotFound):
+        registry.edit(PAY.id, lambda item: PAY)
+    registry.put_if(always, PAY)
+    with pytest.raises(PreconditionFailed):
+        registry.edit(PAY.id, lambda item: apply_patch(item, {"tags": ["a"]}), never)
+    with pytest.raises(RegistrationInvalid):
+        registry.edit(PAY.id, lambda item: apply_patch(item, {"kind": "robot"}))
+    assert registry.get([PAY.id])[PAY.id] == PAY.item()
 
 
 def revision(rev: int, name: str = "pay", **changes: object) -> Stored:

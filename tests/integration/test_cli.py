@@ -33,6 +33,40 @@ def test_a_capability_is_added_found_shown_trusted_and_removed(mats):
     assert mats("show", "com.acme/refund", "--json").json["profile"]["status"] == "deleted"
 
 
+def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
+    item = tool("refund", description="Give money back", tags=["pay"], examples=["a"], endpoint="https://a.example")
+    mats("add", "-", stdin=rows(item))
+    identity = ("--namespace", "com.acme", "--name", "refund", "--kind", "tool")
+    refused = mats("add", *identity, "--example", "refund my card")
+    assert (refused.code, "empty its description, tags, endpoint" in refused.err) == (1, True)
+    assert "mats edit" in refused.err
+    edited = mats("edit", "com.acme/refund", "--example", "refund my card", "--example", "a", "--tag", "new", "--json")
+    assert (edited.code, edited.json) == (0, {"id": "com.acme/refund", "placed": "changed"})
+
+    def registered():
+        return mats("show", "com.acme/refund", "--json").json["registration"]
+
+    assert registered() == {**item, "tags": ["pay", "new"], "examples": ["a", "refund my card"]}
+    assert mats("edit", "com.acme/refund", "--tag", "new", "--json").json["placed"] == "unchanged"
+    assert mats("edit", "com.acme/refund", "--clear", "tags", "--clear", "examples", "--tag", "x").code == 0
+    assert registered() == {**{k: v for k, v in item.items() if k != "examples"}, "tags": ["x"]}
+    assert mats("add", *identity, "--example", "refund my card", "--replace").code == 0
+    assert registered().keys() == {"namespace", "name", "kind", "examples"}
+    assert mats("add", *identity, "--example", "another").code == 0  # empties nothing
+
+
+@pytest.mark.parametrize(("options", "code", "told"), [
+    (["com.acme/a"], 2, "give what to change"), (["com.acme/a", "--clear", "trust"], 2, "is not an attribute"),
+    (["com.acme/a", "--clear", "kind"], 1, "kind"), (["com.acme/a", "--tag", "x" * 300], 1, "tags"),
+    (["com.acme/none", "--tag", "x"], 1, "no capability"), (["com.acme/a", "--example", ""], 1, "examples"),
+])  # fmt: skip
+def test_a_wrong_edit_is_one_line(mats, options, code, told):
+    mats("add", "-", stdin=rows(tool("a")))
+    ran = mats("edit", *options)
+    assert (ran.code, told in ran.err) == (code, True)
+    assert mats("show", "com.acme/a", "--json").json["registration"] == tool("a")
+
+
 def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):
     wrong = mats("add", "-", stdin=rows({"namespace": "Not OK", "name": "", "kind": "robot", "trust": 3}))
     assert wrong.code == 1

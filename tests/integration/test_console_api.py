@@ -4,6 +4,7 @@ import http.client
 import json
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -211,7 +212,7 @@ def test_what_another_process_does_is_seen(service, stocked):
         ("GET", "/registry/capabilities/%00", 404, None),
         ("GET", "/registry/nothing", 404, None),
         ("GET", "/registry/check", 405, None),
-        ("PATCH", "/registry/capabilities/a/b", 405, None),
+        ("OPTIONS", "/registry/capabilities/a/b", 405, None),
         ("DELETE", "/registry/capabilities/a/b", 404, None),
         ("PUT", "/registry/capabilities/a/b", 422, "name"),
     ],
@@ -292,3 +293,35 @@ def test_an_item_is_registered_found_changed_and_taken_out(service):
     assert ask(service, path, method="DELETE").status == 404
     assert ask(service, path, item, method="PUT", if_match=f'"{etag}"').status == 412
     assert "com.acme/été/plan" not in listed(service, "limit=200")
+
+
+def test_a_patch_changes_what_it_names_and_waits_for_the_index(service):
+    item, path = tool("patched", description="Plan a summer", tags=["a"]), at("com.acme/patched")
+    assert ask(service, path, {"tags": ["b"]}, method="PATCH").status == 404
+    ask(service, path, item, method="PUT")
+    etag = ask(service, path).json["etag"]
+    merge = {"content_type": "application/merge-patch+json"}
+    changed = ask(service, path, {"tags": ["b"], "version": "2"}, method="PATCH", if_match=f'"{etag}"', **merge)
+    assert changed.json == {"id": "com.acme/patched", "placed": "changed", "findable": True}
+    assert ask(service, path).json["registration"] == {**item, "tags": ["b"], "version": "2"}
+    assert ask(service, path, {"tags": ["c"]}, method="PATCH", if_match=f'"{etag}"').status == 412
+    for body in ([], {"kind": "agent"}, {"name": "x"}, {"trust": 99}):
+        assert ask(service, path, body, method="PATCH").status in (409, 422)
+    assert ask(service, path, {"tags": []}, method="PATCH", content_type="text/plain").status == 415
+    assert ask(service, path, {"version": None}, method="PATCH").json["placed"] == "changed"
+    assert ask(service, path).json["registration"] == {**item, "tags": ["b"]}
+    ask(service, path, method="DELETE")
+
+
+def test_patches_at_once_lose_nothing(service, stocked):
+    path = at("com.acme/contended")
+    ask(service, path, tool("contended"), method="PUT")
+    changes = [{"descriptor": {f"k{number}": number}} for number in range(12)]
+    with ThreadPoolExecutor(6) as threads:
+        edited = threads.submit(stocked.process, "edit", "com.acme/contended", "--tag", "cli")
+        replies = list(threads.map(lambda patch: ask(service, path, patch, method="PATCH").status, changes))
+        assert edited.result().code == 0
+    registered = ask(service, path).json["registration"]
+    assert set(replies) == {200}
+    assert (registered["descriptor"], registered["tags"]) == ({f"k{number}": number for number in range(12)}, ["cli"])
+    ask(service, path, method="DELETE")

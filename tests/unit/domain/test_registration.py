@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind, Lifecycle
-from mats.domain.capability.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration
+from mats.domain.capability.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration, apply_patch
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.text.fence import is_hidden
 from tests.builders import an_item
@@ -308,3 +308,37 @@ def test_any_json_is_either_accepted_or_rejected_with_its_faults(item):
         faults = refused.faults
     assert faults
     assert all(fault.message for fault in faults)
+
+
+ITEM = {"namespace": "com.acme", "name": "pay", "kind": "tool", "tags": ["a"], "descriptor": {"x": {"y": 1, "z": 2}}}
+
+
+@pytest.mark.parametrize(("patch", "changes"), [
+    ({}, {}), ({"tags": ["b"]}, {"tags": ["b"]}), ({"tags": None}, {"tags": None}), ({"version": None}, {}),
+    ({"descriptor": {"x": {"y": None}, "w": [1]}}, {"descriptor": {"x": {"z": 2}, "w": [1]}}),
+    ({"descriptor": {"x": 3}}, {"descriptor": {"x": 3}}), ({"input_schema": {"a": {}}}, {"input_schema": {"a": {}}}),
+    ({"name": " pay "}, {}),
+])  # fmt: skip
+def test_a_merge_patch_changes_what_it_names(patch, changes):
+    """RFC 7396."""
+    expected = {name: value for name, value in {**ITEM, **changes}.items() if value is not None}
+    assert apply_patch(ITEM, patch).item() == expected
+    assert ITEM["descriptor"] == {"x": {"y": 1, "z": 2}}
+
+
+@pytest.mark.parametrize(("patch", "attribute"), [
+    ([], ""), ("x", ""), (None, ""), ({"name": "other"}, "name"), ({"namespace": "com.evil"}, "name"),
+    ({"name": None}, "name"), ({"trust": 100}, "trust"), ({"id": "x"}, "id"), ({"tags": "a"}, "tags"),
+    ({"descriptor": _nested(900)}, ""), ({"descriptor": {"x": "\ud800"}}, ""),
+    ({"descriptor": {"x": float("nan")}}, ""),
+    ({"description": "x" * 100_001}, "description"), ({"visible_to": []}, "visible_to"),
+    ({"provider": "A\u200bcme"}, "provider"),
+])  # fmt: skip
+def test_a_patch_that_is_hostile_or_makes_another_id_is_refused(patch, attribute):
+    with pytest.raises(RegistrationInvalid) as refused:
+        apply_patch(ITEM, patch)
+    assert {fault.attribute for fault in refused.value.faults} == {attribute}
+
+
+def test_what_an_older_version_stored_can_be_patched_into_what_is_valid():
+    assert apply_patch({**ITEM, "provider": "A\u200bcme"}, {"provider": "Acme"}).provider == "Acme"

@@ -1,5 +1,7 @@
 """Keeping a registry in step with sources: what is written, what stays, what is removed."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +80,84 @@ def test_what_someone_else_changed_since_stays(world: World):
     world.registry.remove(tool().id)
     assert not world.sync(tool(version="2"), tool("refund")).kept
     assert world.version() == "2"
+
+
+def test_an_edit_of_describing_attributes_survives_and_lets_the_rest_through(world: World):
+    world.sync(tool(description="old", tags=["a"], visible_to=["ops"], endpoint="https://a.example"))
+    edited = tool(description="old", tags=["mine"], examples=["give money back"], endpoint="https://a.example")
+    world.registry.put([edited])
+    same = world.sync(tool(description="old", tags=["a"], visible_to=["ops"], endpoint="https://a.example"))
+    assert world.registry.items[tool().id] == edited.item()
+    assert [entry.reason for entry in same.kept] == ["keeps what was edited here: tags, examples, visible_to"]
+    for _ in range(2):
+        world.sync(tool(description="new", tags=["b"], visible_to=["all"], endpoint="https://b.example"))
+        assert world.registry.items[tool().id] == {
+            **edited.item(), "description": "new", "endpoint": "https://b.example",
+        }  # fmt: skip
+    assert not world.sync().prune(force=True).removed
+
+
+def test_an_edit_back_to_the_source_follows_it_again(world: World):
+    world.sync(tool(tags=["a"]))
+    world.registry.put([tool(tags=["mine"])])
+    world.sync(tool(tags=["b"]))
+    world.registry.put([tool(tags=["b"])])
+    assert not world.sync(tool(tags=["c"])).kept
+    assert world.registry.items[tool().id]["tags"] == ["c"]
+
+
+@pytest.mark.parametrize("change", [{"endpoint": "https://mine.example"}, {"version": "9"}, {"input_schema": {"a": 1}}])
+def test_an_entry_whose_call_was_edited_stays_whole(world: World, change):
+    world.sync(tool(tags=["a"]))
+    world.registry.put([tool(tags=["mine"], **change)])
+    later = world.sync(tool(tags=["a"], description="new"))
+    assert world.registry.items[tool().id] == tool(tags=["mine"], **change).item()
+    assert len(later.kept) == 1
+
+
+def test_what_would_not_be_valid_with_an_edit_stays_whole(world: World):
+    world.sync(tool())
+    world.registry.put([tool(description="x" * 90_000)])
+    later = world.sync(tool(input_schema={"description": "y" * 320_000}))
+    assert ("input_schema" in world.registry.items[tool().id], len(later.kept)) == (False, 1)
+
+
+def test_digests_of_an_earlier_version_know_their_content_and_merge_nothing(world: World):
+    world.sync(tool(tags=["a"]))
+    (id, entry), *_ = world.book.entries("a").items()
+    world.book.record("a", {id: TrackedEntry(entry.digest.partition(" ")[0])})
+    world.sync(tool(tags=["b"]))
+    assert world.registry.items[id]["tags"] == ["b"]
+    world.book.record("a", {id: TrackedEntry(entry.digest.partition(" ")[0])})
+    world.registry.put([tool(tags=["mine"])])
+    assert len(world.sync(tool(tags=["c"], version="2")).kept) == 1
+    assert world.version() == ""
+
+
+@pytest.mark.parametrize("point", range(4))
+def test_an_edit_survives_a_sync_that_was_killed_anywhere(world: World, point: int):
+    world.sync(tool(tags=["a"], description="old"))
+    world.registry.put([tool(tags=["mine"], description="old")])
+    calls = iter(range(9))
+
+    def interrupt(call):
+        def interrupted(*arguments):
+            if next(calls) == point:
+                raise Killed
+            return call(*arguments)
+
+        return interrupted
+
+    broken = world.source()
+    owners = ((world.registry, "put"), (world.book, "record"))
+    for owner, method in owners:
+        setattr(owner, method, interrupt(getattr(owner, method)))
+    with suppress(Killed):
+        broken.put([tool(tags=["b"], description="new")])
+    for owner, method in owners:
+        delattr(owner, method)
+    world.sync(tool(tags=["b"], description="new"))
+    assert world.registry.items[tool().id] == tool(tags=["mine"], description="new").item()
 
 
 def test_the_first_sync_replaces_what_is_registered_and_later_ones_do_not(world: World):

@@ -130,12 +130,15 @@ def origin_problem(scheme: str, headers: Headers, access: Access = THIS_MACHINE)
     return None
 
 
+_MEDIA_TYPES = ("application/json", "application/merge-patch+json")
+
+
 def registry_problem(method: str, scheme: str, headers: Headers, access: Access = THIS_MACHINE) -> http.Response | None:
     """As `origin_problem`, for the registry: a body must also be JSON, which a plain HTML form cannot send."""
     if problem := origin_problem(scheme, headers, access):
         return problem
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if method in ("PUT", "POST") and media_type != "application/json":
+    if method in ("PUT", "POST", "PATCH") and media_type not in _MEDIA_TYPES:
         return http.problem(415, "send the item as Content-Type: application/json")
     return None
 

@@ -14,7 +14,15 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed, RegistrationInvalid
 from mats.domain.profile.changes import Reason, changes_of
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.sync import Step, TrackedEntry, content_digest, exceeds_guard, next_step
+from mats.domain.profile.sync import (
+    DESCRIBING,
+    Step,
+    TrackedEntry,
+    content_digest,
+    exceeds_guard,
+    merge,
+    next_step,
+)
 from mats.ports import Item, SourceBook, SyncTarget
 
 
@@ -83,9 +91,14 @@ class SourceSync:
                 continue
             before = content_digest(item) if item is not None else None
             step = next_step(digest, before, self.entries.get(id), list(others.get(id, {}).values()), first=self.first)
+            chosen, replaced = registration, before if before and self._own(id).wrote(before) else ""
+            if item is not None and step is Step.EDITED and (merged := self._merge(item, registration)):
+                chosen, replaced = merged, self._own(id).digest
+                step = Step.KEEP if content_digest(merged.item()) == before else Step.WRITE
             if step is Step.WRITE:
-                self._class(item, registration)
-                writes[id] = TrackedEntry(digest, before if before and self._own(id).wrote(before) else "")
+                listed[id] = chosen
+                self._class(item, chosen)
+                writes[id] = TrackedEntry(digest, replaced)
                 continue
             placed[id] = Placed.UNCHANGED
             noted[id] = TrackedEntry(digest) if step is Step.KEEP else self._own(id)._replace(gone=False)
@@ -95,6 +108,17 @@ class SourceSync:
         refused = {id: TrackedEntry() for id in writes if placed[id] is Placed.OTHER_KIND}
         self._record({id: entry._replace(previous="") for id, entry in writes.items()} | refused)
         return placed
+
+    def _merge(self, item: Item, registration: Registration) -> Registration | None:
+        """What the source lists, with what was edited here; None if that cannot be told, or would not be valid."""
+        merged = merge(registration.item(), item, self._own(registration.id))
+        with suppress(RegistrationInvalid):
+            found = Registration.parse(merged)
+            edited = [name for name in DESCRIBING if getattr(found, name) != getattr(registration, name)]
+            if edited:
+                self.kept.append(Kept(found.id, f"keeps what was edited here: {', '.join(edited)}"))
+            return found
+        return None
 
     def _class(self, item: Item | None, registration: Registration) -> None:
         with suppress(RegistrationInvalid):

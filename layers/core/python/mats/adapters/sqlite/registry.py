@@ -2,14 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import PreconditionFailed
+from mats.domain.errors import CapabilityNotFound, PreconditionFailed
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.domain.text.synonyms import Groups
@@ -111,6 +111,24 @@ class SqliteRegistry:
             if not precondition(before and before.etag):
                 raise PreconditionFailed(registration.id)
             return self._put(connection, registration)
+
+    def edit(
+        self, id: Id, change: Callable[[Item], Registration], precondition: Precondition = lambda etag: True
+    ) -> tuple[Placed, Registration]:
+        """Replace an item by what `change` makes of it, which is in one transaction: edits at once lose nothing.
+
+        Raises:
+            CapabilityNotFound: there is no item.
+            PreconditionFailed: the precondition is false.
+        """
+        with self.database.writing() as connection:
+            before = _load(connection, id)
+            if before is None:
+                raise CapabilityNotFound(id)
+            if not precondition(before.etag):
+                raise PreconditionFailed(id)
+            registration = change(json.loads(before.text))
+            return self._put(connection, registration), registration
 
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
         """Remove an item if the precondition is true; returns whether it existed.

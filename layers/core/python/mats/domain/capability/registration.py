@@ -149,6 +149,33 @@ class Registration(BaseModel):
             raise RegistrationInvalid(faults_of(error, cls, _HINTS)) from error
 
 
+def apply_patch(item: Mapping[str, Any], patch: object) -> Registration:
+    """An item after a JSON Merge Patch (RFC 7396): what the patch does not name stays, null removes.
+
+    Raises:
+        RegistrationInvalid: the patch is no object, the result is not valid, or it has another id.
+    """
+    if not isinstance(patch, Mapping):
+        raise RegistrationInvalid([Fault("", f"must be a JSON object, not {type(patch).__name__}")])
+    _check_size(patch)
+    changed = Registration.parse(_merge_patch(item, patch))
+    if (changed.namespace, changed.name) != (item["namespace"], item["name"]):
+        raise RegistrationInvalid([Fault("name", "cannot change: register the other id, and remove this one")])
+    return changed
+
+
+def _merge_patch(value: object, patch: object) -> object:
+    if not isinstance(patch, Mapping):
+        return patch
+    merged = dict(value) if isinstance(value, Mapping) else {}
+    for name, change in patch.items():
+        if change is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merge_patch(merged.get(name), change)
+    return merged
+
+
 def _check_size(item: Mapping[str, object]) -> None:
     """Reject items that DynamoDB cannot store, before validation."""
     if _depth(item) > MAX_DEPTH:

@@ -3,10 +3,16 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from mats.domain.profile.origin import fingerprint
 
+Item: TypeAlias = Mapping[str, Any]
+DESCRIBING = (
+    "description", "tags", "type_tags", "examples", "negative_examples", "provider", "lifecycle", "visible_to",
+)  # fmt: skip
+"""Attributes that are merged one by one; the others belong together, since they say how a capability is called."""
+_PART = 16  # Hexadecimal digits of the fingerprint of one attribute
 GUARD = 5  # A prune that would remove more than one in so many of a source's entries needs `--force`
 
 
@@ -54,7 +60,8 @@ class TrackedEntry(NamedTuple):
 
     def wrote(self, digest: str) -> bool:
         """True if sync wrote this content, and nobody has changed it since."""
-        return digest in (self.digest, self.previous) and bool(digest)
+        whole = digest.partition(" ")[0]
+        return bool(whole) and whole in (self.digest.partition(" ")[0], self.previous.partition(" ")[0])
 
 
 class Step(StrEnum):
@@ -89,14 +96,37 @@ def next_step(
     return Step.WRITE if inherited else Step.EDITED
 
 
+def merge(listed: Item, stored: Item, own: TrackedEntry) -> Item | None:
+    """What a source lists, with the attributes that someone else has changed since its last sync as they are stored.
+
+    None if that cannot be told, or if more was changed than `DESCRIBING`: then the whole entry is someone else's.
+    """
+    known, now = [_parts(digest) for digest in (own.digest, own.previous) if digest], _parts(content_digest(stored))
+    edited = {name for name in ("", *DESCRIBING) if all(now.get(name) != parts.get(name) for parts in known)}
+    if not known or "" in edited:
+        return None
+    return {**{n: v for n, v in listed.items() if n not in edited}, **{n: stored[n] for n in edited & stored.keys()}}
+
+
 def exceeds_guard(gone: int, total: int) -> bool:
     """True if a prune would remove more than a fifth of a source's entries."""
     return gone * GUARD > total
 
 
 def content_digest(item: Mapping[str, Any]) -> str:
-    """A fingerprint that does not depend on the store: a table has no attributes that are None, and 1.0 is 1 there."""
-    return fingerprint({name: _plain(value) for name, value in item.items() if value is not None})
+    """Fingerprints of an item, of each attribute of `DESCRIBING` that it has, and of the rest.
+
+    They do not depend on the store: a table has no attributes that are None, and 1.0 is 1 there.
+    """
+    plain = {name: _plain(value) for name, value in item.items() if value is not None}
+    rest = {name: value for name, value in plain.items() if name not in DESCRIBING}
+    each = [f"{name}={fingerprint(plain[name])[:_PART]}" for name in DESCRIBING if name in plain]
+    return " ".join([fingerprint(plain), f"={fingerprint(rest)[:_PART]}", *each])
+
+
+def _parts(digest: str) -> dict[str, str]:
+    """The fingerprints of a digest by attribute, that of the rest under the empty name; none in an older digest."""
+    return dict(part.split("=") for part in digest.split(" ")[1:])
 
 
 def _plain(value: object) -> object:

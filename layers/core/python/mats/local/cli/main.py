@@ -19,7 +19,7 @@ from mats.local.cli.move import backup, copy_table, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex, switch
 from mats.local.cli.output import ExitCodes, note
 from mats.local.cli.preview import preview
-from mats.local.cli.registry import add, list_, show, stats
+from mats.local.cli.registry import add, edit, list_, show, stats
 from mats.local.cli.remove import erase, remove
 from mats.local.cli.replay import replay
 from mats.local.cli.review import review
@@ -62,9 +62,9 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, remove, trust, review, import_, sync, preview,
-    export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase, show, stats, demand,
-    replay, evaluate, compare, calibrate, gate,
+    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, review, import_, sync,
+    preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase, show, stats,
+    demand, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

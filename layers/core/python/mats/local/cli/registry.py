@@ -10,7 +10,7 @@ import typer
 from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.bootstrap.models import model_names
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.capability.registration import Registration
+from mats.domain.capability.registration import Registration, apply_patch
 from mats.domain.errors import (
     CapabilityNotFound,
     Fault,
@@ -45,7 +45,19 @@ from mats.local.cli.output import (
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import MAX_LINE_BYTES, open_file, parse_line
 from mats.local.imports.formats.registrations import parse_row
+from mats.ports import Item
 from mats.usecases.look_up import LookUp
+
+_Description = Annotated[str | None, typer.Option("--description", help="Its task, in the words of a request.")]
+_Endpoint = Annotated[str | None, typer.Option("--endpoint", help="Its address or ARN.")]
+_Tag = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+_TypeTag = Annotated[
+    list[str] | None,
+    typer.Option("--type-tag", help="A type of capability, such as payments; may be given several times."),
+]
+_Example = Annotated[
+    list[str] | None, typer.Option("--example", help="A request it serves; may be given several times.")
+]
 
 
 def add(
@@ -54,18 +66,19 @@ def add(
     namespace: Annotated[str | None, typer.Option(help="Dot-separated labels, such as com.acme.")] = None,
     name: Annotated[str | None, typer.Option(help="Its name, 1 to 200 characters.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="Its kind.")] = None,
-    description: Annotated[str | None, typer.Option(help="Its task, in the words of a request.")] = None,
-    endpoint: Annotated[str | None, typer.Option(help="Its address or ARN.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
-    type_tag: Annotated[
-        list[str] | None, typer.Option(help="A type of capability, such as payments; may be given several times.")
-    ] = None,
-    example: Annotated[list[str] | None, typer.Option(help="A request it serves; may be given several times.")] = None,
+    description: _Description = None,
+    endpoint: _Endpoint = None,
+    tag: _Tag = None,
+    type_tag: _TypeTag = None,
+    example: _Example = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Without a file: replace what is registered, also what would be empty.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Register one capability, from a file, standard input or options, and index it.
 
-    Namespace, name and kind are required. Options override the file.
+    Namespace, name and kind are required. Options override the file. `mats edit` changes a registration in part.
     """
     given = {
         "namespace": namespace, "name": name, "kind": kind, "description": description, "endpoint": endpoint,
@@ -73,12 +86,60 @@ def add(
     }  # fmt: skip
     registration = _one(file, {key: value for key, value in given.items() if value})
     local = local_system(context.obj)
-    placed = local.stores.registry.put([registration])[registration.id]
+    before = local.stores.registry.get([registration.id]).get(registration.id, {})
+    emptied = [name for name in before if name not in registration.item()]
+    if emptied and file is None and not replace:
+        problem = f"is registered, and this would empty its {', '.join(emptied)}"
+        raise NotPossible([Fault(registration.id, f"{problem}: use `mats edit`, which keeps the rest, or --replace")])
+    _finish(local, registration.id, local.stores.registry.put([registration])[registration.id], as_json=as_json)
+
+
+def _finish(local: LocalSystem, id: Id, placed: Placed, *, as_json: bool) -> None:
     if placed is Placed.OTHER_KIND:
-        raise KindConflict(registration.id)
-    settle(local, registration.id)
-    outcome = {"id": registration.id, "placed": placed}
-    print_with_usage(local, outcome, f"{registration.id}: {placed}, findable now", as_json=as_json)
+        raise KindConflict(id)
+    settle(local, id)
+    print_with_usage(local, {"id": id, "placed": placed}, f"{id}: {placed}, findable now", as_json=as_json)
+
+
+def edit(
+    context: typer.Context,
+    id: CapabilityId,
+    description: _Description = None,
+    endpoint: _Endpoint = None,
+    tag: _Tag = None,
+    type_tag: _TypeTag = None,
+    example: _Example = None,
+    clear: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ATTRIBUTE", help="Empty an attribute, such as examples, before what is given is added."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a registration in part: what is not named stays, and a sync keeps what was changed.
+
+    Tags, type tags and examples are added to those that are there; description and endpoint are replaced.
+    """
+    texts = {"description": description, "endpoint": endpoint}
+    lists = {"tags": tag, "type_tags": type_tag, "examples": example}
+    emptied = dict.fromkeys(clear or ())
+    if unknown := sorted(emptied.keys() - Registration.model_fields.keys()):
+        raise RequestInvalid([Fault("--clear", f"{unknown[0]!r} is not an attribute of a registration")])
+    if not emptied and all(value is None for value in (*texts.values(), *lists.values())):
+        raise RequestInvalid([Fault("", "give what to change, such as --example; see `mats edit --help`")])
+
+    def change(item: Item) -> Registration:
+        kept = {name: () if name in emptied else item.get(name, ()) for name in lists}
+        longer = {name: list(dict.fromkeys([*kept[name], *values])) for name, values in lists.items() if values}
+        return apply_patch(
+            item, {**emptied, **{name: text for name, text in texts.items() if text is not None}, **longer}
+        )
+
+    local = local_system(context.obj, create=False)
+    try:
+        placed, _ = local.stores.registry.edit(Id(id), change)
+    except CapabilityNotFound as error:
+        raise not_found(local, Id(id)) from error
+    _finish(local, Id(id), placed, as_json=as_json)
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:

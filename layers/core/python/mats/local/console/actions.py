@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.faults import RequestModel
-from mats.domain.capability.registration import Registration
+from mats.domain.capability.registration import Registration, apply_patch
 from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.profile.assignment import (
     MAX_PROVIDER,
@@ -153,14 +153,11 @@ class RegistryActions:
             raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
 
     def _retag(self, id: Id, request: ActionRequest) -> None:
-        registry = self.local.stores.registry
-        stored = registry.get_tagged(id)
-        item = dict(registry.get([id]).get(id, {}))
-        if stored is None or not item:
-            raise CapabilityNotFound(id)
-        before = [tag for tag in item.get("tags", []) if tag not in request.tags]
-        item["tags"] = [*before, *request.tags] if request.action is Action.TAG else before
-        registry.put_if(lambda etag: etag == stored.etag, Registration.parse(item))
+        def retag(item: Item) -> Registration:
+            others = [tag for tag in item.get("tags", []) if tag not in request.tags]
+            return apply_patch(item, {"tags": [*others, *(request.tags if request.action is Action.TAG else ())]})
+
+        self.local.stores.registry.edit(id, retag)
 
     def list_held(self) -> dict[str, Any]:
         """What waits for an operator."""

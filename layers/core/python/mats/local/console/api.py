@@ -170,6 +170,7 @@ PATHS: Mapping[str, Mapping[str, Handler]] = {
 _CAPABILITY: Mapping[str, Handler] = {
     "GET": lambda service, request: service.get(request.id),
     "PUT": lambda service, request: service.put(request.id, request.item(), request.precondition),
+    "PATCH": lambda service, request: service.patch(request.id, request.item(), request.precondition),
     "DELETE": lambda service, request: service.remove(request.id, request.precondition),
 }
 

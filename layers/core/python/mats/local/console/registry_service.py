@@ -8,7 +8,7 @@ from typing import Any
 
 from mats.bootstrap.local import LocalSystem, find_demand
 from mats.domain.capability.capability import Id, capability_id
-from mats.domain.capability.registration import Registration
+from mats.domain.capability.registration import Registration, apply_patch
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
 from mats.domain.profile.origin import NOT_TEXT, Placed, same_text
 from mats.domain.profile.profile import Profile, Status
@@ -169,7 +169,16 @@ class RegistryService:
         if registration.id != id:
             message = f"does not match the address: the item is {registration.id!r}, the address {id!r}"
             raise RegistrationInvalid([Fault("name", message)])
-        placed = self._stores.registry.put_if(precondition, registration)
+        return self._findable(registration, self._stores.registry.put_if(precondition, registration))
+
+    def patch(self, id: Id, patch: object, precondition: Precondition) -> dict[str, Any]:
+        """Change what a JSON Merge Patch names, and keep the rest. Errors are those of `put`, or CapabilityNotFound."""
+        self.actions.require_free([id])
+        placed, registration = self._stores.registry.edit(id, lambda item: apply_patch(item, patch), precondition)
+        return self._findable(registration, placed)
+
+    def _findable(self, registration: Registration, placed: Placed) -> dict[str, Any]:
+        id = registration.id
         if placed is Placed.OTHER_KIND:
             raise KindConflict(id)
         findable = self._wait_for_index(id, lambda profile: _is_made_from(profile, registration))
