@@ -54,7 +54,7 @@ test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, D
 
 LONG := kills chaos engines frameworks gate
 SLICE ?= $(LONG)
-test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks and the whole gate (SLICE="kills chaos engines frameworks gate" for some)
+test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks with the container, and the whole gate (SLICE="kills chaos engines frameworks gate" for some)
 	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate,$(SLICE))); \
 	test "$(SLICE)" = gate || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
 	@$(if $(filter gate,$(SLICE)),$(MAKE) --no-print-directory gate)
