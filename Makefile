@@ -20,10 +20,11 @@ READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
 SERVERS := .venv/.servers
+SITE := .venv/.site
 INTEGRATIONS := .venv/.integrations
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate gate bench bench-aws calibrate readme docs pictures lock clean
+.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate gate bench bench-aws calibrate readme docs site pictures lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -95,6 +96,11 @@ readme: setup ## Render the parts of README and docs that come from experiments/
 docs: setup ## Write docs/reference from the code
 	@$(BIN)/python -m mats.local.reference
 
+site: setup $(SITE) ## Build the documentation as a site in build/site, with every link checked
+	@rm -rf build/docs && mkdir -p build/docs
+	@cp --parents -r README.md CONTRIBUTING.md LICENSE docs experiments/results/report examples/grafana-dashboard.json build/docs
+	@NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
+
 pictures: setup ## Take the pictures of README and docs from the console; needs Chromium
 	@$(BIN)/python -m tests.console.pictures
 
@@ -105,6 +111,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(LOCK) --extra local --extra otel --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
+	@$(TOOLS_LOCK) --group pyproject.toml:site --constraint requirements/lock.txt -o requirements/site.txt
 	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama --group pyproject.toml:prices -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
@@ -154,6 +161,10 @@ preflight: setup $(INFRA) ## Check what would keep a deployment from working in 
 $(SERVERS): requirements/servers.txt | $(READY)
 	@echo "Installing the Java of OpenSearch 3, llama.cpp and a table of prices into .venv."
 	@$(PIP) --require-hashes --no-deps -r $<
+	@touch $@
+
+$(SITE): requirements/site.txt | $(READY)
+	@$(PIP) --require-hashes -r $<
 	@touch $@
 
 $(INTEGRATIONS)/.ready: requirements/integrations.txt | $(READY) $(INFRA)
