@@ -17,7 +17,7 @@ class Recorded:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
-    def all_rows(self, *_: Any, **__: Any) -> list[Any]:
+    def query(self, *_: Any, **__: Any) -> list[Any]:
         return []
 
     def transact(self, table: str, actions: list[dict[str, Any]]) -> bool:

@@ -41,19 +41,12 @@ class Encoder(Protocol):
     """Turns texts into vectors whose cosine measures semantic similarity."""
 
     @property
-    def name(self) -> str:
-        """Model and settings: equal names give equal vectors."""
-
+    def name(self) -> str: ...  # Model and settings: equal names give equal vectors
     @property
-    def dimension(self) -> int:
-        """Components per vector."""
+    def dimension(self) -> int: ...  # Components per vector
 
     def encode_query(self, text: str) -> Vector:
-        """The vector of a query.
-
-        Raises:
-            DependencyFailed: the model did not answer.
-        """
+        """The vector of a query. Raises DependencyFailed: the model did not answer."""
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         """The vectors of documents, in the order given; None for each failed one.
@@ -87,12 +80,9 @@ class Writer(Protocol):
     """The enrichment LLM."""
 
     @property
-    def name(self) -> str:
-        """The model's id."""
-
+    def name(self) -> str: ...  # The model's id
     @property
-    def prompt(self) -> str:
-        """The hash of the prompt."""
+    def prompt(self) -> str: ...  # The hash of the prompt
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """The five fields of a registration, as the model wrote them; not yet grounded.
@@ -126,12 +116,9 @@ class Reranker(Protocol):
     """The discovery LLM: one call per query."""
 
     @property
-    def name(self) -> str:
-        """The model's id."""
-
+    def name(self) -> str: ...  # The model's id
     @property
-    def prompt(self) -> str:
-        """The hash of the prompt."""
+    def prompt(self) -> str: ...  # The hash of the prompt
 
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         """Score each candidate (at least one) for the query, in the order given, in one call.
@@ -395,8 +382,7 @@ class SearchIndex(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """The name of the index, as in the answer's `versions`."""
+    def name(self) -> str: ...  # As in the answer's `versions`
 
     def put(self, entries: Sequence[Stored]) -> None:
         """Index revisions; one that is not findable becomes a tombstone.
@@ -523,10 +509,9 @@ class Receipts(Protocol):
 
 
 class ReceiptLog(Protocol):
-    """The receipts that are kept, for those who look at all of them."""
+    """The receipts that are kept, from a time on (ISO 8601 in UTC), the latest first."""
 
-    def since(self, at: str, *, most: int) -> Sequence[Receipt]:
-        """Receipts from a time on, ISO 8601 in UTC, the latest first."""
+    def since(self, at: str, *, most: int) -> Sequence[Receipt]: ...
 
 
 class Grouped(NamedTuple):
@@ -664,18 +649,11 @@ class ReportedResult(NamedTuple):
 class Clock(Protocol):
     """The time; tests replace it."""
 
-    def now(self) -> str:
-        """The current time, ISO 8601 in UTC."""
-
-    def elapsed_ms(self) -> float:
-        """Milliseconds of a monotonic clock."""
+    def now(self) -> str: ...  # ISO 8601 in UTC
+    def elapsed_ms(self) -> float: ...  # Milliseconds of a monotonic clock
 
 
-class Ids(Protocol):
-    """A source of unique identifiers."""
-
-    def __call__(self) -> str:
-        """A new identifier."""
+Ids: TypeAlias = Callable[[], str]  # A source of unique identifiers
 
 
 class Measure(NamedTuple):
@@ -821,8 +799,5 @@ Observation: TypeAlias = (
 )
 
 
-class Observer(Protocol):
-    """Watches the system. Safe to call from several threads; returns at once and never fails."""
-
-    def __call__(self, observation: Observation) -> None:
-        """Take note of it, or ignore it."""
+Observer: TypeAlias = Callable[[Observation], None]
+"""Watches the system. Safe to call from several threads; returns at once and never fails."""

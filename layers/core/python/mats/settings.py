@@ -11,23 +11,17 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-DEFAULT_ENCODER = "all-MiniLM-L6-v2"
-"""Its weights come with the installation; the calibration is fitted to it."""
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"  # Its weights come with the installation; the calibration is fitted to it
 _MULTILINGUAL = {"multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"}
 """The value of a setting for an encoder of many languages, by the name that this has on the Hugging Face hub: 0084."""
-MAX_K = 25
-"""The most candidates of one rerank call."""
-WEIGHTS = ("paper", "with-retrieval")
-"""The sets of weights of the signals."""
-_BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
-"""Reranker and writer."""
-LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")
-"""The ways in which a model by address returns JSON."""
+MAX_K = 25  # The most candidates of one rerank call
+WEIGHTS = ("paper", "with-retrieval")  # The sets of weights of the signals
+_BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")  # Reranker and writer
+LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")  # The ways in which a model by address returns JSON
 _PREFIX, _BUCKET = "MATS_", "s3://"
 _OF_AWS = {"region": "AWS_REGION", "function_version": "AWS_LAMBDA_FUNCTION_VERSION"}
 """The variables that are AWS's own; every other one is the prefix and the name of its setting in capitals."""
-TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"
-"""Prefixes of the ids of the encoders on Bedrock."""
+TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"  # Prefixes of the ids of the encoders on Bedrock
 
 
 class SettingsInvalid(ValueError):
@@ -405,11 +399,7 @@ _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no"
 
 
 def parse_value(text: str, default: object) -> object:
-    """Parse the text of a setting to the type of its default.
-
-    Raises:
-        ValueError: the message is the expected form.
-    """
+    """Parse the text of a setting to the type of its default. Raises ValueError: the message is the expected form."""
     if isinstance(default, bool):
         if text.lower() not in _FLAGS:
             raise ValueError("true or false")

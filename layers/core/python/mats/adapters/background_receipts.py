@@ -56,11 +56,7 @@ class BackgroundReceipts:
         return self._pending.get(query_id) or self._store.get(query_id)
 
     def flush(self) -> None:
-        """Store what is waiting.
-
-        Raises:
-            DependencyFailed: the store did not answer; the receipts stay.
-        """
+        """Store what is waiting. Raises DependencyFailed: the store did not answer; the receipts stay."""
         with self._storing:
             batch = dict(self._pending)
             if not batch:

@@ -181,11 +181,7 @@ def source_book(settings: Settings, table: str = "", *, create: bool = False) ->
 
 
 def table_target(table: str, region: str = "") -> SyncTarget:
-    """The registry in a DynamoDB table.
-
-    Raises:
-        NotPermitted: the AWS settings cannot be used.
-    """
+    """The registry in a DynamoDB table. Raises NotPermitted: the AWS settings cannot be used."""
     from mats.adapters.dynamodb.registry import DynamoRegistry  # noqa: PLC0415 - boto3, for those who write to a table
     from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
 

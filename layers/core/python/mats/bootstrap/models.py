@@ -141,11 +141,7 @@ def batch_bedrock(settings: Settings) -> "Bedrock":
 
 
 def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
-    """The server of MATS_LLM_URL with these timeouts.
-
-    Raises:
-        DependencyFailed: urllib3 is not installed.
-    """
+    """The server of MATS_LLM_URL with these timeouts. Raises DependencyFailed: urllib3 is not installed."""
     try:
         from mats.adapters.chat_completions.client import ChatCompletions  # noqa: PLC0415 - urllib3
         from mats.adapters.chat_completions.form import Output  # noqa: PLC0415

@@ -65,73 +65,46 @@ if TYPE_CHECKING:
 
 
 class Stores(Protocol):
-    """The stores and the index of one system."""
+    """The stores and the index of one system; None stands for one that there is no place for."""
 
     @property
-    def registry(self) -> Registry:
-        """The registrations."""
-
+    def registry(self) -> Registry: ...
     @property
-    def trust(self) -> TrustBook:
-        """The trust that operators assigned."""
-
+    def trust(self) -> TrustBook: ...
     @property
-    def profiles(self) -> ProfileStore:
-        """The profiles."""
-
+    def profiles(self) -> ProfileStore: ...
     @property
-    def index(self) -> SearchIndex:
-        """The search index."""
-
+    def index(self) -> SearchIndex: ...
     @property
-    def memory(self) -> Memory | None:
-        """The remembered requests; None where there are none."""
-
+    def memory(self) -> Memory | None: ...  # The remembered requests
     @property
-    def generations(self) -> Generations:
-        """The generations of the index."""
-
+    def generations(self) -> Generations: ...
     @property
-    def audiences_of(self) -> Callable[[str], frozenset[str]] | None:
-        """Look up the audiences of an IAM principal by its ARN; None where tokens carry them."""
-
+    def audiences_of(self) -> Callable[[str], frozenset[str]] | None: ...  # By ARN; None: tokens carry them
     @property
-    def model_switch(self) -> "DynamoModelSwitch | None":
-        """The operators' choice of models; None where there is none."""
-
+    def model_switch(self) -> "DynamoModelSwitch | None": ...  # The operators' choice of models
     @property
-    def synonyms(self) -> SynonymBook | None:
-        """The words that mean the same, as operators wrote them; None where there is no place for them."""
-
+    def synonyms(self) -> SynonymBook | None: ...
     @property
-    def receipts(self) -> Receipts | None:
-        """Takes receipts and stores them in the background; None where answers leave none."""
-
+    def receipts(self) -> Receipts | None: ...  # Stores them in the background
     @property
-    def early_receipts(self) -> Receipts | None:
-        """Stores a receipt before its answer is complete, where nothing is sure to run afterwards; else None."""
-
+    def early_receipts(
+        self,
+    ) -> Receipts | None: ...  # Before answers are complete
     @property
-    def outcomes(self) -> Outcomes | None:
-        """The reported outcomes; None where feedback has a function of its own."""
-
+    def outcomes(self) -> Outcomes | None: ...  # None where feedback has a function of its own
     @property
-    def tally_book(self) -> TallyBook | None:
-        """The sums of what callers reported, for those who answer; None where there are none."""
-
+    def tally_book(self) -> TallyBook | None: ...  # What callers reported, for those who answer
     @property
-    def spread(self) -> "SpreadChange | None":
-        """Spreads the change of a namespace's row; None where the store itself announces every capability there."""
+    def spread(
+        self,
+    ) -> "SpreadChange | None": ...  # None: the store announces by itself
 
     def openers(self) -> Sequence[Callable[[], object]]:
-        """Opens connections to the stores that answers need."""
+        """Open connections to the stores that answers need."""
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
-        """Announce rejected registrations, if there is an event bus.
-
-        Raises:
-            DependencyFailed: not all were announced.
-        """
+        """Announce them, if there is an event bus. Raises DependencyFailed: not all were announced."""
 
     def close(self) -> None:
         """Release files and connections."""
@@ -216,7 +189,9 @@ class System(Generic[S_co]):
     def _choice(self) -> CurrentChoice[ModelChoice] | None:
         """The operators' choice of models, cached for both roles."""
         switch = self.stores.model_switch
-        return CurrentChoice(switch.load, self.clock, on_failure=_log_switch_failure) if switch else None
+        return (
+            CurrentChoice(switch.load, self.clock, on_failure=_log_unread("the choice of models")) if switch else None
+        )
 
     @cached_property
     def _synonyms(self) -> Callable[[str], Sequence[str]]:
@@ -224,7 +199,7 @@ class System(Generic[S_co]):
         if (book := self.stores.synonyms) is None:
             return no_rewrites
         fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
-        groups = CurrentChoice(book.load, self.clock, fresh_ms, _log_synonyms_failure, ())
+        groups = CurrentChoice(book.load, self.clock, fresh_ms, _log_unread("synonyms"), ())
         return lambda text: synonyms_of(groups()).rewrites(text)
 
     def _switch_of(
@@ -265,11 +240,7 @@ class System(Generic[S_co]):
 
     @property
     def teach(self) -> "Teach":
-        """The use case that keeps operators' lessons.
-
-        Raises:
-            NotPossible: requests cannot be compared or kept here.
-        """
+        """The use case that keeps operators' lessons. Raises NotPossible: requests cannot be compared or kept here."""
         from mats.usecases.learn import Teach  # noqa: PLC0415 - not for discovery in AWS
 
         outcomes, encoder = self.stores.outcomes, self.models.encoder
@@ -407,12 +378,8 @@ def _trust_rule(settings: Settings) -> TrustRule:
     return TrustRule(prior=prior, proportional=settings.trust_rule == "proportional")
 
 
-def _log_switch_failure(error: DependencyFailed) -> None:
-    LOGGER.warning("the choice of models cannot be read, so the last one stays: %s", error)
-
-
-def _log_synonyms_failure(error: DependencyFailed) -> None:
-    LOGGER.warning("synonyms cannot be read, so the last ones stay: %s", error)
+def _log_unread(what: str) -> Callable[[DependencyFailed], None]:
+    return lambda error: LOGGER.warning("%s cannot be read, so what was read last stays: %s", what, error)
 
 
 def service_observer(settings: Settings, service: str, further: Sequence[Observer] = ()) -> Observer:

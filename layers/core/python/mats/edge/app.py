@@ -96,11 +96,7 @@ class Application:
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
     def health(self) -> Health:
-        """The versions and models in use; reads from the index.
-
-        Raises:
-            DependencyFailed: the index did not answer.
-        """
+        """The versions and models in use; reads from the index. Raises DependencyFailed: the index did not answer."""
         retrieve, reranker = self.discover.retrieve, self.discover.rerank.current()
         with self._failures_recorded("health"):
             retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory

@@ -48,11 +48,7 @@ class IssuerKeys:
         self._fetched_at = self._tried_at = float("-inf")
 
     def get(self, key_id: str) -> jwt.PyJWK:
-        """The key with this id.
-
-        Raises:
-            KeyNotFound: it is neither cached nor could it be fetched.
-        """
+        """The key with this id. Raises KeyNotFound: it is neither cached nor could it be fetched."""
         now = self._clock()
         outdated = key_id not in self._keys or now - self._fetched_at >= self.LIFESPAN_S
         if outdated and now - self._tried_at >= self.PAUSE_S:

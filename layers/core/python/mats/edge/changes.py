@@ -53,7 +53,7 @@ class ChangeProcessor:
                 raise
             LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
             return [id for message, change in changes.items() for id in self._process_alone(message, change, deadline)]
-        usage = Usage.total(self.spent().values()).minus(before)
+        usage = Usage.total(self.spent().values()).plus(before, -1)
         self.observe(BatchProcessed(outcomes=outcomes, usage=usage))
         return [message for message, change in changes.items() if not outcomes[change.id].is_final]
 

@@ -83,11 +83,7 @@ class FeedbackService:
 
 
 def require(service: FeedbackService | None) -> FeedbackService:
-    """The service.
-
-    Raises:
-        NotPossible: there is none.
-    """
+    """The service. Raises NotPossible: there is none."""
     if service is None:
         raise NotPossible([Fault("", "answers leave no receipts to report on: MATS_RECEIPT_DAYS is 0")])
     return service

@@ -24,11 +24,7 @@ class Parameters(RequestModel):
 
     @classmethod
     def of(cls, query: Mapping[str, Sequence[str]]) -> Self:
-        """Parse the values of each name, percent-decoded.
-
-        Raises:
-            RequestInvalid: with every fault.
-        """
+        """Parse the values of each name, percent-decoded. Raises RequestInvalid: with every fault."""
         fields = {field.alias or name: field for name, field in cls.model_fields.items()}
         if cls.model_config.get("extra") == "ignore":
             query = {name: values for name, values in query.items() if name in fields}

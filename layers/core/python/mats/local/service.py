@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mats.bootstrap.local import LocalSystem, open_telemetry
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import SHARED
-from mats.domain.shortlist.rank import Shortlist
 from mats.edge import http
 from mats.edge.http import Caller, local_caller
 from mats.edge.observers import Observers
@@ -153,17 +152,6 @@ _PAGES = Path(__file__).parent / "static"
 LOGGER = logging.getLogger("mats.service")
 
 
-@dataclass(frozen=True, slots=True)
-class ExposureObserver:
-    """Counts whose capabilities answers show."""
-
-    record: Callable[[Shortlist], None]
-
-    def __call__(self, observation: Observation) -> None:
-        if isinstance(observation, Answered):
-            self.record(observation.shortlist)
-
-
 def application(
     local: LocalSystem, access: Access = THIS_MACHINE, after_listing: Callable[[], None] = lambda: None
 ) -> Starlette:
@@ -172,7 +160,12 @@ def application(
     if access.tokens:
         caller = replace(caller, sees_internal_errors=False, subject=SHARED)
     telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
-    observers = [ExposureObserver(local.stores.exposure.record), *telemetry.observers]
+
+    def count_exposure(observation: Observation) -> None:
+        if isinstance(observation, Answered):
+            local.stores.exposure.record(observation.shortlist)
+
+    observers: list[Observer] = [count_exposure, *telemetry.observers]
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:

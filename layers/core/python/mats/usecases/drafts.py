@@ -20,6 +20,7 @@ from mats.domain.profile.profile import (
     check_profile_size,
     is_sparse,
     profile_of,
+    tombstone,
     with_owners_words,
 )
 from mats.domain.text.fence import truncate_json
@@ -221,7 +222,7 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
     """The draft of one capability before any model is called."""
     namespace, name = parts(id)
     if item is None:
-        return Draft(target=Stored(Profile(namespace=namespace, name=name, status=Status.DELETED).seal()))
+        return Draft(target=Stored(tombstone(id)))
     try:
         registration = parse_item(id, item, kept)
         drafted = None if run.maker.writer else run.drafted

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mats.domain.capability.capability import Id, parts
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import NOTHING_ASSIGNED
-from mats.domain.profile.profile import Cause, Profile, Status
+from mats.domain.profile.profile import Cause, Status, tombstone
 from mats.ports import Clock, Ids, Outcomes, ProfileStore, Registry, Stored, TrustBook
 
 
@@ -45,11 +45,7 @@ class Erase:
     """Takes a removed capability down the offline path, and returns when profile and index have its tombstone."""
 
     def traces(self, id: Id) -> Traces:
-        """Count the stored data.
-
-        Raises:
-            DependencyFailed: a store did not answer.
-        """
+        """Count the stored data. Raises DependencyFailed: a store did not answer."""
         kept = self.profiles.get([id]).get(id)
         return Traces(
             registration=id in self.registry.get([id]),
@@ -68,7 +64,9 @@ class Erase:
         self.registry.remove(id)
         self.trust.put(id, NOTHING_ASSIGNED)
         if id not in self.profiles.get([id]):
-            self.profiles.save([self._guard(id)])  # against a run that is about to write the first revision
+            cause = Cause(event_id=f"erase-{self.ids()}", time=self.clock.now())
+            guard = Stored(tombstone(id, rev=1, cause=cause))  # against a run that is about to write the first revision
+            self.profiles.save([guard])
         self.settle(id)
         kept = self.profiles.get([id]).get(id)
         if kept and (kept.profile.status is not Status.DELETED or kept.profile.indexed_rev != kept.profile.rev):
@@ -76,9 +74,3 @@ class Erase:
         if self.outcomes:
             self.outcomes.forget(id, lessons=True)
         return self.profiles.erase(id)
-
-    def _guard(self, id: Id) -> Stored:
-        namespace, name = parts(id)
-        cause = Cause(event_id=f"erase-{self.ids()}", time=self.clock.now())
-        tombstone = Profile(namespace=namespace, name=name, status=Status.DELETED, rev=1, cause=cause)
-        return Stored(tombstone.seal())

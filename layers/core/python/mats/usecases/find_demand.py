@@ -38,11 +38,7 @@ class FindDemand:
     group: Grouping
 
     def __call__(self, since: str) -> Demand:
-        """The demand since a time, ISO 8601 in UTC.
-
-        Raises:
-            DependencyFailed: a store or the index did not answer.
-        """
+        """The demand since a time, ISO 8601 in UTC. Raises DependencyFailed: a store or the index did not answer."""
         asked = self._collect(since)
         known = [each for each in asked if each.unmet]
         encoder = _commonest([each.receipt.encoder for each in known if each.receipt.vector])

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from mats.domain.capability.capability import Id, parts
-from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status
+from mats.domain.capability.capability import Id
+from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status, tombstone
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
 from mats.usecases.drafts import NOT_ENRICHED, Pass
 from mats.usecases.enrich import Enrich
@@ -104,7 +104,7 @@ class Reconcile:
         """
         kept = {id: entry.profile.rev for id, entry in self.profiles.get(list(indexed)).items()}
         orphans = [id for id in indexed if indexed[id] > kept.get(id, 0)]
-        gone = [_tombstone(id, indexed[id] + 1) for id in orphans]
+        gone = [Stored(tombstone(id, rev=indexed[id] + 1)) for id in orphans]
         if gone:
             self.index.put(gone)
             self.index.purge(orphans)
@@ -122,8 +122,3 @@ class Reconcile:
             return False
         age = datetime.fromisoformat(self.clock.now()) - datetime.fromisoformat(profile.cause.time)
         return age > KEEP_TOMBSTONES_FOR
-
-
-def _tombstone(id: Id, rev: int) -> Stored:
-    namespace, name = parts(id)
-    return Stored(Profile(namespace=namespace, name=name, status=Status.DELETED, rev=rev))

@@ -115,11 +115,7 @@ class ChatClient:
         return reply, form
 
     def _next_form(self, form: Form, status: int, message: str, model: str) -> Form:
-        """The form to try after an error.
-
-        Raises:
-            DependencyFailed: the error, if it is not about the form.
-        """
+        """The form to try after an error. Raises DependencyFailed: the error, if it is not about the form."""
         error = error_of(self._url, model, status, message, with_key=bool(self._key))
         if isinstance(error, ModelRefused) or status not in _ABOUT_FORM or is_too_long(message):
             raise error

@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from botocore.exceptions import ClientError
-
 from mats.adapters.dynamodb.tables import Row, Tables
 from mats.adapters.sqlite.home import replacing
 from mats.domain.errors import Fault, NotPossible
@@ -54,17 +52,13 @@ def copy_rows(source: str, target: str, *, replace: bool, tables: Callable[[str]
 
 def _put_all(tables: Tables, table: str, rows: Iterator[Row], *, replace: bool) -> Iterator[CopyStep]:
     schema = tables.ask(table, "describe_table")["Table"]["KeySchema"]
-    absent = {
-        "ConditionExpression": "attribute_not_exists(#key)",
-        "ExpressionAttributeNames": {"#key": schema[0]["AttributeName"]},
-    }
+    names = {"#key": schema[0]["AttributeName"]}
 
     def put(row: Row) -> bool:
-        try:
-            tables.ask(table, "put_item", Item=row, **({} if replace else absent))
-        except ClientError:
-            return False
-        return True
+        if replace:
+            return bool(tables.ask(table, "put_item", Item=row))
+        absent = "attribute_not_exists(#key)"
+        return tables.ask_if(table, "put_item", absent, Item=row, ExpressionAttributeNames=names) is not None
 
     while page := list(islice(rows, _AT_ONCE)):
         written = sum(tables.map(put, page))

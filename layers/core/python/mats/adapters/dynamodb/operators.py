@@ -51,8 +51,7 @@ class DynamoCallers:
         cached = self._cache.get(caller)
         if cached and self.elapsed_ms() - cached[0] < self.fresh_ms:
             return cached[1]
-        answer = self.tables.ask(self.table, "get_item", Key={"caller": {"S": caller}}, ConsistentRead=True)
-        row = answer.get("Item")
+        row = self.tables.get(self.table, {"caller": {"S": caller}})
         audiences = _audiences(row) if row else self._by_other_spellings(caller)
         with self._lock:
             if len(self._cache) >= self.max_cached:
@@ -111,8 +110,7 @@ class DynamoModelSwitch:
         Raises:
             DependencyFailed: the store did not answer.
         """
-        answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
-        item = from_row(answer.get("Item", {}))
+        item = from_row(self.tables.get(self.table, _KEY))
         return ModelChoice(_text(item.get("rerank_model")), _text(item.get("writer_model")))
 
     def choose(self, role: SwitchedRole, model: str | None) -> None:
@@ -140,8 +138,7 @@ class DynamoSynonyms:
     table: str
 
     def load(self) -> Groups:
-        answer = self.tables.ask(self.table, "get_item", Key=_SYNONYMS, ConsistentRead=True)
-        listed = from_row(answer.get("Item", {})).get("groups")
+        listed = from_row(self.tables.get(self.table, _SYNONYMS)).get("groups")
         groups: Groups = ()
         for group in listed if isinstance(listed, list) else ():
             with contextlib.suppress(RequestInvalid, TypeError):

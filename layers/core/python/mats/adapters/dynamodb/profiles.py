@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id, capability_id, parts
@@ -77,18 +75,11 @@ class DynamoProfiles:
         self.tables.map(lambda each: self._mark(*each), revs.items())
 
     def _mark(self, id: Id, rev: int) -> None:
-        try:
-            self.tables.ask(
-                self.table,
-                "update_item",
-                Key=_key(id),
-                UpdateExpression="SET indexed_rev = :rev",
-                ConditionExpression="#rev = :rev",
-                ExpressionAttributeNames={"#rev": "rev"},
-                ExpressionAttributeValues={":rev": {"N": str(rev)}},
-            )
-        except ClientError:
-            return  # it has another revision, is being written, or does not exist
+        """Nothing, if it has another revision, is being written, or does not exist."""
+        self.tables.ask_if(
+            self.table, "update_item", "#rev = :rev", Key=_key(id), UpdateExpression="SET indexed_rev = :rev",
+            ExpressionAttributeNames={"#rev": "rev"}, ExpressionAttributeValues={":rev": {"N": str(rev)}},
+        )  # fmt: skip
 
     def versions(self, id: Id) -> Sequence[Profile]:
         now = self.retention.now()
@@ -103,43 +94,28 @@ class DynamoProfiles:
     def erase(self, id: Id) -> int:
         if self.get([id]):
             self._let_expire(id)
-            self.tables.ask(self.table, "delete_item", Key=_removed_key(id))
+            self.tables.delete(self.table, _removed_key(id))
         rows = self._version_rows(id)
         keys = [{name: row[name] for name in ("namespace", "name")} for row in rows]
-        self.tables.map(lambda key: self.tables.ask(self.table, "delete_item", Key=key), keys)
+        self.tables.map(lambda key: self.tables.delete(self.table, key), keys)
         return len(rows)
 
     def _let_expire(self, id: Id) -> None:
         """Mark the current row, a tombstone, for DynamoDB to delete; writing it again takes the mark away."""
-        try:
-            self.tables.ask(
-                self.table,
-                "update_item",
-                Key=_key(id),
-                UpdateExpression="SET expires_at = :expiry",
-                ConditionExpression="#status = :deleted",
-                ExpressionAttributeNames={"#status": "status"},
-                ExpressionAttributeValues={
-                    ":expiry": {"N": str(self.retention.in_days(GUARD_DAYS))},
-                    ":deleted": {"S": Status.DELETED},
-                },
-            )
-        except ClientError as error:
-            raise DependencyFailed(f"{id} has been written again; erase it again if it has to go") from error
+        expiry = {"N": str(self.retention.in_days(GUARD_DAYS))}
+        marked = self.tables.ask_if(
+            self.table, "update_item", "#status = :deleted", Key=_key(id), UpdateExpression="SET expires_at = :expiry",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues={":expiry": expiry, ":deleted": {"S": Status.DELETED}},
+        )  # fmt: skip
+        if marked is None:
+            raise DependencyFailed(f"{id} has been written again; erase it again if it has to go")
 
     def _version_rows(self, id: Id) -> list[Row]:
         return self._partition(_version_key(id, 0))
 
     def _partition(self, key: Row) -> list[Row]:
-        rows = self.tables.all_rows(
-            self.table,
-            "query",
-            KeyConditionExpression="#ns = :ns",
-            ExpressionAttributeNames={"#ns": "namespace"},
-            ExpressionAttributeValues={":ns": key["namespace"]},
-            ConsistentRead=True,
-        )
-        return list(rows)
+        return list(self.tables.query(self.table, "namespace", key["namespace"]))
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         start = {"ExclusiveStartKey": _key(after)} if after else {}
@@ -222,8 +198,7 @@ class DynamoTargets:
         raise DependencyFailed("the list of indices changes too often: check whether another reindex is running")
 
     def _load(self) -> tuple[Sequence[Target], int]:
-        answer = self.tables.ask(self.table, "get_item", Key=_KEY, ConsistentRead=True)
-        row = from_row(answer.get("Item", {}))
+        row = from_row(self.tables.get(self.table, _KEY))
         return [Target(**each) for each in row.get("targets", ())], row.get("rev", 0)
 
     def _write(self, targets: Sequence[Target], rev: int) -> bool:
@@ -232,15 +207,8 @@ class DynamoTargets:
             if each["mapping"] == 1:  # as earlier releases wrote it, which could not read more
                 del each["mapping"]
         item = {**_KEY, **to_row({"targets": stored, "rev": rev + 1, "row": "targets"})}
-        try:
-            self.tables.ask(
-                self.table,
-                "put_item",
-                Item=item,
-                ConditionExpression="attribute_not_exists(#rev) OR #rev = :rev",
-                ExpressionAttributeNames={"#rev": "rev"},
-                ExpressionAttributeValues={":rev": {"N": str(rev)}},
-            )
-        except ClientError:
-            return False
-        return True
+        written = self.tables.ask_if(
+            self.table, "put_item", "attribute_not_exists(#rev) OR #rev = :rev", Item=item,
+            ExpressionAttributeNames={"#rev": "rev"}, ExpressionAttributeValues={":rev": {"N": str(rev)}},
+        )  # fmt: skip
+        return written is not None

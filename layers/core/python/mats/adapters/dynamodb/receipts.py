@@ -14,10 +14,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from mats.adapters.clock import FOR_EVER, Retention
-from mats.adapters.dynamodb.tables import CONDITION_FAILED, Row, Tables, from_row, to_row
+from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
@@ -69,16 +67,11 @@ class DynamoOutcomes:
 
     def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
         values = {":confirmed": {"BOOL": confirmed}}
-        try:
-            self.tables.ask(
-                self.outcomes, "update_item", Key=_key(query_id, _RECEIPT), ExpressionAttributeValues=values,
-                UpdateExpression="SET confirmed = :confirmed", ConditionExpression="attribute_exists(query_id)",
-            )  # fmt: skip
-        except ClientError as error:
-            if error.response["Error"]["Code"] != CONDITION_FAILED:
-                raise DependencyFailed(f"{query_id} is being written by someone else; try again") from error
-            return False
-        return True
+        answer = self.tables.ask_if(
+            self.outcomes, "update_item", "attribute_exists(query_id)", what=query_id, Key=_key(query_id, _RECEIPT),
+            UpdateExpression="SET confirmed = :confirmed", ExpressionAttributeValues=values,
+        )  # fmt: skip
+        return answer is not None
 
     def query_ids(self, *, after: str = "") -> Iterator[str]:
         """Scans the whole table."""
@@ -95,32 +88,21 @@ class DynamoOutcomes:
 
     def forget(self, id: Id, *, lessons: bool = False) -> int:
         """Reports of the last second may stay: the index follows the table."""
-        rows = self.tables.all_rows(
-            self.outcomes, "query", IndexName=BY_ID, KeyConditionExpression="id = :id",
-            ExpressionAttributeValues={":id": {"S": id}},
-        )  # fmt: skip
+        rows = self.tables.query(self.outcomes, "id", {"S": id}, BY_ID)
         keys = [_key(row["query_id"]["S"], row["item"]["S"]) for row in rows]
         deleted = self._delete([key for key in keys if lessons or not key["query_id"]["S"].startswith(TAUGHT)])
-        tallies = self.tables.all_rows(
-            self.tallied, "query", ConsistentRead=True, KeyConditionExpression="id = :id",
-            ExpressionAttributeValues={":id": {"S": id}},
-        )  # fmt: skip
-        for tally in tallies:
-            key = {"id": tally["id"], "caller": tally["caller"]}
-            self.tables.ask(self.tallied, "delete_item", Key=key)
+        for tally in self.tables.query(self.tallied, "id", {"S": id}):
+            self.tables.delete(self.tallied, {"id": tally["id"], "caller": tally["caller"]})
         return deleted
 
     def withdraw(self, query_id: str) -> bool:
         return self._delete([_key(query_id, row["item"]["S"]) for row in self._rows(query_id)]) > 0
 
     def _delete(self, keys: Sequence[Mapping[str, Any]]) -> int:
-        return len(self.tables.map(lambda key: self.tables.ask(self.outcomes, "delete_item", Key=key), keys))
+        return len(self.tables.map(lambda key: self.tables.delete(self.outcomes, key), keys))
 
     def _rows(self, query_id: str) -> Iterator[Row]:
-        yield from self.tables.all_rows(
-            self.outcomes, "query", ConsistentRead=True, KeyConditionExpression="query_id = :id",
-            ExpressionAttributeValues={":id": {"S": query_id}},
-        )  # fmt: skip
+        return self.tables.query(self.outcomes, "query_id", {"S": query_id})
 
     def _actions(
         self, before: Mapping[str, Row], receipt: Receipt, feedback: Feedback, weight: float
@@ -242,11 +224,8 @@ class DynamoReceipts:
             self.put(receipt)
 
     def get(self, query_id: str) -> Receipt | None:
-        answer = self.tables.ask(self.table, "get_item", Key={"query_id": {"S": query_id}}, ConsistentRead=True)
-        row = answer.get("Item")
-        if row is None or int(row["expires_at"]["N"]) <= self.retention.now():
-            return None
-        return receipt_of(row)
+        row = self.tables.get(self.table, {"query_id": {"S": query_id}})
+        return receipt_of(row) if row and int(row["expires_at"]["N"]) > self.retention.now() else None
 
 
 def receipt_row(receipt: Receipt) -> dict[str, Any]:

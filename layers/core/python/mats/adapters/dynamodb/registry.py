@@ -4,12 +4,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from mats.adapters.dynamodb.tables import CONDITION_FAILED, NotStorable, Tables, from_row, id_of, key_of, to_row
+from mats.adapters.dynamodb.tables import NotStorable, Tables, from_row, id_of, key_of, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import DependencyFailed, Fault, PreconditionFailed, RegistrationInvalid
+from mats.domain.errors import Fault, PreconditionFailed, RegistrationInvalid
 from mats.domain.profile.assignment import Assigned, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.ports import Item
@@ -39,19 +37,12 @@ class DynamoRegistry:
             row = to_row(item)
         except NotStorable as error:
             raise RegistrationInvalid([Fault("", str(error))]) from error
-        try:
-            answer = self.tables.ask(
-                self.table,
-                "put_item",
-                Item=row,
-                ConditionExpression="attribute_not_exists(#kind) OR #kind = :kind",
-                ExpressionAttributeNames={"#kind": "kind"},
-                ExpressionAttributeValues={":kind": row["kind"]},
-                ReturnValues="ALL_OLD",
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != CONDITION_FAILED:
-                raise DependencyFailed(f"{registration.id} is being written by someone else; try again") from error
+        answer = self.tables.ask_if(
+            self.table, "put_item", "attribute_not_exists(#kind) OR #kind = :kind", what=registration.id, Item=row,
+            ExpressionAttributeNames={"#kind": "kind"}, ExpressionAttributeValues={":kind": row["kind"]},
+            ReturnValues="ALL_OLD",
+        )  # fmt: skip
+        if answer is None:
             return Placed.OTHER_KIND
         before = answer.get("Attributes")
         return place(before and version_of(from_row(before)), version_of(from_row(row)))
@@ -60,15 +51,12 @@ class DynamoRegistry:
         return "Attributes" in self.tables.ask(self.table, "delete_item", Key=key_of(id), ReturnValues="ALL_OLD")
 
     def remove_same(self, id: Id, item: Item) -> bool:
-        try:
-            request = {"Key": key_of(id), "ReturnValues": "ALL_OLD", **_is_same(item)}
-            return "Attributes" in self.tables.ask(self.table, "delete_item", **request)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != CONDITION_FAILED:
-                raise DependencyFailed(f"{id} is being written by someone else; try again") from error
-        if not self.get([id]):
-            return False
-        raise PreconditionFailed(id)
+        condition, request = _is_same(item)
+        request |= {"Key": key_of(id), "ReturnValues": "ALL_OLD"}
+        answer = self.tables.ask_if(self.table, "delete_item", condition, what=id, **request)
+        if answer is None and self.get([id]):
+            raise PreconditionFailed(id)
+        return "Attributes" in (answer or {})
 
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         """Scans the whole table, also for one namespace."""
@@ -78,8 +66,8 @@ class DynamoRegistry:
         yield from map(id_of, rows)
 
 
-def _is_same(item: Item) -> dict[str, Any]:
-    """The condition that every attribute of a registration is as in this item, and that no other is there."""
+def _is_same(item: Item) -> tuple[str, dict[str, Any]]:
+    """The condition that every attribute of a registration is as in this item, and no other is there; its names."""
     row = {name: typed for name, typed in to_row(item).items() if name not in _KEY}
     others = [name for name in Registration.model_fields if name not in row and name not in _KEY]
     names = {f"#a{number}": name for number, name in enumerate([*row, *others])}
@@ -88,8 +76,8 @@ def _is_same(item: Item) -> dict[str, Any]:
         f"{name} = :a{number}" if number < len(row) else f"attribute_not_exists({name})"
         for number, name in enumerate(names)
     ]
-    condition = {"ConditionExpression": " AND ".join(clauses), "ExpressionAttributeNames": names}
-    return {**condition, **({"ExpressionAttributeValues": values} if values else {})}
+    named = {"ExpressionAttributeNames": names, **({"ExpressionAttributeValues": values} if values else {})}
+    return " AND ".join(clauses), named
 
 
 def _in_namespace(namespace: str) -> dict[str, Any]:
@@ -115,6 +103,6 @@ class DynamoTrust:
 
     def put(self, key: Id, assigned: Assigned) -> None:
         if not assigned:
-            self.tables.ask(self.table, "delete_item", Key=key_of(key))
+            self.tables.delete(self.table, key_of(key))
             return
         self.tables.ask(self.table, "put_item", Item={**key_of(key), **to_row(assigned.to_row())})

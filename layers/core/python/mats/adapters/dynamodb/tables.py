@@ -63,6 +63,39 @@ class Tables:
         """
         return self._call(table, operation, TableName=table, **request)
 
+    def ask_if(
+        self, table: str, operation: str, condition: str, *, what: str = "", **request: Any
+    ) -> dict[str, Any] | None:
+        """As `ask`, if a condition holds; None if it does not, or if the row is being written and `what` is not named.
+
+        Raises:
+            DependencyFailed: also if `what` is being written by another transaction.
+        """
+        try:
+            return self.ask(table, operation, ConditionExpression=condition, **request)
+        except ClientError as error:
+            if what and error.response["Error"]["Code"] != CONDITION_FAILED:
+                raise DependencyFailed(f"{what} is being written by someone else; try again") from error
+            return None
+
+    def get(self, table: str, key: Mapping[str, Any]) -> Row:
+        """The row under a typed key; empty if there is none."""
+        row: Row = self.ask(table, "get_item", Key=key, ConsistentRead=True).get("Item", {})
+        return row
+
+    def delete(self, table: str, key: Mapping[str, Any]) -> None:
+        """Delete the row under a typed key, if there is one."""
+        self.ask(table, "delete_item", Key=key)
+
+    def query(self, table: str, key: str, value: Mapping[str, str], index: str = "") -> Iterator[Row]:
+        """The rows with a typed value of the partition key; those of an index lag behind the table."""
+        read: dict[str, Any] = {"IndexName": index} if index else {"ConsistentRead": True}
+        names, values = {"#key": key}, {":key": value}
+        yield from self.all_rows(
+            table, "query", KeyConditionExpression="#key = :key", ExpressionAttributeNames=names,
+            ExpressionAttributeValues=values, **read,
+        )  # fmt: skip
+
     def transact(self, table: str, actions: Sequence[Mapping[str, Any]]) -> bool:
         """Write all of these or none. False if a condition fails or another writer is in progress."""
         try:

@@ -199,11 +199,7 @@ class OpenSearchIndex:
             return {}
 
     def revisions_in(self, index: str, ids: Collection[Id]) -> Mapping[Id, int]:
-        """The same, of one index.
-
-        Raises:
-            Missing: there is no such index.
-        """
+        """The same, of one index. Raises Missing: there is no such index."""
         keys = [mapping.key(id) for id in ids]
         found = self.domain.documents(index, keys, fields="id,rev", timeout_s=_PATIENT_S) if keys else []
         return {Id(each["_source"]["id"]): int(each["_source"]["rev"]) for each in found}

@@ -19,11 +19,7 @@ class RequestModel(BaseModel):
 
     @classmethod
     def parse(cls, body: Any) -> Self:
-        """Validate a body.
-
-        Raises:
-            RequestInvalid: with every fault.
-        """
+        """Validate a body. Raises RequestInvalid: with every fault."""
         if not isinstance(body, dict):
             required = next((name for name, field in cls.model_fields.items() if field.is_required()), "query")
             raise RequestInvalid([Fault("", f"the body must be a JSON object with a `{required}`")])

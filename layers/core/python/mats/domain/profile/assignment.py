@@ -75,11 +75,7 @@ def namespace_of_pattern(id: Id) -> str | None:
 
 
 def parse_target(text: str) -> Id:
-    """The key of a row from `namespace/name` or `namespace.*`.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """The key of a row from `namespace/name` or `namespace.*`. Raises ValueError: it is neither."""
     if "/" not in text:
         namespace = text.removesuffix(_BELOW)
         if namespace == text or not _NAMESPACE.fullmatch(namespace):

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mats.domain.capability.capability import Id, Kind, Lifecycle, capability_id
+from mats.domain.capability.capability import Id, Kind, Lifecycle, capability_id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
@@ -260,6 +260,12 @@ class Profile(_Frozen):
     def seal(self) -> Self:
         """The same profile carrying its own content fingerprint."""
         return self.model_copy(update={"content": self.content_fingerprint()})
+
+
+def tombstone(id: Id, **more: Any) -> Profile:
+    """The profile of a removed capability: its id and no content, and `more` attributes."""
+    namespace, name = parts(id)
+    return Profile(namespace=namespace, name=name, status=Status.DELETED, **more).seal()
 
 
 _DESCRIBED, _EXEMPLIFIED = 20, 5

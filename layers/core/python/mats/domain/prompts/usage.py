@@ -14,21 +14,12 @@ class Usage:
     output_tokens: int = 0
     usd: float | None = 0.0
 
-    def plus(self, other: "Usage") -> "Usage":
-        known = None if self.usd is None or other.usd is None else self.usd + other.usd
+    def plus(self, other: "Usage", times: int = 1) -> "Usage":
+        """The sum; with -1 `times` the other, an earlier total, the difference to it."""
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            usd=known,
-        )
-
-    def minus(self, other: "Usage") -> "Usage":
-        """The difference to an earlier total."""
-        known = None if self.usd is None or other.usd is None else self.usd - other.usd
-        return Usage(
-            input_tokens=self.input_tokens - other.input_tokens,
-            output_tokens=self.output_tokens - other.output_tokens,
-            usd=known,
+            input_tokens=self.input_tokens + times * other.input_tokens,
+            output_tokens=self.output_tokens + times * other.output_tokens,
+            usd=None if self.usd is None or other.usd is None else self.usd + times * other.usd,
         )
 
     @classmethod

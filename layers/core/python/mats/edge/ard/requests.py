@@ -99,11 +99,7 @@ class EntryFilter:
 
 
 def search_filter(query: ArdQuery) -> EntryFilter:
-    """The filter of a search.
-
-    Raises:
-        RequestInvalid: a key is unknown or repeated.
-    """
+    """The filter of a search. Raises RequestInvalid: a key is unknown or repeated."""
     conditions: dict[str, frozenset[str]] = {}
     bindings = _context_bindings(query.context) if query.filter else {}
     for key, values in query.filter.items():

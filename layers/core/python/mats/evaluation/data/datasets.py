@@ -57,11 +57,7 @@ class Dataset:
 
 
 def load(folder: Path) -> Dataset:
-    """Read a data set.
-
-    Raises:
-        DatasetInvalid: a file is missing or cannot be read; the message names the line.
-    """
+    """Read a data set. Raises DatasetInvalid: a file is missing or cannot be read; the message names the line."""
     digest = hashlib.sha256()
     rows = list(_json_lines("corpus.jsonl", _text(folder, "corpus.jsonl", digest)))
     queries_by_id = {row["_id"]: row for row in _queries(_text(folder, "queries.jsonl", digest))}
@@ -232,11 +228,7 @@ class JudgedSet:
 
 
 def write(judged: JudgedSet, out: Path, *, force: bool = False) -> None:
-    """Write a set to a folder.
-
-    Raises:
-        FolderInUse: the folder is not empty, and `force` is false.
-    """
+    """Write a set to a folder. Raises FolderInUse: the folder is not empty, and `force` is false."""
     if out.exists() and not out.is_dir():
         raise FolderInUse([Fault(str(out), "is a file: name a folder")])
     if not force and out.is_dir() and any(out.iterdir()):

@@ -46,11 +46,7 @@ class ReplyCache:
     """One SQLite file, keyed by the SHA-256 of the request's JSON. Safe for several threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.
-
-        Raises:
-            StorageUnusable: it cannot be opened, or is another file.
-        """
+        """Open or create the file. Raises StorageUnusable: it cannot be opened, or is another file."""
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,11 +127,7 @@ class Budget:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin_call(self) -> None:
-        """Count a call.
-
-        Raises:
-            BudgetSpent: it may not be made.
-        """
+        """Count a call. Raises BudgetSpent: it may not be made."""
         with self._lock:
             if self.max_usd is not None and self.usd >= self.max_usd:
                 self._refuse(f"${self.max_usd:,.2f}", "--max-usd")
