@@ -110,6 +110,7 @@ function fiveFields(profile, words, { reliability = profile.reliability, use }) 
       ["example requests", list(yes, words)],
       ["don't use for", list(no)],
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
+      ["effects", profile.effects?.join(", ")],
       ["reliability", reliability && reliabilityOf(reliability)],
       ["use", use && useOf(use)],
     ]));

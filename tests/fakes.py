@@ -346,7 +346,7 @@ def _passes(profile: Profile, wanted: Filter) -> bool:
         wanted.sees(profile.visible_to)
         and wanted.admits_kind(profile.kind)
         and wanted.admits_namespace(profile.namespace)
-        and wanted.admits_tags(profile.tags)
+        and wanted.admits_tags(profile.filtered_tags)
         and (not wanted.scope.keys or not wanted.scope.keys.isdisjoint(index_keys(profile)))
     )
 

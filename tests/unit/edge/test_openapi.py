@@ -199,6 +199,7 @@ def test_an_answer_says_what_the_contract_shows():
         "provider_verified": False,
         "lifecycle": Lifecycle.DEPRECATED,
         "suspicious": [],
+        "effects": [],
         "alternates": ["org.other/refund"],
         "enriched": True,
         "why": {

@@ -1,13 +1,14 @@
 """The client of one API."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from mats.client.auth import Auth
 from mats.client.transport import Retries, Transport
 from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
+from mats.domain.protocols.descriptors import Effect
 from mats.domain.ranking.blend import MinRelevance
 from mats.edge.answers import Answer, Capability, CapabilityPage, Health, Instructions, ListedCapability
 from mats.edge.feedback import FeedbackAnswer
@@ -15,7 +16,24 @@ from mats.edge.requests import Format
 from mats.edge.tools.formats import ReadyMade
 
 _PAGE = 100
+_LISTS = ("kinds", "namespaces", "tags", "effects")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Filters(TypedDict, total=False):
+    """What a search is limited to; default: nothing."""
+
+    kinds: Iterable[Kind | str]
+    """Any of these."""
+    namespaces: Iterable[str]
+    """In any of these or below."""
+    tags: Iterable[str]
+    """All of these."""
+    effects: Iterable[Effect | str]
+    """Whose owner says any of these."""
+    limit: int | None
+    min_relevance: MinRelevance | None
+    """Only results of at least this relevance, 0 to 1, or of a `weak` match."""
 
 
 class Client:
@@ -47,53 +65,35 @@ class Client:
         self._transport = Transport(url=url.rstrip("/"), auth=auth, timeout_s=timeout_s, retries=retries or Retries())
 
     def discover(
-        self,
-        query: str | Sequence[str],
-        *,
-        parts: bool = False,
-        kinds: Iterable[Kind | str] = (),
-        namespaces: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        limit: int | None = None,
-        min_relevance: MinRelevance | None = None,
-        explain: bool = False,
+        self, query: str | Sequence[str], *, parts: bool = False, explain: bool = False, **filters: Unpack[Filters]
     ) -> Answer:
         """The capabilities that serve a request, best first.
 
         Args:
             query: The request in plain words, or two to seven steps of one, which the answer has as `parts`.
             parts: Cut the request at its clauses into `parts`.
-            kinds: Any of these; default: all four.
-            namespaces: In any of these or below.
-            tags: All of these.
-            limit: Maximum of results.
-            min_relevance: Only results of at least this relevance, 0 to 1, or of a `weak` match; default: all.
             explain: Add the words that matched, and the fields they matched in.
+            **filters: See `Filters`.
         """
-        request = _request(query, kinds, namespaces, tags, limit, min_relevance)
         options = {"explain": explain, **({"parts": True} if parts else {})}
-        return self._transport.call("POST", "/discover", Answer, {**request, **options})
+        return self._transport.call("POST", "/discover", Answer, {**_request(query, filters), **options})
 
     def tools(
         self,
-        query: str,
+        query: str | Sequence[str],
         format: Format | str,
         *,
         token_budget: int | None = None,
-        kinds: Iterable[Kind | str] = (),
-        namespaces: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        limit: int | None = None,
-        min_relevance: MinRelevance | None = None,
+        known: Iterable[str] | None = None,
+        **filters: Unpack[Filters],
     ) -> ReadyMade:
         """The same as tools for a model: `output` is in the format of its API.
 
         `token_budget` is the maximum of tokens of all tools, estimated by the API. By default there are none below a
-        `weak` match; the rest is as for `discover`.
+        `weak` match. With `known`, names of tools that the caller has, only others are defined, in order of name.
         """
-        request = _request(query, kinds, namespaces, tags, limit, min_relevance)
-        options = {"format": format, "token_budget": token_budget}
-        return self._transport.call("POST", "/discover", ReadyMade, {**request, **options})
+        options = {"format": format, "token_budget": token_budget, "known": None if known is None else _to_list(known)}
+        return self._transport.call("POST", "/discover", ReadyMade, {**_request(query, filters), **options})
 
     def capability(self, id: str) -> Capability:
         """One capability in full, by `namespace/name`."""
@@ -144,20 +144,10 @@ class Client:
         self.close()
 
 
-def _request(
-    query: str | Sequence[str],
-    kinds: Iterable[Kind | str],
-    namespaces: Iterable[str],
-    tags: Iterable[str],
-    limit: int | None,
-    min_relevance: MinRelevance | None,
-) -> dict[str, Any]:
-    request = {
-        "query" if isinstance(query, str) else "queries": query if isinstance(query, str) else list(query),
-        "kinds": _to_list(kinds), "namespaces": _to_list(namespaces), "tags": _to_list(tags),
-        "limit": limit, "min_relevance": min_relevance,
-    }  # fmt: skip
-    return {name: value for name, value in request.items() if value is not None}
+def _request(query: str | Sequence[str], filters: Filters) -> dict[str, Any]:
+    given = {name: value for name, value in filters.items() if value is not None}
+    lists = {name: _to_list(cast("Iterable[str]", values)) for name, values in filters.items() if name in _LISTS}
+    return {**({"query": query} if isinstance(query, str) else {"queries": list(query)}), **given, **lists}
 
 
 def _to_list(values: Iterable[str]) -> list[str]:

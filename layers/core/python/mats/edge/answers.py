@@ -17,6 +17,7 @@ from mats.domain.shortlist.rank import Result, Shortlist
 
 Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]  # A number with four decimal places
 _Milliseconds = Annotated[float, AfterValidator(lambda value: round(value, 1))]
+_EFFECTS = "What its owner says of its effects, by an MCP tool's annotations or the method of an HTTP call."
 _VERIFIED = "True if operators verified the provider, false if its owner claims it."
 
 
@@ -71,6 +72,7 @@ class RankedCapability(_ResponseModel):
         description="True if an LLM wrote the profile, false if it is made from the registration alone."
     )
     suspicious: list[str] = Field(description="Reasons for caution; they do not change the score.")
+    effects: list[str] = Field(default=[], description=_EFFECTS)
     alternates: list[str] = Field(
         default=[],
         description="Ids of capabilities with nearly the same text that were left out for this one and others, at most "
@@ -98,6 +100,7 @@ class RankedCapability(_ResponseModel):
             lifecycle=profile.lifecycle,
             enriched=profile.enriched,
             suspicious=list(result.suspicious),
+            effects=[*profile.effects],
             alternates=list(result.alternates),
             why=Why.of(result.why, result.candidate.used_for) if result.why else None,
         )
@@ -272,7 +275,9 @@ class Capability(_ResponseModel):
     tags: list[str]
     type_tags: list[str]
     lifecycle: Lifecycle
+    effects: list[str] = Field(default=[], description=_EFFECTS)
     trust: int | None
+    pinned: bool = Field(default=False, description="True if operators want it among the tools of every answer.")
     reliability: Reliability | None = Field(
         default=None, description="Null if nothing is reported that counts for this caller."
     )

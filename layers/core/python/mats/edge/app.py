@@ -1,6 +1,6 @@
 """The discovery application: one object behind HTTP, MCP, ARD and the command line."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -73,6 +73,15 @@ class Application:
         """
         with self._failures_recorded("get", caller):
             return self.look_up(id, self._audiences(caller))
+
+    def pins(self, caller: Caller) -> Sequence[Profile]:
+        """The capabilities that operators pinned and the caller may see, in order of id, at most `MAX_PINNED`.
+
+        Raises:
+            DependencyFailed: the index did not answer.
+        """
+        with self._failures_recorded("pinned", caller):
+            return self.look_up.pins(self._audiences(caller))
 
     def reliability(self, caller: Caller, profile: Profile) -> "Reliability | None":
         """The success rate of a capability for this caller; None without reports, or if they cannot be read."""

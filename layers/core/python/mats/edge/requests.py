@@ -84,12 +84,17 @@ class DiscoverRequest(Query):
         description="With a `format`: the maximum of tokens of all tools, as estimated. Also accepted in the query "
         "string.",
     )
+    known: Annotated[tuple[Label, ...], Field(max_length=1_000)] | None = Field(
+        default=None,
+        description="With a `format`: names (or ids) of tools that the caller has. Only others are defined, in order "
+        "of name, so that a session can append them; begin it with an empty list.",
+    )
 
-    @field_validator("token_budget")
+    @field_validator("token_budget", "known")
     @classmethod
-    def _requires_format(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _requires_format(cls, value: Any, info: ValidationInfo) -> Any:
         if value is not None and "format" in info.data and info.data["format"] is None:
-            raise ValueError("needs a `format`: it limits ready-made tools")
+            raise ValueError("needs a `format`: it is about ready-made tools")
         return value
 
     @classmethod

@@ -40,7 +40,8 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
         return Answer.of(shortlist)
     from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
 
-    return ReadyMade.of(shortlist, wish.format, wish.token_budget)
+    pinned = application.pins(caller)
+    return ReadyMade.of(shortlist, wish.format, wish.token_budget, pinned=pinned, known=wish.known)
 
 
 def list_capabilities(application: Application, request: Request, parameters: ListParameters) -> Response:

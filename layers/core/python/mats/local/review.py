@@ -16,7 +16,7 @@ from mats.edge.observers import log_record
 from mats.ports import Item
 
 _COMPARED = (
-    "version", "description", "endpoint", "invocation", "input_schema", "instructions", "hints", "tags", "type_tags",
+    "version", "description", "endpoint", "invocation", "input_schema", "instructions", "effects", "tags", "type_tags",
     "provider", "lifecycle", "visible_to", "suspicious",
 )  # fmt: skip
 

@@ -52,7 +52,7 @@ class LeaveReceipt:
             audiences=frozenset(audiences),
             at=stages.clock.now(),
             shown=tuple(profile.id for profile in found.profiles),
-            narrowed=bool(query.kinds or query.namespaces or query.tags),
+            narrowed=bool(query.kinds or query.namespaces or query.tags or query.effects),
             vector=pack_vector(found.vector) if found.vector is not None else None,
         )
         early = self.early

@@ -29,7 +29,7 @@ def is_made_from(profile: Profile, draft: Draft) -> bool:
     """Whether a profile's content is that of the draft's registration."""
     made, registration = draft.target.profile, draft.registration
     same = registration is not None and profile.findable and same_text(profile.origin, registration)
-    return same and all(getattr(profile, name) == getattr(made, name) for name in (*NOT_TEXT, "invocation", "hints"))
+    return same and all(getattr(profile, name) == getattr(made, name) for name in (*NOT_TEXT, "invocation", "effects"))
 
 
 @dataclass(frozen=True, slots=True)

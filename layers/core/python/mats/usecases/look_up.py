@@ -8,7 +8,9 @@ from itertools import repeat
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed
+from mats.domain.profile.assignment import MAX_PINNED
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.named import PINNED
 from mats.domain.ranking.query import Filter
 from mats.domain.text.words import query_terms, split_identifier
 from mats.ports import SearchIndex
@@ -82,6 +84,17 @@ class LookUp:
         if profile is None or not Filter(audiences=frozenset(audiences)).sees(profile.visible_to):
             raise CapabilityNotFound(id)
         return profile
+
+    def pins(self, audiences: Collection[str] = ()) -> Sequence[Profile]:
+        """What operators pinned and a caller in these audiences may see, in order of id, at most `MAX_PINNED`.
+
+        Raises:
+            DependencyFailed: the index did not answer.
+        """
+        visible = Filter(audiences=frozenset(audiences))
+        ids = self.index.exact([PINNED], visible, most=MAX_PINNED)
+        found = self.index.fetch(ids) if ids else {}
+        return [found[id] for id in sorted(found) if found[id].pinned and visible.sees(found[id].visible_to)]
 
     def nearest(self, id: Id, audiences: Collection[str] = ()) -> Sequence[Id]:
         """Ids visible to a caller in these audiences that resemble an unknown one, best first.

@@ -569,7 +569,7 @@ def _is_admitted(profile: Profile, admitted: Filter) -> bool:
         admitted.sees(profile.visible_to)
         and admitted.admits_kind(profile.kind)
         and admitted.admits_namespace(profile.namespace)
-        and admitted.admits_tags(profile.tags)
+        and admitted.admits_tags(profile.filtered_tags)
     )
 
 

@@ -122,7 +122,7 @@ def document(entry: Stored, target: Target) -> dict[str, Any]:
         "findable": True,
         "kind": profile.kind,
         "namespaces": list(_with_parents(profile.namespace)),
-        "tags": [*profile.tags, *map(_key_tag, index_keys(profile))],
+        "tags": [*profile.filtered_tags, *map(_key_tag, index_keys(profile))],
         "audiences": audiences,
         "encoder": profile.encoder,
         "text": _repeat_by_weight(lexical_fields(profile)),

@@ -44,7 +44,7 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
         "change": change,
         "kind": profile.kind,
         "namespace": profile.namespace,
-        "tags": json.dumps(profile.tags),
+        "tags": json.dumps(profile.filtered_tags),
         "visible_to": None if profile.visible_to is None else json.dumps(profile.visible_to),
         "profile": profile.model_dump_json(),
         "encoder": profile.encoder,

@@ -29,6 +29,7 @@ class Policy(StrEnum):
 
 _FINGERPRINT = re.compile("[0-9a-f]{8,128}")
 MAX_PROVIDER = 200  # Characters
+MAX_PINNED = 20  # Capabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class Assigned:
 
     `cleared`, `approved` and `rejected` are fingerprints of registrations, or "": whose flags an operator has cleared,
     and which is or is not to be shown. `policy` says which changes wait for an operator; None: as for the namespace.
+    `pinned`: the capability is among the tools of every answer.
     """
 
     trust: int | None = None
@@ -45,17 +47,18 @@ class Assigned:
     approved: str = ""
     rejected: str = ""
     policy: Policy | None = None
+    pinned: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.to_row())
 
     @property
     def is_rated(self) -> bool:
-        return self.trust is not None or bool(self.provider)
+        return self.trust is not None or bool(self.provider) or self.pinned
 
     def to_row(self) -> dict[str, int | str]:
         """The attributes that have a value, as stores and exports write them; `parse_row` reads them."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, "")}
+        return {name: value for name, value in asdict(self).items() if value not in (None, "") and value is not False}
 
 
 NOTHING_ASSIGNED = Assigned()
@@ -117,8 +120,8 @@ def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id
 
 
 def of_operators(assigned: Mapping[Id, Assigned]) -> frozenset[Id]:
-    """Those with trust or a verified provider, which whoever writes them would inherit."""
-    return frozenset(id for id, each in assigned.items() if each.trust is not None or each.provider)
+    """Those with trust, a verified provider or a pin, which whoever writes them would inherit."""
+    return frozenset(id for id, each in assigned.items() if each.is_rated)
 
 
 def parse_row(row: Mapping[str, object]) -> Assigned:
@@ -130,6 +133,7 @@ def parse_row(row: Mapping[str, object]) -> Assigned:
         trust=trust if isinstance(trust, int) and not isinstance(trust, bool) and 0 <= trust <= 100 else None,
         provider=provider.strip() if isinstance(provider, str) and is_provider(provider) else "",
         policy=policy,
+        pinned=row.get("pinned") is True,
         **{name: text for name, text in stated.items() if _FINGERPRINT.fullmatch(text)},
     )
 

@@ -61,7 +61,7 @@ def contract_of(profile: Profile) -> Contract:
         description=clip(profile.source.description if profile.source else "", _MAX_DESCRIPTION),
         reaches=tuple(sorted({*_destinations(call, profile), *_fetch_hosts(profile)})),
         inputs=dict(sorted(_inputs(profile.input_schema))),
-        hints=tuple(sorted({*profile.hints, *_hints_of(call)})),
+        effects=tuple(sorted(profile.effects)),
         flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN} " not in flag})),
     )
 
@@ -132,11 +132,11 @@ def _with_tls(address: str) -> str:
 
 
 def _deeds(before: Contract, after: Contract) -> Iterator[Reason]:
-    for hint in (READS, SAFE):
-        if hint in before.hints and hint not in after.hints and READS not in after.hints:
-            yield Reason(_DANGEROUS, f"it no longer says that it {hint}")
-    if DESTROYS in after.hints and DESTROYS not in before.hints:
-        yield Reason(_DANGEROUS, f"it now says that it {DESTROYS}")
+    for effect in (READS, SAFE):
+        if effect in before.effects and effect not in after.effects and READS not in after.effects:
+            yield Reason(_DANGEROUS, f"it no longer says that it is {effect}")
+    if DESTROYS in after.effects and DESTROYS not in before.effects:
+        yield Reason(_DANGEROUS, f"it now says that it is {DESTROYS}")
 
 
 def _interface(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Reason]:
@@ -228,12 +228,3 @@ def _fetch_hosts(profile: Profile) -> Iterator[str]:
     """The hosts from which the text tells to fetch something."""
     said = profile.source.description if profile.source else ""
     yield from (f"fetch {urlsplit(url).netloc}" for url in _FETCH.findall(f"{said}\n{profile.instructions}"))
-
-
-def _hints_of(call: Mapping[str, Any]) -> Iterator[str]:
-    """What the method of an HTTP call tells."""
-    method = str(call.get("method", "")).upper()
-    if method in ("GET", "HEAD"):
-        yield READS
-    elif method == "DELETE":
-        yield DESTROYS

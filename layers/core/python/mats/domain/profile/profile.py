@@ -12,7 +12,14 @@ from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
-from mats.domain.protocols.descriptors import ABOUT_ITSELF, about_itself, hints_of, input_schema_of, title_of
+from mats.domain.protocols.descriptors import (
+    ABOUT_ITSELF,
+    about_itself,
+    effect_tag,
+    effects_of,
+    input_schema_of,
+    title_of,
+)
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
@@ -137,7 +144,7 @@ class Contract(_Frozen):
     description: str = ""
     reaches: tuple[str, ...] = ()
     inputs: Mapping[str, str] = {}
-    hints: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
 
@@ -172,8 +179,9 @@ class Profile(_Frozen):
     `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
     `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
     `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
-    `hints` is what its owner says of its effects. `held` is the latest registration, if it waits for an operator;
-    `approved` the version that operators approved last, if its owner has changed it since.
+    `effects` is what its owner says of them. `pinned`: operators want it among all tools.
+    `held` is the latest registration, if it waits for an operator; `approved` the version that operators approved last,
+    if its owner has changed it since.
     """
 
     namespace: str
@@ -196,9 +204,10 @@ class Profile(_Frozen):
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     visible_to: tuple[str, ...] | None = None
     trust: Trust | None = None
+    pinned: bool = False
     encoder: str = ""
     suspicious: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
     approved: Contract | None = None
     held: Held | None = None
     notes: tuple[str, ...] = ()
@@ -224,6 +233,11 @@ class Profile(_Frozen):
         return self.kind
 
     @property
+    def filtered_tags(self) -> tuple[str, ...]:
+        """The tags and effects by which an index filters."""
+        return (*self.tags, *map(effect_tag, self.effects))
+
+    @property
     def findable(self) -> bool:
         """True if there is content to index; also true if only the latest registration was rejected."""
         return self.status is not Status.DELETED and self.source is not None
@@ -244,6 +258,7 @@ class Profile(_Frozen):
             "trust": assigned.trust,
             "provider": assigned.provider or claimed,
             "provider_verified": bool(assigned.provider),
+            "pinned": assigned.pinned,
         }
         return self.model_copy(update=update)
 
@@ -313,6 +328,7 @@ def profile_of(
     notes: tuple[str, ...] = (),
 ) -> Profile:
     """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
+    call = invocation_of(registration)
     profile = Profile(
         **registration.model_dump(include=_CARRIED_OVER),
         provider=assigned.provider or registration.provider,
@@ -322,11 +338,12 @@ def profile_of(
         owner_examples=len(set(registration.examples)),
         source=SourceText.of(registration),
         input_schema=input_schema_of(registration),
-        invocation=to_text(invocation_of(registration)),
+        invocation=to_text(call),
         instructions=instructions_of(registration),
         trust=assigned.trust,
+        pinned=assigned.pinned,
         suspicious=_flags(registration, enrichment, assigned),
-        hints=hints_of(registration.descriptor),
+        effects=effects_of(registration.descriptor, getattr(call, "method", "").upper()),
         origin=origin,
         notes=notes,
     )

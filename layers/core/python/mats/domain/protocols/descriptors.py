@@ -1,7 +1,8 @@
 """The entries of a descriptor, whatever its protocol: about the capability itself, and about calling it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Any
 
 from mats.domain.capability.registration import Registration
@@ -62,13 +63,33 @@ def plain_text_at(value: Mapping[str, Any], key: str) -> str:
     return found.strip() if isinstance(found, str) and is_plain(found) and len(found) <= _LONGEST_TEXT else ""
 
 
-READS, SAFE, DESTROYS = "only reads", "destroys nothing", "may destroy"  # What an owner says of the effects of a call
+class Effect(StrEnum):
+    """What an owner says of the effects of a call."""
+
+    READS = "read-only"
+    SAFE = "non-destructive"
+    DESTROYS = "destructive"
 
 
-def hints_of(descriptor: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The hints of an MCP tool's annotations, as far as they are given."""
+READS, SAFE, DESTROYS = Effect
+
+
+def effects_of(descriptor: Mapping[str, Any] | None, method: str = "") -> tuple[Effect, ...]:
+    """What an MCP tool's annotations say, as far as they are given, or the method of an HTTP call."""
     given = (descriptor or {}).get("annotations")
     hints = given if isinstance(given, Mapping) else {}
     destroys = hints.get("destructiveHint")
-    stated = ((READS, hints.get("readOnlyHint") is True), (SAFE, destroys is False), (DESTROYS, destroys is True))
-    return tuple(hint for hint, holds in stated if holds)
+    reads = hints.get("readOnlyHint") is True or method in ("GET", "HEAD")
+    stated = ((READS, reads), (SAFE, destroys is False), (DESTROYS, destroys is True or method == "DELETE"))
+    return tuple(effect for effect, holds in stated if holds)
+
+
+def annotations_of(effects: Collection[str]) -> dict[str, bool]:
+    """The annotations of an MCP tool with these effects."""
+    stated = (("readOnlyHint", READS, True), ("destructiveHint", SAFE, False), ("destructiveHint", DESTROYS, True))
+    return {name: value for name, effect, value in stated if effect in effects}
+
+
+def effect_tag(effect: str) -> str:
+    """An effect among the tags; a line break is in no tag of an owner."""
+    return f"\n{effect}"

@@ -21,16 +21,17 @@ from mats.domain.text.words import STOP_WORDS, index_terms, may_have_stem, words
 _LONGEST_PROVIDER = 60  # Characters; a longer one is no name
 TRUST = {f"^{tens}": float(tens) for tens in range(5, 11)}
 """Keys of capabilities with at least half of full trust, and what they are worth beside each other and all others."""
-_VERIFIED = "^v"
+_VERIFIED, PINNED = "^v", "^p"
 TRUSTED_KEYS = (*TRUST, _VERIFIED)  # Keys of those whom operators trust: by a rating or a verified provider
 
 
 def index_keys(profile: Profile) -> list[str]:
-    """All keys of a capability: its id, name and title, its names, and how far operators trust it."""
+    """All keys of a capability: its id, name and title, its names, how far operators trust it, and its pin."""
     keys = [*exact_keys(profile), *map(name_key, names(profile.namespace, profile.provider))]
     if profile.trust is not None:
         keys.append(f"^{profile.trust // 10}")
-    return [*keys, _VERIFIED] if profile.provider_verified else keys
+    keys += [_VERIFIED] if profile.provider_verified else []
+    return [*keys, PINNED] if profile.pinned else keys
 
 
 def name_key(name: str) -> str:

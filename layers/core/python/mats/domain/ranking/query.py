@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.faults import RequestModel
+from mats.domain.protocols.descriptors import Effect, effect_tag
 from mats.domain.ranking.clauses import MOST, cut_at_clauses, with_implied_step
 from mats.domain.text.words import clip, words
 
@@ -77,6 +78,9 @@ class Query(RequestModel):
     )
     tags: Annotated[tuple[Label, ...], Field(max_length=50)] = Field(
         default=(), description="Carrying every one of these tags."
+    )
+    effects: Annotated[tuple[Effect, ...], BeforeValidator(_distinct)] = Field(
+        default=(), description="Whose owner says any of these of its effects; empty: all."
     )
     limit: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None,
@@ -153,6 +157,9 @@ class Filter:
     def of(cls, query: Query, audiences: Collection[str], scope: Scope = ANYWHERE) -> Self:
         """The filter of a query by a caller in these audiences."""
         wanted = frozenset(query.kinds), frozenset(query.namespaces), frozenset(query.tags)
+        if query.effects:
+            effects = frozenset(map(effect_tag, query.effects))
+            scope = replace(scope, tag_choices=scope.tag_choices | {effects})
         return cls(*wanted, frozenset(audiences), scope)
 
     @property

@@ -1,7 +1,7 @@
 """The MCP tools, search, look-up and reports, with answers as short as a model needs. What is found is not called."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Self
@@ -14,6 +14,7 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Inva
 from mats.domain.learning.outcome import Event
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile, Status
+from mats.domain.protocols.descriptors import DESTROYS
 from mats.domain.ranking.query import Label, Query, Relevance
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
@@ -36,8 +37,11 @@ _LEFT_OUT = ("name", "namespace", "rev", "enriched")
 """Fields that the id says, or that are internal."""
 
 
-def search_results(shortlist: Shortlist) -> Json:
-    """The shortlist, best first, without empty fields and defaults; `results` is always there."""
+def search_results(shortlist: Shortlist, known: Collection[str] = ()) -> Json:
+    """The shortlist, best first, without empty fields and defaults; `results` is always there.
+
+    Of `known` ids the model has the summary.
+    """
     room = min(max(_SUMMARIES // max(1, len(shortlist.results)), _MIN_SUMMARY), _MAX_SUMMARY)
     answer = {
         "query_id": shortlist.query_id,
@@ -50,20 +54,21 @@ def search_results(shortlist: Shortlist) -> Json:
             for part in shortlist.parts
         ],
     }
-    return {**_without_defaults(answer), "results": [_result(result, room) for result in shortlist.results]}
+    return {**_without_defaults(answer), "results": [_result(result, room, known) for result in shortlist.results]}
 
 
-def _result(result: Result, room: int) -> Json:
+def _result(result: Result, room: int, known: Collection[str]) -> Json:
     """One result, its summary in at most `room` bytes. Only a provider that operators verified is named."""
     profile = result.candidate.profile
     return _without_defaults({
         "id": profile.id,
         "kind": profile.indexed_kind.value,
         "relevance": round(round(result.relevance, 4), 2),
-        "summary": truncate_json(profile.enrichment.summary, room),
+        "summary": "" if profile.id in known else truncate_json(profile.enrichment.summary, room),
         "provider": profile.provider if profile.provider_verified else "",
         "lifecycle": profile.lifecycle.value,
         "suspicious": list(result.suspicious),
+        "effects": list(profile.effects),
     })  # fmt: skip
 
 
@@ -149,6 +154,7 @@ def _head(structured: Json) -> Iterator[str]:
 def _line(result: Json) -> str:
     provider = f"by {result['provider']}" if "provider" in result else ""
     facts = [result["kind"], f"{result['relevance']:.2f}", result.get("lifecycle", ""), provider]
+    facts += [effect for effect in result.get("effects", ()) if effect == DESTROYS]
     suspicious = f" [suspicious: {'; '.join(result['suspicious'])}]" if "suspicious" in result else ""
     summary = f": {result['summary']}" if "summary" in result else ""
     return _one_line(f"{result['id']} ({', '.join(filter(None, facts))}){suspicious}{summary}")
@@ -201,6 +207,7 @@ class SearchArguments(Arguments):
     namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="These or below.")
     limit: Annotated[int, Field(ge=1)] = _LIMIT
     min_relevance: Relevance = Field(default="weak", description="Default: `weak`.")
+    known: Annotated[list[Label], Field(max_length=1_000)] = Field(default=[], description="Ids without a summary.")
 
 
 class GetArguments(Arguments):
@@ -223,8 +230,8 @@ class ReportArguments(Arguments):
 
 def _search(arguments: Mapping[str, Any], session: McpSession) -> Json:
     wish = SearchArguments.parse(arguments)
-    query = Query.parse(wish.model_dump(mode="json"))
-    return search_results(session.application().search(session.caller, query))
+    query = Query.parse(wish.model_dump(mode="json", exclude={"known"}))
+    return search_results(session.application().search(session.caller, query), wish.known)
 
 
 def _get(arguments: Mapping[str, Any], session: McpSession) -> Json:
@@ -258,6 +265,8 @@ class _McpTool:
     call: Callable[[Mapping[str, Any], McpSession], Json]
     to_text: Callable[[Json], str] = to_json
     only_reads: bool = True
+    always_loaded: bool = False
+    """Clients that defer tools would hide the one that finds others."""
 
     def definition(self, name: str) -> Json:
         return {
@@ -267,6 +276,7 @@ class _McpTool:
             "inputSchema": _input_schema(self.arguments),
             **({"outputSchema": {"type": "object", "required": list(self.always)}} if self.always else {}),
             "annotations": {**({"readOnlyHint": True} if self.only_reads else {}), **_ALWAYS_SAFE},
+            **({"_meta": {"anthropic/alwaysLoad": True}} if self.always_loaded else {}),
         }
 
 
@@ -280,6 +290,7 @@ _SEARCH = _McpTool(
     ("verdict", "results"),
     _search,
     to_lines,
+    always_loaded=True,
 )
 _TOOLS: Mapping[str, _McpTool] = {
     "search_capabilities": _SEARCH,

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -15,8 +15,9 @@ from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.prompts.rerank_prompt import tokens
 from mats.domain.protocols.catalogue import Invocation, from_text
+from mats.domain.protocols.descriptors import annotations_of
 from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.rank import Result, Shortlist
+from mats.domain.shortlist.rank import Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
 from mats.edge.requests import Format
@@ -54,6 +55,8 @@ class ToolDefinition:
     description: str
     schema: dict[str, Any]
     invocation: Invocation | None = None
+    annotations: Mapping[str, bool] = field(default_factory=dict)
+    """What its owner says of its effects, in MCP's words."""
 
     @cached_property
     def flat_schema(self) -> dict[str, Any]:
@@ -101,6 +104,7 @@ def tool_of(profile: Profile) -> ToolDefinition:
         description=_description(profile, kind),
         schema=_schema(profile.input_schema) or _DEFAULT_SCHEMAS.get(kind) or _NO_PROPERTIES,
         invocation=from_text(profile.invocation),
+        annotations=annotations_of(profile.effects),
     )
 
 
@@ -205,7 +209,10 @@ class ReadyMade(BaseModel):
         default=None,
         description="With `claude_tool_reference`: what is referred to, for the request's `tools`; to be deferred.",
     )
-    names: dict[str, str] = Field(description="The id of the capability behind each tool's name.")
+    names: dict[str, str] = Field(
+        description="The id of the capability behind each tool's name, best first after those that operators pinned; "
+        "also of `known` ones."
+    )
     invocations: dict[str, Invocation] = Field(
         default={},
         description="By a tool's name, how the capability is called and where each property of the input goes. Tools "
@@ -215,16 +222,36 @@ class ReadyMade(BaseModel):
     shortened: list[str] = Field(
         default=[], description="The ids of tools whose inputs are described in fewer words, to fit the budget."
     )
-    tokens: int = Field(description="The size of the tools in tokens, estimated: within a fifth for English.")
+    tokens: int = Field(
+        description="The size of the tools in tokens, without `known` ones, estimated: within a fifth for English."
+    )
 
     @classmethod
-    def of(cls, shortlist: Shortlist, format: Format, token_budget: int | None) -> Self:
+    def of(
+        cls,
+        shortlist: Shortlist,
+        format: Format,
+        token_budget: int | None,
+        *,
+        pinned: Sequence[Profile] = (),
+        known: Collection[str] | None = None,
+    ) -> Self:
+        """The tools of a shortlist behind those that operators pinned.
+
+        With `known`, names or ids of tools that the caller has, only others are defined, in order of name.
+        """
         tool_format = _TOOL_FORMATS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        fitted = _Fitted(tool_format, token_budget, for_parts=bool(shortlist.parts))
+        fitted = _Fitted(tool_format, token_budget, frozenset(known or ()), for_parts=bool(shortlist.parts))
+        for profile in pinned:
+            fitted.add(profile)
+        always = {profile.id for profile in pinned}
         for result in results:
-            fitted.add(result)
+            if (profile := result.candidate.profile).id not in always:
+                fitted.add(profile, result.relevance)
         kept = fitted.kept
+        new = [tool for tool in kept if not fitted.knows(tool)]
+        new = new if known is None else sorted(new, key=lambda tool: tool.name)
         return cls(
             query_id=shortlist.query_id,
             verdict=shortlist.verdict,
@@ -232,8 +259,8 @@ class ReadyMade(BaseModel):
             without=list(shortlist.without),
             notes=list(shortlist.notes),
             format=format,
-            output=tool_format.output(kept),
-            definitions=[tool_format.definition(tool) for tool in kept] if tool_format.deferred else None,
+            output=tool_format.output(kept if tool_format.deferred else new),
+            definitions=[tool_format.definition(tool) for tool in new] if tool_format.deferred else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
             left_out=fitted.left_out,
@@ -285,11 +312,12 @@ _FAR_LESS, _NEARLY = 0.5, 0.9
 class _Fitted:
     """The tools that fit a budget, best first, and what was left out; a worse tool never takes a better one's room.
 
-    `for_parts`: the results serve different parts, so their relevance is not compared.
+    `known` ones take no room. `for_parts`: the results serve different parts, so their relevance is not compared.
     """
 
     format: _ToolFormat
     budget: int | None
+    known: frozenset[str] = frozenset()
     for_parts: bool = False
     kept: list[ToolDefinition] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -298,11 +326,22 @@ class _Fitted:
     _least: float = 0.0
     """The relevance below which a result is left out."""
 
-    def add(self, result: Result) -> None:
-        """Take in the next result, with shorter descriptions of its inputs if it does not fit otherwise."""
-        whole, budget = tool_of(result.candidate.profile), self.budget
-        reason: Any = _reason_to_leave_out(result.candidate.profile, whole, self.format)
-        if reason is None and budget is not None and not self.for_parts and result.relevance < self._least:
+    def knows(self, tool: ToolDefinition) -> bool:
+        return not self.known.isdisjoint((tool.name, tool.id))
+
+    def add(self, profile: Profile, relevance: float | None = None) -> None:
+        """Take in the next tool, with shorter descriptions of its inputs if it does not fit otherwise.
+
+        Without a relevance it is not compared with others.
+        """
+        whole, budget = tool_of(profile), self.budget
+        reason: Any = _reason_to_leave_out(profile, whole, self.format)
+        if reason is None and self.knows(whole):
+            self.kept.append(whole)
+            return
+        compared = budget is not None and not self.for_parts and relevance is not None
+        relevance = relevance or 0.0
+        if reason is None and compared and relevance < self._least:
             reason = "less_relevant"
         if reason is None:
             for tool in (whole, *(whole.shorten(most) for most in _SHORTER if budget is not None)):
@@ -311,11 +350,11 @@ class _Fitted:
                     self.kept.append(tool)
                     self.tokens += alone
                     self.shortened += [spell_out(tool.id)] if tool is not whole else []
-                    self._least = max(self._least, _FAR_LESS * result.relevance)
+                    self._least = max(self._least, _FAR_LESS * relevance)
                     return
             # what no budget of this size could hold must not empty the answer
             share = _NEARLY if alone <= (budget or 0) else _FAR_LESS
-            reason, self._least = "token_budget", max(self._least, share * result.relevance)
+            reason, self._least = "token_budget", max(self._least, share * relevance)
         self.left_out.append(LeftOut(id=spell_out(whole.id), reason=reason, tokens=self.format.tokens(whole)))
 
 
@@ -330,6 +369,7 @@ def _reason_to_leave_out(
 def _mcp(tool: ToolDefinition) -> dict[str, Any]:
     return {
         "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
+        **({"annotations": tool.annotations} if tool.annotations else {}),
         "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind},
     }  # fmt: skip
 

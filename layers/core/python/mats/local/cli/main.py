@@ -28,7 +28,7 @@ from mats.local.cli.serve import serve
 from mats.local.cli.sync import commands as source_commands
 from mats.local.cli.sync import sync
 from mats.local.cli.teach import synonym, teach
-from mats.local.cli.trust import trust
+from mats.local.cli.trust import pin, trust, unpin
 from mats.settings import Settings
 
 app = typer.Typer(
@@ -62,9 +62,9 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, review, import_, sync,
-    preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase, show, stats,
-    demand, replay, evaluate, compare, calibrate, gate,
+    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin, unpin, review,
+    import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase,
+    show, stats, demand, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

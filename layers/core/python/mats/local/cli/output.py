@@ -26,6 +26,7 @@ from mats.domain.errors import (
     RegistryNotFound,
     RequestInvalid,
 )
+from mats.domain.protocols.descriptors import Effect
 from mats.domain.text.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
@@ -44,6 +45,10 @@ Namespaces = Annotated[
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="Only capabilities with this tag; given several times: with all of them."),
+]
+Effects = Annotated[
+    list[Effect] | None,
+    typer.Option("--effect", help="Only what its owner says this of; may be given several times."),
 ]
 IntoNamespace = Annotated[
     str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)

@@ -17,7 +17,7 @@ from mats.edge.http import local_caller, to_json
 from mats.edge.observers import Observers
 from mats.edge.requests import DiscoverRequest, Format
 from mats.edge.routes import search_answer
-from mats.local.cli.output import AsJson, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
+from mats.local.cli.output import AsJson, Effects, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
 from mats.ports import Answered, Observation
 from mats.settings import Settings, SettingsInvalid, variable_of
 
@@ -39,6 +39,7 @@ def search(
     kinds: Kinds = None,
     namespaces: Namespaces = None,
     tags: Tags = None,
+    effects: Effects = None,
     limit: Annotated[
         int | None, typer.Option(help="Maximum number of results.", show_default="15; 5 with --format")
     ] = None,
@@ -57,6 +58,9 @@ def search(
     token_budget: Annotated[
         int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
     ] = None,
+    known: Annotated[
+        list[str] | None, typer.Option(help="A tool not to print again; may be given several times; with --format.")
+    ] = None,
     url: Annotated[
         str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")
     ] = None,
@@ -66,8 +70,8 @@ def search(
     """Rank the capabilities that serve a request."""
     request = {
         **_text(query), "parts": parts, "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
-        "tags": tags or [], "explain": explain, "limit": limit, "min_relevance": _relevance(min_relevance),
-        "format": format, "token_budget": token_budget,
+        "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
+        "min_relevance": _relevance(min_relevance), "format": format, "token_budget": token_budget, "known": known,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
     local = None if url else local_system(context.obj, create=False)
@@ -218,11 +222,12 @@ def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[
 
 
 def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
-    filters = {"kinds": request.kinds, "namespaces": request.namespaces, "tags": request.tags}
+    filters = {name: getattr(request, name) for name in ("kinds", "namespaces", "tags", "effects")}
     limits = {"limit": request.limit, "min_relevance": request.min_relevance}
     query = list(request.queries or ()) or request.query
     if request.format:
-        answer = client.tools(query, request.format, token_budget=request.token_budget, **filters, **limits)
+        tools = {"token_budget": request.token_budget, "known": request.known}
+        answer = client.tools(query, request.format, **tools, **filters, **limits)
     else:
         answer = client.discover(query, parts=request.parts, explain=request.explain, **filters, **limits)
     content: dict[str, Any] = json.loads(to_json(answer))

@@ -1,4 +1,4 @@
-"""`mats trust`."""
+"""`mats trust`, `mats pin` and `mats unpin`."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -10,6 +10,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.assignment import (
+    MAX_PINNED,
     MAX_PROVIDER,
     NOTHING_ASSIGNED,
     Assigned,
@@ -18,8 +19,9 @@ from mats.domain.profile.assignment import (
     parse_target,
 )
 from mats.domain.profile.origin import fingerprint
+from mats.edge.http import local_caller
 from mats.local.cli.indexing import index, settle
-from mats.local.cli.output import AsJson, print_result
+from mats.local.cli.output import AsJson, CapabilityId, print_result
 from mats.local.cli.registry import not_found
 
 
@@ -59,6 +61,39 @@ def trust(
         _assign_to_namespace(local, namespace, key, assigned, as_json=as_json)
 
 
+def pin(
+    context: typer.Context,
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="namespace/name; without one, list the pins.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a capability among the tools of every answer with a `format`, or list those that are."""
+    local = local_system(context.obj)
+    pinned = [profile.id for profile in local.application.pins(local_caller(local.settings))]
+    if id is None:
+        print_result({"pinned": pinned}, "\n".join(pinned) or "nothing is pinned", as_json=as_json)
+        return
+    if id not in pinned and len(pinned) >= MAX_PINNED:
+        message = f"there are {MAX_PINNED} pins already, which every answer carries: unpin one first"
+        raise RequestInvalid([Fault("ID", message)])
+    _pin(local, Id(id), pinned=True, as_json=as_json)
+
+
+def unpin(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
+    """Take back a pin."""
+    _pin(local_system(context.obj), Id(id), pinned=False, as_json=as_json)
+
+
+def _pin(local: LocalSystem, id: Id, *, pinned: bool, as_json: bool) -> None:
+    if id not in local.stores.registry.get([id]):
+        raise not_found(local, id)
+    before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
+    local.stores.trust.put(id, replace(before, pinned=pinned))
+    settle(local, id)
+    print_result({"id": id, "pinned": pinned}, f"{id}: {'pinned' if pinned else 'not pinned'}", as_json=as_json)
+
+
 def _fingerprint(local: LocalSystem, id: Id) -> str:
     item = local.stores.registry.get([id]).get(id)
     if item is None:
@@ -79,7 +114,7 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
         if provider:
             message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
             raise RequestInvalid([Fault("--provider", message)])
-        return NOTHING_ASSIGNED
+        return replace(NOTHING_ASSIGNED, pinned=before.pinned)
     after = before if value is None else replace(before, trust=_number(value))
     return after if provider is None else replace(after, provider=provider.strip())
 
