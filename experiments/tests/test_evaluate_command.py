@@ -8,7 +8,6 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from experiments.tests.test_evaluation_models import a_labelled_folder, of_refund, picking
-from mats.evaluation import results as results_files
 from mats.local.cli.main import app
 from mats.settings import TITAN, Settings
 from tests.aws.bedrock import Refuse
@@ -18,9 +17,8 @@ TOO_LONG = "Input is too long for requested model."
 
 @pytest.fixture
 def run(server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The command over a made-up set of five queries; results are written to `tmp_path`."""
+    """The command over a made-up set of five queries."""
     folder = a_labelled_folder(tmp_path / "set")
-    monkeypatch.setattr(results_files, "RESULTS", tmp_path)
     settings = Settings(bedrock=True, region="us-east-1", encoder=f"{TITAN}:0", cache=tmp_path / "cache")
     for name, value in settings.to_env().items():
         monkeypatch.setenv(name, value)
@@ -63,14 +61,14 @@ def test_a_run_whose_queries_all_failed_prints_no_measure_and_fails(server, run,
 def test_a_run_whose_queries_all_failed_keeps_earlier_results(server, run, tmp_path):
     server.play = picking
     assert run("--max-usd", "1").exit_code == 0
-    path = tmp_path / "evaluate-set-full-ctx.json"
+    path = tmp_path / "set" / "results" / "evaluate-full-ctx.json"
     earlier = path.read_text()
     assert json.loads(earlier)["failed"] == 0
     (tmp_path / "cache" / "model-replies.db").unlink()
     server.play = lambda exchange: Refuse("ValidationException", TOO_LONG)
     done = run("--max-usd", "1")
     assert done.exit_code == 1
-    assert "the earlier results of evaluate-set-full-ctx stay" in done.stderr
+    assert "the earlier results of evaluate-full-ctx stay" in done.stderr
     assert path.read_text() == earlier
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mats.evaluation import results
 from tests.integration.conftest import Mats, tool
 
 ITEMS = [
@@ -17,8 +16,7 @@ def one_success(mats: Mats) -> None:
     assert mats("feedback", answer["query_id"], "--succeeded", answer["results"][0]["id"]).code == 0
 
 
-def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path):
     folder = tmp_path / "own"
     written = mats("dataset", "from-outcomes", str(folder), "--json").json
     assert (written["documents"], written["queries"], written["left_out"]) == (2, 1, {})

@@ -16,7 +16,9 @@ REPLY = json.dumps({"t": "tool", "s": SCORES})
 
 
 def tell_apart(scores):
-    """Scores that are neither a ranking nor all equal and high."""
+    """Scores of which one is in range, and that are neither a ranking nor all equal and high."""
+    if all(score != clip(score) for score in scores):
+        return False
     return sorted(scores) != list(range(1, len(scores) + 1)) and (min(scores) < 50 or len({*map(clip, scores)}) > 1)
 
 
@@ -159,7 +161,16 @@ def test_a_ranking_is_no_list_of_scores(ranks):
 
 
 @pytest.mark.parametrize(
-    ("scores", "void"), [([999] * 15, True), ([80] * 5, True), ([10] * 15, False), ([0] * 5, False), ([90] * 4, False)]
+    ("scores", "void"),
+    [
+        ([999] * 15, True),
+        ([80] * 5, True),
+        ([101, 900], True),
+        ([101, 90], False),
+        ([10] * 15, False),
+        ([0] * 5, False),
+        ([90] * 4, False),
+    ],
 )
 def test_equal_scores_say_that_nothing_fits_or_nothing_at_all(scores, void):
     assert bool(parse_reply(json.dumps({"s": scores}), len(scores)).void) is void

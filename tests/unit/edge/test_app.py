@@ -14,6 +14,7 @@ from mats.edge.http import Caller, Response
 from mats.edge.observers import LOG, MeasureObserver, Observers
 from mats.edge.routes import respond
 from mats.ports import RerankResult
+from mats.usecases.stages import CircuitBreaker
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder, ScriptedReranker, raising
@@ -134,3 +135,17 @@ def test_the_answer_says_whose_constants_map_its_scores():
     application = replace(APPLICATION, discover=replace(APPLICATION.discover, calibration=calibration))
     answer = json.loads(ask("/discover", {"query": "address"}, application).body)
     assert answer["versions"]["calibration"] == {"name": "memory/other", "fitted": False}
+
+
+def test_health_keeps_the_reason_of_degraded_answers_for_operators_until_one_is_whole():
+    answers: list[RerankResult | Exception] = [DependencyFailed("connection refused")]
+    application = an_application(*THREE, reranker=ScriptedReranker(lambda query, candidates: answers[-1]))
+    operator, wish = Caller(sees_internal_errors=True), Query(query="give money back")
+    for _ in range(8):  # the circuit breaker, once open, does not hide the reason
+        candidates = len(application.search(operator, wish).ranked)
+    assert application.health(operator).faults == ["rerank: connection refused"]
+    assert application.health(Caller()).faults == []
+    whole = replace(application.discover.rerank, breaker=CircuitBreaker())
+    answers.append(RerankResult(scores=(0.9, 0.1, 0.0)[:candidates]))
+    replace(application, discover=replace(application.discover, rerank=whole)).search(operator, wish)
+    assert application.health(operator).faults == []

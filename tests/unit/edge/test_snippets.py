@@ -170,6 +170,20 @@ def test_the_body_is_written_by_its_media_type(media_type, sent, argument):
     assert argument in called(found.python, "httpx.request")
 
 
+@pytest.mark.parametrize(("kind", "sent"), [
+    ({"type": "string", "format": "binary"}, ["--form", "photo=@{photo}"]),
+    ({"type": "string", "contentMediaType": "image/png"}, ["--form", "photo=@{photo}"]),
+    ({"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"}, ["--form-string", "photo="]),
+    ({"type": "string"}, ["--form-string", "photo="]),
+])  # fmt: skip
+def test_a_field_of_a_form_that_is_a_file_is_read_from_one(kind, sent):
+    body = {"type": "object", "properties": {"photo": kind}, "required": ["photo"]}
+    schema = {"type": "object", "properties": {"body": body}, "required": ["body"]}
+    descriptor = {"method": "post", "requestMediaTypes": ["multipart/form-data"]}
+    found = Snippets.of(a_profile(endpoint="https://api.example.com/p", input_schema=schema, descriptor=descriptor))
+    assert words(found.curl)[-2:] == sent
+
+
 @pytest.mark.parametrize(("schemes", "in_curl", "in_python"), [
     ({"type": "apiKey", "in": "header", "name": "X-Key"}, '-H "X-Key: $API_KEY"', "'X-Key': os.environ['API_KEY']"),
     ({"type": "apiKey", "in": "query", "name": "key"}, '&key=\'"$API_KEY"', "'key': os.environ['API_KEY']"),

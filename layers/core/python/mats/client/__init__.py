@@ -9,6 +9,12 @@
 Every error is a `MatsError`: see `mats.client.errors`.
 """
 
+try:
+    import urllib3  # noqa: F401 - an installation may lack the extra
+except ModuleNotFoundError as error:
+    message = f"{error.name} is not installed: pip install 'mats[client]'"
+    raise ModuleNotFoundError(message, name=error.name) from error
+
 from mats.client.auth import Auth, Bearer, SigV4
 from mats.client.client import Client
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest

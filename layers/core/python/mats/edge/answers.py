@@ -375,3 +375,6 @@ class Health(_ResponseModel):
     encoder: str | None
     reranker: str | None
     weights: dict[Signal, float] = Field(default={}, description="The weight of each signal if all are present.")
+    faults: list[str] = Field(
+        default=[], description="For operators: why the last answers were degraded; empty once one was not."
+    )

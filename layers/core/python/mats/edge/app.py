@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mats.domain.capability.capability import Id
@@ -16,6 +16,7 @@ from mats.edge.observers import LOG
 from mats.ports import Answered, Observer, OperationFailed
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp
+from mats.usecases.stages import NOT_ASKED
 
 if TYPE_CHECKING:
     from mats.domain.learning.reliability import Reliability
@@ -40,6 +41,7 @@ class Application:
     receipts: "LeaveReceipt | None" = None
     feedback: "FeedbackService | None" = None
     reliability_of: "ReadReliability | None" = None
+    faults: dict[str, str] = field(default_factory=dict)  # By stage, why the last answers were degraded
 
     def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
         """The shortlist of a query, among what the caller may see.
@@ -61,8 +63,18 @@ class Application:
             )
         if failure:
             shortlist = shortlist.degrade("audiences", failure)
+        self._remember_faults(shortlist)
         self.observe(Answered(shortlist=shortlist, audiences=audiences, scope=scope, request_id=caller.request_id))
         return shortlist
+
+    def _remember_faults(self, shortlist: Shortlist) -> None:
+        if not shortlist.degraded:
+            self.faults.clear()
+            return
+        for fault in shortlist.trace.faults:
+            stage = fault.partition(":")[0]
+            if not fault.endswith(NOT_ASKED) or stage not in self.faults:  # else the reason before it tells more
+                self.faults[stage] = fault
 
     def get(self, caller: Caller, id: Id) -> Profile:
         """The profile of a capability.
@@ -104,8 +116,8 @@ class Application:
             visible = replace(admitted, audiences=self._audiences(caller))
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
-    def health(self) -> Health:
-        """The versions and models in use; reads from the index. Raises DependencyFailed: the index did not answer."""
+    def health(self, caller: Caller) -> Health:
+        """The state, with what fails for operators; reads from the index. Raises DependencyFailed: it did not answer."""
         retrieve, reranker = self.discover.retrieve, self.discover.rerank.current()
         with self._failures_recorded("health"):
             retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
@@ -115,6 +127,7 @@ class Application:
             encoder=retrieve.encoder.name if retrieve.encoder else None,
             reranker=reranker.name if reranker else None,
             weights=dict(self.discover.scoring.weights),
+            faults=list(self.faults.values()) if caller.sees_internal_errors else [],
         )
 
     def _audiences(self, caller: Caller) -> frozenset[str]:

@@ -101,7 +101,7 @@ def give_feedback(application: Application, request: Request) -> Response:
 
 
 def health(application: Application, request: Request) -> Response:
-    return json_response(application.health())
+    return json_response(application.health(request.caller))
 
 
 @dataclass(frozen=True, slots=True)

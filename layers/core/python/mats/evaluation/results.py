@@ -18,14 +18,14 @@ _LIBRARIES = ("numpy", "onnxruntime", "pydantic", "rank-bm25", "scipy", "tokeniz
 Json = Mapping[str, Any]
 
 
-def has_results(name: str) -> bool:
-    return (RESULTS / f"{name}.json").exists()
+def write_results(name: str, results: dict[str, Any], folder: Path | None = None) -> Path:
+    """Write results with their provenance, by default to RESULTS; the path of the file.
 
-
-def write_results(name: str, results: dict[str, Any]) -> Path:
-    """Write results with their provenance; the path of the file."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = (folder or RESULTS) / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({**results, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
     return path
 
@@ -44,7 +44,13 @@ def provenance() -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str:
-    ran = subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    """The output of git in the clone; empty in an installed package, or without git."""
+    if not (REPOSITORY / ".git").exists():
+        return ""
+    try:
+        ran = subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    except OSError:
+        return ""
     return ran.stdout.strip()
 
 

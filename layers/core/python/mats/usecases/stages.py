@@ -57,6 +57,9 @@ _DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank":
 _ROLES: Mapping[str, str] = {"encode": "encoder", "rerank": "reranker"}  # The role of the model that a stage calls
 
 
+NOT_ASKED = "not asked, because it failed several times in a row"  # The circuit breaker is open
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
     """Timeout of each stage in milliseconds; the answer continues without a late stage."""
@@ -144,7 +147,7 @@ class Stages:
     ) -> Callable[[], T | None]:
         """Start a call of a model; the function that is returned waits for the reply, as `call_model` gives it."""
         if not breaker.allows_call(self.clock.elapsed_ms()):
-            trace.lose(_DEGRADED[name], f"{name}: not asked, because it failed several times in a row")
+            trace.lose(_DEGRADED[name], f"{name}: {NOT_ASKED}")
             return lambda: None
         stage = self._start(name, work, self.budgets.of(name), self.models[name])
 

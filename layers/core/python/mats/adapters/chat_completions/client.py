@@ -75,9 +75,11 @@ class ChatClient:
         """Reach the server, so that the next question need not connect; asks no model.
 
         Raises:
-            DependencyFailed: it cannot be reached.
+            DependencyFailed: it cannot be reached; NotPermitted if it refuses the key.
         """
-        self._send("GET", f"{self._url}/models", b"", min(self._timeout_s, _CONNECT_S))
+        status, body = self._send("GET", f"{self._url}/models", b"", min(self._timeout_s, _CONNECT_S))
+        if status in _REFUSES_KEY:
+            raise error_of(self._url, "the server", status, message_of(body, self._key), with_key=bool(self._key))
 
     def ask(self, question: Question) -> ModelReply:
         """The reply, by the form that the server takes.
@@ -256,7 +258,7 @@ def _to_do(url: str, status: int, *, with_key: bool) -> str:
         return "the address redirects, which is not followed: set MATS_LLM_URL to the final address"
     if status in (404, 405, 410):
         return f"set MATS_LLM_URL to the address before /chat/completions, such as {_EXAMPLE}"
-    if status in (401, 403, 407):
+    if status in _REFUSES_KEY:
         return f"the server {'refuses the key' if with_key else 'asks for a key'}: set MATS_LLM_KEY to a valid one"
     return "add credit at the server or use another" if status == 402 else ""
 
@@ -278,6 +280,7 @@ def unexpected_answer(url: str) -> DependencyFailed:
 _CHUNK = 65_536
 _MAX_BYTES = 32_000_000  # Far beyond any reply; bounds the memory that an endless body can take
 _CONNECT_S = 2.0
+_REFUSES_KEY = (401, 403, 407)
 _ABOUT_FORM = frozenset({400, 404, 422, 500, 501})  # Statuses under which servers refuse a parameter
 
 

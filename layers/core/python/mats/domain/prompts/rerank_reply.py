@@ -202,6 +202,8 @@ def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> R
     top = 1 if _is_unit_scale(numbers) else 100
     inside = [min(top, max(0, number)) for number in numbers]
     clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
+    if clipped == len(numbers) and not cut_off:
+        return RerankReply(void="the scores are all out of range, which says nothing", cut_off=cut_off)
     if len(numbers) >= _FEWEST_RANKED and min(inside) == max(inside) >= _HIGH * top:
         return RerankReply(void="the scores are all equal, which says nothing", cut_off=cut_off)
     return RerankReply(scores=tuple(n / top for n in inside), type=type_, clipped=clipped, cut_off=cut_off)

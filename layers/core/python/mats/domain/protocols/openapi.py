@@ -123,7 +123,8 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         yield rejection(f"paths.{path}", "the operations up to here repeat too much of what they share; split it")
         return
     if not count:
-        yield MappedValue("paths", notes=(Fault("paths", "holds no operation"),))
+        hooks = ": webhooks are calls that the API makes, not ones that it takes" if "webhooks" in value else ""
+        yield MappedValue("paths", notes=(Fault("", f"holds no operation{hooks}"),))
 
 
 class _Api:

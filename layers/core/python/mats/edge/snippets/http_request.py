@@ -118,6 +118,7 @@ class HttpRequest:
     user_and_password: bool = False  # True if it is sent with the variables API_USER and API_PASSWORD (RFC 7617)
     media_type: str = ""
     body: Any = None
+    files: frozenset[str] = frozenset()  # The fields of a form that are files
 
 
 def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest | None:
@@ -127,9 +128,13 @@ def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest 
     if not all(_TOKEN.fullmatch(each.name) for each in sent if each.in_ in ("header", "cookie")):
         return None
     url, _, own_query = call.url.partition("?")
-    body = None
+    body, files = None, frozenset[str]()
     if call.body:
-        body = example_of(properties.get(call.body_property or "body", {}), schema)
+        stated = resolve_reference(properties.get(call.body_property or "body", {}), schema)
+        body = example_of(stated, schema)
+        files = frozenset(
+            name for name, one in properties_of(stated).items() if _is_file(resolve_reference(one, schema))
+        )
     return HttpRequest(
         method=call.method,
         url=url,
@@ -140,7 +145,13 @@ def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest 
         user_and_password=any(scheme.scheme == "basic" for scheme in first_option(call.auth)),
         media_type=call.body,
         body=body,
+        files=files,
     )
+
+
+def _is_file(schema: Mapping[str, Any]) -> bool:
+    """True if a field of a form holds the bytes of a file: `format` in OpenAPI 3.0, `contentMediaType` in 3.1."""
+    return schema.get("format") == "binary" or ("contentMediaType" in schema and "contentEncoding" not in schema)
 
 
 def message_request(call: A2aCall) -> HttpRequest | None:

@@ -254,6 +254,9 @@ def _curl_body(request: HttpRequest) -> Iterator[str]:
     if kind in (_FORM, _MULTIPART) and isinstance(request.body, dict):
         option = "--data-urlencode" if kind == _FORM else "--form-string"
         for name, value in request.body.items():
+            if kind == _MULTIPART and name in request.files:
+                yield f"--form {shell_word(f'{name}=@{placeholder(name)}')}"
+                continue
             text = value if isinstance(value, str) else json_text(value)
             field = f"{quote(name, safe='')}={text}"
             yield f"{option} {shell_word(field)}"

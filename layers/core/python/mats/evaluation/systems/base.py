@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.prompts.usage import Usage
+from mats.domain.shortlist.rank import Result
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import Run
 
@@ -35,6 +36,7 @@ class SystemAnswer:
     retrieved: Sequence[Id] = ()
     usage: Usage = field(default_factory=Usage)
     took_ms: Mapping[str, float] = field(default_factory=dict)
+    results: Sequence[Result] = ()  # Those of the pipeline, with their signals; none of another system
     failed: str = ""  # The error of a model call without a usable result; the query counts as a miss
     calls: int = 0
     cached: int = 0

@@ -73,6 +73,7 @@ def _answer(discover: Discover, query: Query, calls: Sequence[TimedReply] = ()) 
     return SystemAnswer(
         ranked=ranked,
         retrieved=ranked,
+        results=shortlist.ranked,
         usage=shortlist.trace.usage,
         took_ms=_original_times(shortlist, calls),
         failed=_model_fault(shortlist, discover),

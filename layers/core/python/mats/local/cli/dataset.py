@@ -8,7 +8,10 @@ import typer
 
 from mats.bootstrap.local import local_system
 from mats.domain.capability.capability import Id
-from mats.local.cli.output import AsJson, note, out, plain, print_json, table_of
+from mats.domain.errors import Fault, NotPossible
+from mats.domain.profile.assignment import covers
+from mats.local.cli.output import AsJson, Namespaces, bar, note, out, plain, print_json, table_of
+from mats.local.cli.spending import print_usage
 
 if TYPE_CHECKING:
     from mats.evaluation.data.datasets import JudgedSet
@@ -44,6 +47,36 @@ def from_outcomes(
     finish(load_outcomes(items, answers, confirmed=confirmed), to, force=force, as_json=as_json)
 
 
+@commands.command(name="new")
+def new(
+    context: typer.Context,
+    to: Out,
+    queries: Annotated[int, typer.Option(help="How many queries.", min=1, max=1_000)] = 20,
+    namespaces: Namespaces = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """A first set of your own registry: a query for each of some capabilities, chosen by chance.
+
+    The writer invents the query where a language model is configured, one call for each. Else it is one of the owner's
+    examples, which the set's registration then lacks, or the words of the name. `source` in queries.jsonl says which:
+    `llm`, `example` or `title`. Read them, correct them, and add the requests that your users make: queries in the
+    words of the registry are found more easily than theirs.
+    """
+    from mats.evaluation.data.drafted import draft_set  # noqa: PLC0415
+
+    local = local_system(context.obj, create=False)
+    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
+    chosen = [id for id in items if not namespaces or any(covers(namespace, id) for namespace in namespaces)]
+    if not chosen:
+        raise NotPossible([Fault("--namespace" if namespaces else "", "no capability there: `mats list` shows them")])
+    with bar("Drafting", min(queries, len(chosen))) as advance:
+        drafted = draft_set(items, chosen, queries, local.models.writer, advance)
+    finish(drafted, to, force=force, as_json=as_json)
+    if not as_json:
+        print_usage(local)
+
+
 @commands.command()
 def check(
     folder: Annotated[
@@ -61,7 +94,7 @@ def check(
 
 
 def finish(judged: "JudgedSet", to: Path, *, force: bool, as_json: bool) -> None:
-    """Write a set, and print its counts and defects."""
+    """Write a set, and print its counts by source, and its defects."""
     from mats.evaluation.data.datasets import write  # noqa: PLC0415
 
     write(judged, to, force=force)

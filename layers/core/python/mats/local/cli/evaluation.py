@@ -19,10 +19,12 @@ from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
 from mats.settings import Settings, variable_of
 
 if TYPE_CHECKING:
-    from mats.evaluation.data.datasets import Dataset
+    from mats.evaluation.data.datasets import Dataset, JudgedQuery
     from mats.evaluation.measures import Run
+    from mats.evaluation.systems.base import SystemAnswer
     from mats.evaluation.systems.catalogue import Variant
     from mats.evaluation.systems.models import Models
+    from mats.evaluation.systems.workbench import Workbench
 
 
 def evaluate(
@@ -58,16 +60,20 @@ def evaluate(
     run_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the ranking in TREC's format; `mats compare` reads it.")
     ] = None,
+    misses: Annotated[
+        bool,
+        typer.Option("--misses", help="Show each query whose first result is not a relevant one, and what decided."),
+    ] = False,
     list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure a system on judged data sets, each in a temporary registry.
 
     Prints Match@1/3/5/15, MRR, Recall@5/15 and all@15 (all relevant ones among 15) with bootstrap 95 % intervals and
-    writes them to experiments/results. A query whose model call failed counts as missed; if every query failed, nothing
-    was measured, the exit code is 1 and earlier results stay. A system that asks a language model needs a budget,
-    --max-usd or --max-calls; when it is spent, the command ends with code 3, and a repeated one goes on where it
-    stopped, because replies are cached.
+    writes them to `results` in the folder of the set. A query whose model call failed counts as missed; if every query
+    failed, nothing was measured, the exit code is 1 and earlier results stay. A system that asks a language model needs
+    a budget, --max-usd or --max-calls; when it is spent, the command ends with code 3, and a repeated one goes on where
+    it stopped, because replies are cached.
     Recorded replies (MATS_LLM_URL=file:FOLDER) cost nothing; only the queries that they know are asked.
     """
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
@@ -91,30 +97,35 @@ def evaluate(
         raise DependencyFailed(f"--enriched {lacking}")
     if chosen.has_llm or enriched:
         limit_spending(models, list(models.names.values()), max_usd, max_calls)
-    for dataset in datasets:
+    for folder, dataset in zip(folders, datasets, strict=True):
         known = models.answerable(dataset) if chosen.has_llm else dataset
         if known is not dataset:
             note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
-        results, run = _measure(models, chosen, known, judgements, enriched=enriched)
+        results, run = _measure(models, chosen, known, judgements, enriched=enriched, misses=misses)
         if run_file:
             write_run(run_file, run, chosen.name)
             note(f"run written to {run_file}")
-        _write_and_show(results, known, as_json=as_json)
+        _write_and_show(results, known, folder / "results", as_json=as_json)
 
 
-def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: bool) -> None:
+def _write_and_show(results: dict[str, Any], dataset: "Dataset", folder: Path, *, as_json: bool) -> None:
     """Write and print results; end the command if every query failed, without replacing earlier results."""
-    from mats.evaluation.results import has_results, write_results  # noqa: PLC0415
+    from mats.evaluation.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
 
-    name = f"evaluate-{dataset.name}-{results['variant']}"
+    name = f"evaluate-{results['variant']}"
     all_failed = results["failed"] == results["queries"]
-    path = None if all_failed and has_results(name) else write_results(name, results)
     if as_json:
         print_json(results)
     else:
         _show(results, dataset)
-        note(f"results written to {path}" if path else f"the earlier results of {name} stay")
+    if all_failed and (folder / f"{name}.json").exists():
+        note(f"the earlier results of {name} stay")
+    else:
+        try:
+            note(f"results written to {write_results(name, results, folder)}")
+        except OSError as error:
+            note(f"results not written: {folder}: {error.strerror}")
     failures = failure_text(results["failed"], results["queries"], results["reasons"]) if results["failed"] else ""
     if all_failed:
         complain(failures)
@@ -124,9 +135,9 @@ def _write_and_show(results: dict[str, Any], dataset: "Dataset", *, as_json: boo
 
 
 def _measure(
-    models: "Models", chosen: "Variant", dataset: "Dataset", judgements: Path | None, *, enriched: bool
+    models: "Models", chosen: "Variant", dataset: "Dataset", judgements: Path | None, *, enriched: bool, misses: bool
 ) -> tuple[dict[str, Any], "Run"]:
-    """The results and the ranking."""
+    """The results, with `misses` also those queries, and the ranking."""
     from mats.evaluation.systems.base import run_of  # noqa: PLC0415
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
@@ -142,7 +153,40 @@ def _measure(
         if judgements:
             known = bootstrap.recordings(judgements)
             grades = {query.id: known.grades(query.text) for query in dataset.queries}
-        return score(bench, chosen, answers, grades), run_of(answers)
+        results = score(bench, chosen, answers, grades)
+        if misses:
+            results["misses"] = [
+                _miss(bench, query, answers[query.id], chosen.description)
+                for query in dataset.queries
+                if not query.relevant.intersection(answers[query.id].ranked[:1])
+            ]
+        return results, run_of(answers)
+
+
+def _miss(bench: "Workbench", query: "JudgedQuery", answer: "SystemAnswer", system: str) -> dict[str, Any]:
+    """A query whose first result is not relevant: the relevant one that ranks best, and why another is before it.
+
+    A `system` without signals decides by itself.
+    """
+    ranked, unknown = list(answer.ranked), bench.dataset.unregistered_gold
+    place = {id: n for n, id in enumerate(ranked, start=1)}
+    expected = min(query.relevant, key=lambda id: (place.get(id, len(ranked) + 1), id in unknown, id))
+    decided = answer.failed
+    if not decided and expected in unknown:
+        decided = "it is not registered"
+    if not decided and answer.results:
+        from mats.local.preview.report import competitors  # noqa: PLC0415
+
+        profile = bench.discover.retrieve.index.fetch([expected])[expected]
+        decided = "; ".join(competitors(answer.results, profile, query.text)[0].why)
+    return {
+        "query_id": query.id,
+        "query": query.text,
+        "expected": expected,
+        "got": ranked[0] if ranked else None,
+        "rank": place.get(expected),
+        "decided": decided or system,
+    }
 
 
 def _variant(name: str) -> "Variant":
@@ -180,6 +224,11 @@ def _show(results: dict[str, Any], dataset: "Dataset") -> None:
         interval = "–" if low is None else f"{low:.3f} – {high:.3f}"
         table.add_row(name, Text("–" if value is None else f"{value:.3f}", style="bold"), interval)
     out.print(table)
+    for miss in results.get("misses", ()):
+        place = f"at place {miss['rank']}" if miss["rank"] else "not found"
+        out.print(plain(f"miss {miss['query_id']}: {miss['query']}", "bold"), soft_wrap=True)
+        out.print(plain(f"  expected {miss['expected']}: {place}"), soft_wrap=True)
+        out.print(plain(f"  got {miss['got'] or 'nothing'}: {miss['decided']}"), soft_wrap=True)
     if graded := results.get("graded", {}).get("queries"):
         _show_graded(results["graded"], graded)
     for source in defects(dataset):

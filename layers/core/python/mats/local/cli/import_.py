@@ -2,24 +2,39 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Annotated, Any, cast
 
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import DATABASE, LocalSystem, local_system
+from mats.bootstrap.local import DATABASE, LocalSystem, is_missing, local_system
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
 from mats.domain.protocols.protocol import Source
 from mats.local.cli.indexing import index
-from mats.local.cli.output import AsJson, Exit, IntoNamespace, Live, bar, complain, err, note, out, plain, print_json
+from mats.local.cli.output import (
+    AsJson,
+    Exit,
+    IntoNamespace,
+    Live,
+    bar,
+    complain,
+    err,
+    note,
+    out,
+    plain,
+    print_json,
+    print_result,
+)  # fmt: skip
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
+from mats.ports import Registry, TrustBook
 from mats.settings import Settings
 
 _MOST_SHOWN = 50
@@ -63,10 +78,11 @@ def import_(
         report = _dry_run(sources, settings, as_json=as_json)
     else:
         foreign = not namespace and (live or what[0] in set(SourceKind) or any(map(is_address, what)))
-        report = _run(sources, local_system(settings), began, with_trust=with_trust, foreign=foreign, as_json=as_json)
+        report = _run(sources, settings, began, with_trust=with_trust, foreign=foreign, as_json=as_json)
     found = bool(report.rows or report.trust)
     if not found:
-        complain(f"nothing to import in {', '.join(what)}: no file there is of a known format")
+        reason = "the notes say why" if report.noted else "no file there is of a known format"
+        complain(f"nothing to import in {', '.join(what)}: {reason}")
     if report.rejected or not found:
         raise typer.Exit(Exit.REFUSED)
 
@@ -81,23 +97,38 @@ def _sources(
     return (source for name in what for source in open_sources(name, namespace, timeout_s))
 
 
+class _Deferred:
+    """A store that is opened at its first use, so that an import of nothing makes no registry."""
+
+    def __init__(self, open: Callable[[], object]) -> None:
+        self._open = open
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._open(), name)
+
+
 def _run(
     sources: Iterable[tuple[Source, Stream]],
-    local: LocalSystem,
+    settings: Settings,
     began: float,
     *,
     with_trust: bool,
     foreign: bool,
     as_json: bool,
 ) -> Report:
-    trust = local.stores.trust
-    importer = Importer(local.stores.registry, trust if with_trust else None)
+    opened = cache(lambda: local_system(settings))
+    if settings.in_aws or not is_missing(settings):
+        opened()
+    registry = cast(Registry, _Deferred(lambda: opened().stores.registry))
+    trust = cast(TrustBook, _Deferred(lambda: opened().stores.trust))
+    importer = Importer(registry, trust if with_trust else None)
     if foreign:
         importer.reserved = lambda ids: of_operators(trust.get(ids))
     with bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
     registered = time.monotonic() - began
-    indexed, findable_s = index(local)
+    local = None if is_missing(settings) else opened()
+    indexed, findable_s = index(local) if local else (0, 0.0)
     seconds, findable_s = time.monotonic() - began, registered + findable_s
     report = importer.report
     if not as_json:
@@ -108,8 +139,11 @@ def _run(
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
     outcome = {**report.to_json(), "indexed": indexed, **times}
-    print_with_usage(local, outcome, text, as_json=as_json)
-    fail_if_waiting(local)
+    if local:
+        print_with_usage(local, outcome, text, as_json=as_json)
+        fail_if_waiting(local)
+    else:
+        print_result(outcome, text, as_json=as_json)
     return report
 
 

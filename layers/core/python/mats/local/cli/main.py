@@ -10,6 +10,7 @@ import typer
 
 from mats import __version__
 from mats.local.cli import dataset
+from mats.local.cli.doctor import doctor
 from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
 from mats.local.cli.feedback import confirm, demand, feedback
@@ -29,7 +30,7 @@ from mats.local.cli.sync import commands as source_commands
 from mats.local.cli.sync import sync
 from mats.local.cli.teach import synonym, teach
 from mats.local.cli.trust import pin, trust, unpin
-from mats.settings import Settings
+from mats.settings import Settings, SettingsInvalid
 
 app = typer.Typer(
     name="mats",
@@ -55,14 +56,21 @@ def _common(
     if version:
         typer.echo(f"mats {__version__}")
         raise typer.Exit
-    for name, meant in Settings.misspelt(os.environ).items():
+    examined = context.invoked_subcommand == "doctor"
+    for name, meant in Settings.misspelt(os.environ if not examined else ()).items():
         note(f"{name} is no setting and counts for nothing: did you mean {meant}?")
-    settings = Settings.from_env(os.environ)
+    try:
+        settings = Settings.from_env(os.environ)
+    except SettingsInvalid as error:
+        if not examined:
+            raise
+        context.obj = error
+        return
     context.obj = replace(settings, home=home) if home else settings
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, search, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin, unpin, review,
+    serve, doctor, search, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin, unpin, review,
     import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase,
     show, stats, demand, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip

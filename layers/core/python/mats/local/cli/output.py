@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from shutil import get_terminal_size
+from pathlib import Path
+from shutil import get_terminal_size, which
 from typing import Annotated, Any
 
 import typer
@@ -64,6 +65,14 @@ def parse_id(text: str) -> str:
 
 
 CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=parse_id)]
+
+
+def program() -> str:
+    """The command as it was called, for lines to be copied."""
+    called, known = Path(sys.argv[0]), which("mats")
+    if called.name != "mats":
+        return f"{sys.executable} -m mats.local.cli"
+    return "mats" if known and Path(known).resolve() == called.resolve() else str(called)
 
 
 class Exit(IntEnum):
@@ -178,11 +187,20 @@ _EVALUATION = frozenset(("ir_measures", "matplotlib", "rank_bm25", "scipy", "Ste
 
 
 class ExitCodes(TyperGroup):
-    """Commands whose every expected error becomes one line and an exit code."""
+    """Commands whose every expected error becomes one line and an exit code. `--home` may stand after the command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        at = next((n for n, word in enumerate(args[:end]) if word.partition("=")[0] == "--home"), 0)
+        until = at + (2 if args[at : at + 1] == ["--home"] else 1)
+        return super().parse_args(ctx, [*args[at:until], *args[:at], *args[until:]] if at else args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
         except (CapabilityError, SettingsInvalid) as error:
             complain(str(error))
             refused = isinstance(error, Invalid | CapabilityNotFound | ReceiptNotFound | RegistryNotFound)

@@ -14,7 +14,6 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.http import local_caller, to_json
-from mats.edge.observers import Observers
 from mats.edge.requests import DiscoverRequest, Format
 from mats.edge.routes import search_answer
 from mats.local.cli.output import AsJson, Effects, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
@@ -105,11 +104,10 @@ def _search_locally(local: LocalSystem, request: DiscoverRequest) -> tuple[dict[
         faults.extend(observation.shortlist.trace.faults if isinstance(observation, Answered) else ())
 
     with closing(local):
-        application = local.application
-        observed = replace(application, observe=Observers((application.observe, observe)))
+        observed = replace(local.application, observe=observe)  # what the log would say is printed
         answer = search_answer(observed, local_caller(local.settings), request)
     content: dict[str, Any] = json.loads(to_json(answer))
-    return content, faults
+    return {**content, **({"faults": faults} if faults else {})}, faults
 
 
 def _relevance(text: str | None) -> str | float | None:

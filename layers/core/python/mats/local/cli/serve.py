@@ -22,7 +22,7 @@ from mats.domain.errors import StorageUnusable
 from mats.domain.profile.assignment import Assigned
 from mats.edge.observers import JsonFormatter, LineFormatter
 from mats.local.access import LOOPBACK, MIN_TOKEN, Access, Tokens, digest
-from mats.local.cli.output import Exit, bar, complain, err, out
+from mats.local.cli.output import Exit, bar, complain, err, out, program
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
@@ -162,7 +162,7 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
         f"  {url} in a browser\n"
         f"  {url}/docs for the API\n"
         f'  curl -s {url}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
-        f'  .venv/bin/mats {home}search "turn an address into coordinates"\n'
+        f'  {program()} {home}search "turn an address into coordinates"\n'
         "Ctrl-C stops it.",
     )
 

@@ -67,7 +67,7 @@ def parse_location(what: Sequence[str]) -> tuple[SourceKind, tuple[str, ...]]:
         case ["mcp", *server]:
             if len(server) == 1 and is_address(server[0]):
                 split_url(server[0])
-            return SourceKind.MCP, tuple(server)
+            return SourceKind.MCP, tuple(_absolute(word, is_command=not place) for place, word in enumerate(server))
         case [kind, *rest] if kind in _BY_ADDRESS:
             if len(rest) != 1 or not is_address(rest[0]):
                 raise RequestInvalid([Fault(kind, f"needs an address: give `{kind} URL`")])
@@ -78,6 +78,12 @@ def parse_location(what: Sequence[str]) -> tuple[SourceKind, tuple[str, ...]]:
                 split_url(name)
             return SourceKind.DOCUMENT, (name,)
     raise RequestInvalid([Fault("WHAT", "must be one source: a file, a folder, an address, or `mcp -- COMMAND...`")])
+
+
+def _absolute(word: str, *, is_command: bool) -> str:
+    """A word of a command line; the relative path of a file is made absolute, because callers are in other folders."""
+    is_relative = word.startswith(("./", "../")) or (is_command and "/" in word and not word.startswith("/"))
+    return os.path.abspath(word) if is_relative and os.path.lexists(word) else word  # noqa: PTH100 - without `..`
 
 
 def open_reading(

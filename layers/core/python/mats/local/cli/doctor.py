@@ -1,0 +1,260 @@
+"""`mats doctor`: what is wrong with this installation, and what to do."""
+
+import logging
+import os
+import re
+import socket
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import typer
+from rich.text import Text
+
+from mats import __version__
+from mats.bootstrap import open_system
+from mats.bootstrap.local import LocalSystem, is_missing, local_system
+from mats.bootstrap.models import ConfiguredModels, model_names
+from mats.domain.capability.capability import Kind
+from mats.domain.errors import CapabilityError
+from mats.domain.profile.profile import Profile
+from mats.edge.http import local_caller
+from mats.local.access import LOOPBACK
+from mats.local.cli.output import AsJson, Exit, plain, print_result, program, table_of
+from mats.local.cli.registry import without_vector
+from mats.local.cli.serve import access_to
+from mats.settings import Settings, SettingsInvalid
+
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*extra == ['\"]([a-z]+)['\"]")
+_STYLES = {"ok": "green", "note": "yellow", "fault": "bold red"}
+_QUERY = "refund a card payment"
+_CANDIDATES = ("translate text", "refund a card payment", "read a file", "book a room", "list repositories")
+# One of them serves the query; with fewer, equal scores of a reranker could be meant
+_ANSWER_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One check; `text` is what was found, of a fault also what to do."""
+
+    check: str
+    state: Literal["ok", "note", "fault"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    settings: Settings
+    port: int
+    token_files: tuple[Path, ...]
+
+
+def doctor(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="The port for `mats serve`.", min=1, max=65_535)] = 8080,
+    token_file: Annotated[
+        list[Path] | None, typer.Option(help="A file with a token of the service; may be given several times.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check this installation: settings, packages, tokens, registry, sources, encoder, models, port.
+
+    A language model that is configured is called once, with five short candidates. Exits with 1 on a fault, which says
+    what to do. Nothing is changed, except that files of the registry which other users could read no longer are.
+    """
+    logging.getLogger("mats").addHandler(logging.NullHandler())  # what it would warn of is a row
+    rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {program()}")]
+    if isinstance(context.obj, SettingsInvalid):
+        rows += [Row("settings", "fault", text) for text in str(context.obj).split("; ")]
+    else:
+        asked = _Asked(context.obj, port, tuple(token_file or ()))
+        rows += [row for check in _CHECKS for row in check(asked)]
+    table = table_of("check", "", "found")
+    for row in rows:
+        table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), plain(row.text))
+    faults = sum(row.state == "fault" for row in rows)
+    summary = f"{faults} fault{'' if faults == 1 else 's'}" if faults else "No fault."
+    print_result({"faults": faults, "checks": [asdict(row) for row in rows]}, table, summary, as_json=as_json)
+    if faults:
+        raise typer.Exit(Exit.REFUSED)
+
+
+def _settings(asked: _Asked) -> Iterator[Row]:
+    misspelt = Settings.misspelt(os.environ)
+    for name, meant in misspelt.items():
+        yield Row("settings", "fault", f"{name} is no setting and counts for nothing: set {meant} instead")
+    if not misspelt:
+        yield Row("settings", "ok", ", ".join(sorted(asked.settings.to_env())) or "all are the defaults")
+    address = urlsplit(asked.settings.llm_url)
+    if asked.settings.llm_key and address.scheme == "http" and address.hostname not in LOOPBACK:
+        yield Row("settings", "note", "MATS_LLM_KEY is sent unencrypted: use an https address in MATS_LLM_URL")
+
+
+def _packages(asked: _Asked) -> Iterator[Row]:
+    """The extras by what is declared of them; those that the settings or any command need must be complete."""
+    settings = asked.settings
+    needed = {"local": True, "aws": settings.bedrock or settings.in_aws, "otel": settings.otel}
+    missing: dict[str, list[str]] = {name: [] for name in ("local", "aws", "evaluation", "otel")}
+    for found in map(_REQUIREMENT.match, requires("mats") or ()):
+        if found and found[2] in missing and not _is_installed(found[1]):
+            missing[found[2]].append(found[1])
+    for extra, names in missing.items():
+        if names and needed.get(extra):
+            yield Row("packages", "fault", f"missing {', '.join(names)}: pip install 'mats[{extra}]'")
+        elif names:
+            yield Row("packages", "note", f"the extra {extra} is not installed: pip install 'mats[{extra}]' adds it")
+        else:
+            yield Row("packages", "ok", f"the extra {extra} is installed")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(distribution(name))
+    except PackageNotFoundError:
+        return False
+
+
+def _tokens(asked: _Asked) -> Iterator[Row]:
+    try:
+        access = access_to("127.0.0.1", settings=asked.settings, allowed=(), read_file=None, write_file=None)
+        yield Row("tokens", "ok", "set" if access.tokens else "none: the service is for this machine alone")
+    except typer.BadParameter as error:
+        yield Row("tokens", "fault", f"{error.param_hint or ''} {error.message}".strip())
+    for file in asked.token_files:
+        try:
+            mode = stat.S_IMODE(file.stat().st_mode)
+        except OSError as error:
+            yield Row("tokens", "fault", f"{file} cannot be read: {error.strerror}")
+            continue
+        if mode & 0o077:
+            yield Row("tokens", "fault", f"other users can use {file} (mode {mode:03o}): chmod 600 {file}")
+        else:
+            yield Row("tokens", "ok", f"{file} is its owner's alone")
+
+
+def _registry(asked: _Asked) -> Iterator[Row]:
+    settings = asked.settings
+    if settings.in_aws:
+        try:
+            open_system(settings).application.health(local_caller(settings))
+            yield Row("registry", "ok", "in AWS; its index answers")
+        except (CapabilityError, SettingsInvalid) as error:
+            yield Row("registry", "fault", f"{error}; `make preflight` checks the account")
+        return
+    if is_missing(settings):
+        yield Row("registry", "note", f"none at {settings.home}: `mats serve --sample`, `mats init` or `mats import`")
+        return
+    for file in sorted(settings.home.glob("mats.*")):
+        if (mode := stat.S_IMODE(file.lstat().st_mode)) & 0o077:
+            yield Row("registry", "fault", f"other users could use {file} (mode {mode:03o}): now only its owner can")
+    try:
+        with closing(local_system(settings, create=False)) as local:
+            yield from _contents(local)
+    except CapabilityError as error:
+        yield Row("registry", "fault", str(error))
+
+
+def _contents(local: LocalSystem) -> Iterator[Row]:
+    stores, home = local.stores, local.settings.home
+    with stores.database.rolled_back():  # raises if another process keeps the file locked
+        count = sum(1 for _ in stores.registry.ids())
+    yield Row("registry", "ok", f"{count:,} capabilities in {home}")
+    hidden = sum(
+        isinstance(one, dict)
+        and bool(one.get("visible_to"))
+        and set(one["visible_to"]).isdisjoint(local.settings.audiences)
+        for one in stores.snapshot()
+    )
+    if hidden:
+        text = f"{hidden:,} of them are hidden from you, because of `visible_to`: MATS_AUDIENCES names your audiences"
+        yield Row("registry", "note", text)
+    if dead := stores.queue.depth().dead:
+        yield Row("registry", "fault", f"{dead:,} changes were given up, see `mats stats`: run `mats reconcile`")
+    elif waiting := stores.queue.depth().waiting:
+        yield Row("registry", "note", f"{waiting:,} changes wait: `mats serve` or `mats reconcile` handles them")
+    if local.models.encoder and (unencoded := without_vector(local)) > 0:
+        yield Row("registry", "fault", f"{unencoded:,} have no vector of this encoder: run `mats backfill`")
+    for source, run, _, _ in stores.sources.all():
+        if run.error:
+            yield Row("sources", "fault", f"{source.name}: {run.error}; then run `mats sync {source.name}`")
+        else:
+            yield Row("sources", "ok", f"{source.name}: {'synced' if run.succeeded else 'not synced yet'}")
+
+
+def _encoder(asked: _Asked) -> Iterator[Row]:
+    models = ConfiguredModels(asked.settings)
+    if models.encoder:
+        yield Row("encoder", "ok", models.encoder.name)
+    elif asked.settings.encoder == "none":
+        yield Row("encoder", "note", "MATS_ENCODER is none: words alone are searched")
+    else:
+        yield Row(
+            "encoder",
+            "fault",
+            f"{models.without_encoder}; words alone are searched until it is there: check the network, MATS_ENCODER",
+        )
+
+
+def _models(asked: _Asked) -> Iterator[Row]:
+    """Asks each language model to rerank, since only its answer tells that address, key, model and form are right."""
+    settings, names = asked.settings, model_names(asked.settings)
+    if not settings.has_llm:
+        yield Row("models", "note", "no language model: answers come without reranking; docs/local-models.md")
+        return
+    models = ConfiguredModels(settings)
+    for name in sorted({*names.values()} - {"none"}):
+        try:
+            problem = models.service.warning() if models.service else ""
+            problem = problem or (_call(models, name) if not settings.llm_recordings else "")
+        except CapabilityError as error:
+            problem = str(error)
+        yield Row("models", "fault" if problem else "ok", problem or f"{name} answers")
+
+
+def _call(models: ConfiguredModels, name: str) -> str:
+    """What is wrong with a model's answer; empty if nothing is. Raises DependencyFailed: it does not answer."""
+    reranker = models.make_reranker(name)
+    candidates = [Profile(namespace="com.example", name=one, kind=Kind.TOOL) for one in _CANDIDATES]
+    reply = reranker.rerank(_QUERY, candidates) if reranker else None
+    if reply is None or reply.void:
+        return f"{name} answers, but its reply cannot be used ({reply.void if reply else ''}): use another model"
+    if max(reply.scores) != reply.scores[_CANDIDATES.index(_QUERY)] or min(reply.scores) == max(reply.scores):
+        return f"{name} answers, but scores {_QUERY!r} no higher than what has nothing to do with it: use another model"
+    return ""
+
+
+def _port(asked: _Asked) -> Iterator[Row]:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(("127.0.0.1", asked.port))
+            yield Row("port", "ok", f"{asked.port} is free")
+            return
+        except OSError as error:
+            reason = error.strerror
+    if _serves_mats(asked.port):
+        yield Row("port", "ok", f"mats serves on {asked.port}")
+    else:
+        yield Row("port", "fault", f"{asked.port} cannot be used ({reason}): choose another, `mats serve --port N`")
+
+
+def _serves_mats(port: int) -> bool:
+    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - few have something there
+
+    try:
+        with closing(HTTPConnection("127.0.0.1", port, timeout=_ANSWER_S)) as connection:
+            connection.request("GET", "/healthz")
+            return b'"index"' in connection.getresponse().read(10_000)
+    except (OSError, HTTPException):
+        return False
+
+
+_CHECKS: tuple[Callable[[_Asked], Iterator[Row]], ...] = (
+    _settings, _packages, _tokens, _registry, _encoder, _models, _port,
+)  # fmt: skip

@@ -1,0 +1,281 @@
+"""What a newcomer meets in the first hour: the doctor, own queries, and messages that say what to do."""
+
+import json
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mats.evaluation.data.datasets import load
+from mats.local.cli import output
+from tests.aws.bedrock import tool_reply
+from tests.aws.model_server import Answer, Raw, Refuse
+from tests.integration.conftest import Mats, rows, serving, tool
+from tests.servers.chat_completions import ChatServer, chat_reply
+
+ITEMS = [
+    tool("refund", description="Give money back for a card payment", examples=["undo a charge", "money back please"]),
+    tool("invoice", description="Write a bill for a payment"),
+    tool("payroll", description="Pay the staff", visible_to=["finance"]),
+]
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+def a_free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+def faults(mats: Mats, *arguments: str, **settings: str) -> list[tuple[str, str]]:
+    """The faults that the doctor finds; its exit code agrees with them."""
+    port = () if "--port" in arguments else ("--port", a_free_port())
+    ran = mats("doctor", "--json", *port, *arguments, **settings)
+    found = [(row["check"], row["text"]) for row in ran.json["checks"] if row["state"] == "fault"]
+    assert (ran.code, ran.json["faults"]) == (int(bool(found)), len(found)), ran.err
+    return found
+
+
+def a_note(mats: Mats, check: str, **settings: str) -> str:
+    checks = mats("doctor", "--json", "--port", a_free_port(), **settings).json["checks"]
+    return " ".join(row["text"] for row in checks if (row["check"], row["state"]) == (check, "note"))
+
+
+def test_doctor_finds_nothing_wrong_with_a_sound_installation(mats):
+    assert faults(mats) == []
+    assert "1 of them are hidden from you" in a_note(mats, "registry")
+    assert a_note(mats, "registry", MATS_AUDIENCES="finance") == ""
+    assert "none at" in a_note(Mats(mats.home / "elsewhere"), "registry")
+    ran = mats("doctor", "--port", a_free_port())
+    assert (ran.code, "No fault." in ran.out, ran.err) == (0, True, "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "check", "named"),
+    [
+        ({"MATS_LLM_URI": "http://127.0.0.1:1/v1"}, "settings", "set MATS_LLM_URL instead"),
+        ({"MATS_K": "99"}, "settings", "MATS_K must be from 1 to 25, not 99"),
+        ({"MATS_READ_TOKEN": "short"}, "tokens", "`openssl rand -hex 32` prints one"),
+        ({"MATS_READ_TOKEN": "r" * 32}, "tokens", "the write token is missing"),
+        ({"MATS_ENCODER": "/no/such/folder"}, "encoder", "check the network, MATS_ENCODER"),
+        ({"MATS_LLM_URL": "http://127.0.0.1:9/v1", "MATS_LLM_MODEL": "m"}, "models", "start the model server"),
+    ],
+)
+def test_doctor_names_what_is_set_wrong_and_what_to_do(mats, settings, check, named):
+    [(place, text)] = faults(mats, **settings)
+    assert (place, named in text) == (check, True), text
+    assert "short" not in text
+
+
+SCORED = chat_reply(tool_reply("judge", {"s": [0, 90, 5, 0, 10]}))
+REPLIES: dict[str, tuple[Any, str]] = {
+    "refused key": (Refuse("invalid_api_key", "no", 401), "set MATS_LLM_KEY to a valid one"),
+    "page of a proxy": (Raw(b"<html>Welcome</html>"), "not one of chat completions"),
+    "broken server": (Refuse("internal_error", "out of memory", 500), "500: out of memory"),
+    "equal scores": (Answer(chat_reply(tool_reply("judge", {"s": [90] * 5}))), "all equal"),
+    "scores beyond the scale": (
+        Answer(chat_reply(tool_reply("judge", {"s": [300, 900, 800, 700, 600]}))),
+        "all out of",
+    ),
+    "scores by chance": (Answer(chat_reply(tool_reply("judge", {"s": [90, 5, 0, 0, 0]}))), "no higher than what"),
+}
+
+
+@pytest.mark.parametrize(("reply", "named"), REPLIES.values(), ids=REPLIES)
+def test_doctor_calls_the_model_and_says_why_it_cannot_be_used(mats, model, reply, named):
+    model.play = lambda exchange: reply
+    [(check, text)] = faults(mats, **model.client_environment())
+    assert (check, named in text) == ("models", True), text
+    assert "Traceback" not in text
+
+
+def test_doctor_accepts_a_model_that_tells_candidates_apart(mats, model):
+    model.play = lambda exchange: Answer(SCORED)
+    assert faults(mats, **model.client_environment()) == []
+    assert faults(mats, **{**model.client_environment(), "MATS_RERANK_MODEL": "none"}) == []
+
+
+def test_doctor_tells_an_occupied_port_from_a_service_of_ours(mats):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        [(check, text)] = faults(mats, "--port", str(taken.getsockname()[1]))
+    assert (check, "mats serve --port N" in text) == ("port", True)
+    with serving(mats) as service:
+        assert faults(mats, "--port", service.url.rpartition(":")[2]) == []
+
+
+def test_doctor_names_files_that_others_can_read(mats, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("t" * 32)
+    token.chmod(0o644)
+    (mats.home / "mats.db").chmod(0o644)
+    found = dict(faults(mats, "--token-file", str(token)))
+    assert "chmod 600" in found["tokens"]
+    assert "mats.db (mode 644)" in found["registry"]
+    token.chmod(0o600)
+    assert faults(mats, "--token-file", str(token)) == []
+    assert "t" * 32 not in str(found)
+
+
+def test_doctor_names_a_locked_or_damaged_registry(mats, monkeypatch):
+    monkeypatch.setattr("mats.adapters.sqlite.database._BUSY_MS", 10)
+    from mats.adapters.sqlite.database import Database
+
+    other = Database(mats.home / "mats.db")
+    with other.rolled_back():
+        [(check, text)] = faults(mats)
+        assert (check, "another process" in text) == ("registry", True), text
+    other.close()
+    (mats.home / "mats.db").write_bytes(b"no database" * 100)
+    for name in ("mats.db-wal", "mats.db-shm"):
+        (mats.home / name).unlink(missing_ok=True)
+    assert [check for check, _ in faults(mats)] == ["registry"]
+
+
+def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_bytes(rows(tool("a")))
+    assert mats("source", "add", str(tmp_path / "a.jsonl")).code == 0
+    (tmp_path / "a.jsonl").unlink()
+    mats("sync")
+    monkeypatch.setattr("mats.local.cli.doctor._is_installed", lambda name: name not in ("onnxruntime", "scipy"))
+    found = dict(faults(mats))
+    assert "then run `mats sync a`" in found["sources"]
+    assert found["packages"] == "missing onnxruntime: pip install 'mats[local]'"
+
+
+# Degraded answers
+
+
+def test_a_search_says_why_it_is_degraded_and_logs_nothing_else(mats):
+    wrong = {"MATS_LLM_URL": "http://127.0.0.1:9/v1", "MATS_LLM_MODEL": "m"}
+    shown, told = mats("search", "refund", **wrong), mats("search", "refund", "--json", **wrong)
+    assert "start the model server" in shown.out
+    assert "start the model server" in told.json["faults"][0]
+    assert (shown.err, told.err) == ("", "")
+
+
+def test_health_tells_the_reason_to_operators(mats, model):
+    model.play = lambda exchange: Refuse("internal_error", "out of memory", 500)
+    with serving(replace(mats, more=model.client_environment())) as service:
+        for _ in range(8):  # beyond the circuit breaker, whose message hides the reason
+            service.request("/discover", {"query": "refund"})
+        assert "out of memory" in service.request("/healthz")[1]["faults"][0]
+
+
+# Own queries
+
+
+def test_a_new_set_is_measured_and_names_its_misses(mats, tmp_path):
+    folder = tmp_path / "own"
+    made = mats("dataset", "new", str(folder), "--json").json
+    assert (made["documents"], made["queries"], sum(made["left_out"].values())) == (3, 2, 1)
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    assert {(query["text"], query["source"]) for query in queries} == {
+        ("money back please", "example"),
+        ("invoice", "title"),
+    }
+    [refund] = [one for one in load(folder).registrations if one.name == "refund"]
+    assert refund.examples == ("undo a charge",)
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "write a bill"}\n{"_id": "q2", "text": "zzz"}\n')
+    (folder / "qrels.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\tcom.acme/refund\t1\nq1\tcom.acme/gone\t1\nq2\tcom.acme/gone\t1\n"
+    )
+    measured = mats("evaluate", str(folder), "--variant", "lexical", "--misses", "--json")
+    first, second = measured.json["misses"]
+    assert (first["query"], first["expected"], first["got"]) == ("write a bill", "com.acme/refund", "com.acme/invoice")
+    assert (first["rank"] is None, "contains write, bill" in first["decided"]) == (True, True)
+    assert (second["got"], second["decided"]) == (None, "it is not registered")
+    assert json.loads((folder / "results" / "evaluate-lexical.json").read_text())["misses"] == [first, second]
+    shown = mats("evaluate", str(folder), "--variant", "bm25", "--misses")
+    assert "miss q1: write a bill" in shown.out
+    assert "plain BM25" in shown.out
+
+
+def test_a_folder_that_cannot_be_written_still_shows_the_measures(mats, tmp_path):
+    folder = tmp_path / "own"
+    assert mats("dataset", "new", str(folder)).code == 0
+    (folder / "results").write_text("in the way")
+    ran = mats("evaluate", str(folder), "--variant", "bm25")
+    assert (ran.code, "match@1" in ran.out, "results not written" in ran.err) == (0, True, True)
+
+
+def test_a_set_of_nothing_is_refused(mats, tmp_path):
+    ran = mats("dataset", "new", str(tmp_path / "own"), "--namespace", "com.nobody")
+    assert (ran.code, "--namespace" in ran.err) == (1, True)
+    assert not (tmp_path / "own").exists()
+
+
+# Messages
+
+
+def test_home_may_stand_after_the_command(mats, tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(rows(tool("a")))
+    assert mats("import", str(tmp_path / "a.jsonl"), "--home", str(tmp_path / "h")).code == 0
+    assert "com.acme/a" in mats("list", f"--home={tmp_path / 'h'}").out
+    assert mats("search", "--", "--home").code == 0
+
+
+def test_a_wholly_rejected_import_makes_no_registry(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"name": "a"}\n')
+    elsewhere = Mats(tmp_path / "none")
+    assert elsewhere("import", str(tmp_path / "a.jsonl")).code == 1
+    assert not elsewhere.home.exists()
+
+
+def test_messages_of_wrong_values_name_them_alone(mats):
+    ran = mats("search", "refund", "--kind", "robot")
+    assert (ran.code, "Value error" in ran.err, "robot" in ran.err) == (2, False, True)
+
+
+def test_an_api_of_webhooks_alone_is_told_from_an_unknown_file(mats, tmp_path):
+    hooks = {"openapi": "3.1.0", "info": {"title": "W", "version": "1"}, "webhooks": {"new": {"post": {}}}}
+    (tmp_path / "hooks.json").write_text(json.dumps(hooks))
+    ran = mats("import", str(tmp_path / "hooks.json"), "--namespace", "com.acme", "--dry-run")
+    assert (ran.code, "webhooks are calls that the API makes" in ran.err, "known format" in ran.err) == (1, True, False)
+
+
+def test_a_relative_command_is_stored_as_an_absolute_path(mats, tmp_path):
+    (tmp_path / "server").write_text("#!/bin/sh\n")
+    (tmp_path / "server").chmod(stat.S_IRWXU)
+    here = replace(mats, folder=tmp_path)
+    added = here("source", "add", "mcp", "--name", "s", "--json", "--", "./server", "../x", "--flag").json
+    assert added["from"] == f"mcp {tmp_path / 'server'} ../x --flag"
+
+
+@pytest.mark.parametrize(
+    ("called", "on_path", "named"),
+    [
+        (".venv/bin/mats", None, ".venv/bin/mats"),
+        ("/opt/bin/mats", "/opt/bin/mats", "mats"),
+        ("/opt/bin/mats", "/usr/bin/mats", "/opt/bin/mats"),
+        ("/x/mats/local/cli/__main__.py", None, f"{sys.executable} -m mats.local.cli"),
+    ],
+)
+def test_commands_to_copy_are_written_as_this_one_was_called(monkeypatch, called, on_path, named):
+    monkeypatch.setattr(sys, "argv", [called, "serve"])
+    monkeypatch.setattr(output, "which", lambda name: on_path)
+    assert output.program() == named
+
+
+def test_a_feedback_line_follows_only_results(mats):
+    assert "mats feedback" in mats("search", "refund").out
+    assert "mats feedback" not in mats("search", "refund", "--namespace", "com.nobody").out
+
+
+def test_ids_stay_whole_in_a_pipe(mats, tmp_path):
+    long = tool("a" * 150, namespace="com." + "b" * 60)
+    (tmp_path / "a.jsonl").write_bytes(rows(long))
+    id = f"{long['namespace']}/{long['name']}"
+    assert id in mats.process("import", str(tmp_path / "a.jsonl"), "--dry-run", COLUMNS="").out
+    assert mats("import", str(tmp_path / "a.jsonl")).code == 0
+    assert id in mats.process("list", COLUMNS="").out
