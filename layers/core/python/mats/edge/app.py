@@ -117,7 +117,7 @@ class Application:
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
     def health(self, caller: Caller) -> Health:
-        """The state, with what fails for operators; reads from the index. Raises DependencyFailed: it did not answer."""
+        """The state, for operators with what fails; reads the index. Raises DependencyFailed: it did not answer."""
         retrieve, reranker = self.discover.retrieve, self.discover.rerank.current()
         with self._failures_recorded("health"):
             retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
