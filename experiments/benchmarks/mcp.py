@@ -79,7 +79,9 @@ def count_registry(folder: Path, count: Count) -> dict[str, int]:
 
 
 def count_definitions(count: Count) -> int:
-    return count(_to_json({"tools": definitions()}))
+    """Without `_meta`, which clients read and models do not."""
+    read = [{key: value for key, value in one.items() if key != "_meta"} for one in definitions()]
+    return count(_to_json({"tools": read}))
 
 
 def count_answers(answers: Iterable[Shortlist], count: Count) -> dict[str, dict[str, float]]:
