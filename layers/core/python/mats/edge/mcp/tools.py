@@ -282,8 +282,8 @@ _SEARCH = _McpTool(
     "Search capabilities",
     "Find tools, agents, skills and models for a task, best first. Use it when none of your own tools does it, "
     "before you say it cannot be done. Verdicts: match (take the first, or one of a few if llm is without or "
-    "degraded), weak (read several), none (probably not it: reword it once, then say so). Runs nothing: call get_capability with the id you choose. "
-    + _UNTRUSTED,
+    "degraded), weak (read several), none (probably not it: reword it once, then say so). Runs nothing: call "
+    "get_capability with the id you choose. " + _UNTRUSTED,
     SearchArguments,
     ("verdict", "results"),
     _search,
