@@ -18,6 +18,8 @@ from tests.frameworks.tool_server import ToolServer, tool_server
 from tests.pages import INTEGRATIONS, blocks, files
 
 PYTHON = Path(sys.prefix) / ".integrations" / "bin" / "python"
+CLIENT = ROOT / "layers" / "core" / "python"
+"""Where the client of mats is: an agent's environment installs it from a clone."""
 SERVICE = "127.0.0.1:8080"
 """The address of mats in the pages."""
 
@@ -66,7 +68,8 @@ class Program:
         """Write a file as its page prints it, but for addresses."""
         (text,) = files(INTEGRATIONS / page)[file]
         assert all(old in text for old in replaced), f"{file} of {page} has not all of {', '.join(replaced)}"
-        for old, new in {SERVICE: self.service.url.removeprefix("http://"), **replaced}.items():
+        here = {SERVICE: self.service.url.removeprefix("http://"), "Caller()": "Caller(private=True)"}
+        for old, new in {**here, **replaced}.items():
             text = text.replace(old, new)
         (self.folder / file).write_text(text, "utf-8")
 
@@ -91,7 +94,7 @@ def environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     return {
         **kept,
-        "PYTHONPATH": str(ROOT / "tests" / "frameworks" / "loopback_only"),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "tests" / "frameworks" / "loopback_only", CLIENT))),
         "OPENAI_API_KEY": "a-key-of-this-test",
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
         "DO_NOT_TRACK": "1",

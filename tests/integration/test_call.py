@@ -1,21 +1,29 @@
 """What is found can be called with its invocation alone: import, search, call, for each protocol."""
 
-import asyncio
+import base64
 import json
 import os
 import shutil
+import sqlite3
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from email import message_from_bytes
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
-from mcp import Client, StdioServerParameters
 
+from mats.client import Called
+from mats.client import call as call_it
+from mats.domain.errors import NotPossible
 from tests.conftest import ROOT, skip_or_fail
+from tests.frameworks.scripted_model import Call as ScriptedCall
+from tests.frameworks.scripted_model import ScriptedModel
+from tests.frameworks.tool_server import NOWHERE, tool_server
 from tests.integration.conftest import Mats, Service, serving
 from tests.servers.site import Asked, site
 
@@ -27,56 +35,9 @@ from mcp.server.mcpserver import MCPServer
 server = MCPServer("tides")
 @server.tool(description="Says when the tide is high at a harbour.")
 def high_tide(harbour: str) -> str:
-    return f"{harbour} at noon, said {os.environ['TIDE_KEY']}"
+    return harbour + " at noon, said " + os.environ["TIDE_KEY"] + str(os.environ.get("OTHER_KEY"))
 server.run()
 """
-
-
-# callers: each knows the protocol, and of the capability nothing but its invocation
-
-
-def call_mcp(call: Call, arguments: dict[str, Any]) -> str:
-    async def ask() -> str:
-        server: Any = call.get("url")
-        if call["transport"] == "stdio":
-            known = {name: os.environ[name] for name in (*call.get("env", ()), "PATH")}
-            server = StdioServerParameters(command=call["command"], args=call.get("args", []), env=known)
-        async with Client(server) as client:
-            answer = await client.call_tool(call["tool"], arguments)
-        return answer.content[0].text
-
-    return asyncio.run(ask())
-
-
-def call_http(call: Call, values: Mapping[str, Any], secret: str = "") -> Any:
-    path, query, headers = call["url"], {}, {}
-    for parameter in call.get("parameters", ()):
-        value = values.get(parameter.get("property", parameter["name"]))
-        match parameter["in"], value:
-            case _, None:
-                continue
-            case "path", _:
-                path = path.replace(f"{{{parameter['name']}}}", quote(str(value), safe=""))
-            case "query", _:
-                query[parameter["name"]] = value
-            case "header", _:
-                headers[parameter["name"]] = str(value)
-    for scheme in call.get("auth", ()):
-        if (scheme["scheme"], scheme.get("in")) == ("apiKey", "header"):
-            headers[scheme["name"]] = secret
-    data = None
-    if "body" in call:
-        headers["Content-Type"] = call["body"]
-        data = json.dumps(values[call.get("body_property", "body")]).encode()
-    url = f"{path}?{urlencode(query, doseq=True)}" if query else path
-    return _send(urllib.request.Request(url, data, headers, method=call["method"]))
-
-
-def call_a2a(call: Call, text: str) -> Any:
-    message = {"kind": "message", "messageId": "1", "role": "user", "parts": [{"kind": "text", "text": text}]}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    headers = {"Content-Type": "application/json"}
-    return _send(urllib.request.Request(call["url"], json.dumps(body).encode(), headers))["result"]
 
 
 def read_skill(call: Call, base: str) -> str:
@@ -85,9 +46,9 @@ def read_skill(call: Call, base: str) -> str:
         return response.read().decode()
 
 
-def _send(request: urllib.request.Request) -> Any:
-    with urllib.request.urlopen(request, timeout=10) as response:
-        return json.loads(response.read())
+def variable(name: str, base: str) -> str:
+    """The variable of a secret for a server on this machine."""
+    return f"{name}_127_0_0_1___{urlsplit(base).port}"
 
 
 # what is called
@@ -131,8 +92,20 @@ def test_mcp_over_stdio(mats: Mats, monkeypatch: pytest.MonkeyPatch):
         call = find(service, "when is the tide high?")
     assert call["env"] == ["TIDE_KEY"]
     assert "key-at-import" not in json.dumps(call)
-    monkeypatch.setenv("TIDE_KEY", "mine")
-    assert call_mcp(call, {"harbour": "Cuxhaven"}) == "Cuxhaven at noon, said mine"
+    mine, asked = {"TIDE_KEY": "mine", "OTHER_KEY": "not for this program"}, list[str]()
+    with pytest.raises(NotPossible, match="was not confirmed"):
+        call_it(call, {"harbour": "Cuxhaven"}, environment=mine)
+    called = call_it(call, {"harbour": "Cuxhaven"}, environment=mine, may_run=lambda command: not asked.append(command))
+    assert called == Called(ok=True, content={"result": "Cuxhaven at noon, said mineNone"})
+    assert asked[0].startswith(f"TIDE_KEY=$TIDE_KEY {sys.executable} -c ")
+    id = "org.example.found/high_tide"
+    shown = mats("call", id, "--input", '{"harbour": "Emden"}', "--dry-run", TIDE_KEY="mine").out
+    assert "$TIDE_KEY" in shown
+    assert "mine" not in shown
+    refused = mats("call", id, "--input", '{"harbour": "Emden"}', TIDE_KEY="mine")
+    assert (refused.code, "not confirmed" in refused.err) == (1, True)
+    ran = mats("call", id, "--input", '{"harbour": "Emden"}', "--yes", "--json", TIDE_KEY="mine")
+    assert ran.json["content"] == {"result": "Emden at noon, said mineNone"}
 
 
 @pytest.mark.server
@@ -144,17 +117,20 @@ def test_mcp_over_stdio_of_a_published_server(mats: Mats):
     with serving(mats) as service:
         call = find(service, "echo back the input string")
     assert (call["command"], call["args"]) == ("npx", ["-y", "@modelcontextprotocol/server-everything"])
-    assert "hello" in call_mcp(call, {"message": "hello"})
+    assert "hello" in str(call_it(call, {"message": "hello"}, may_run=lambda command: True).content)
 
 
-def test_mcp_over_http(mats: Mats, tmp_path: Path):
-    other = Mats(tmp_path / "other")
-    with serving(other, "--sample") as called:
-        register(mats, "mcp", f"{called.url}/mcp")
+def test_mcp_over_http(mats: Mats):
+    question = {"repoName": "acme/tides", "question": "Which transports?"}
+    with tool_server() as tools:
+        register(mats, "mcp", tools.url)
         with serving(mats) as service:
-            call = find(service, "show one capability")
+            call = find(service, "ask a question about a GitHub repository")
         assert call["transport"] == "streamable-http"
-        assert "Amazon" in call_mcp(call, {"id": "com.amazon.bedrock/amazon.nova-micro-v1:0"})
+        called = call_it(call, question, private=True)
+        failed = call_it(call, {"repoName": NOWHERE, "question": "Why?"}, private=True)
+    assert (called.ok, "stdio and streamable HTTP" in str(called.content)) == (True, True)
+    assert (failed.ok, f"{NOWHERE} is not indexed" in str(failed.content)) == (False, True)
 
 
 def test_operation_of_an_http_api(mats: Mats):
@@ -189,7 +165,7 @@ def test_operation_of_an_http_api(mats: Mats):
         assert made["invocations"][tool] == call
         values = {"parcel": "a/b", "parcel_query": ["1", "2"], "X-Trace": "t", "body": {"reason": "lost"}}
         assert values.keys() == _properties(made["output"], tool)
-        sent = call_http(call, values, secret="mine")["result"]
+        sent = call_it(call, values, environment={variable("API_KEY", base): "mine"}, private=True).content["result"]
     assert (sent["method"], sent["path"]) == ("POST", "/v1/parcels/a%2Fb/claims?parcel=1&parcel=2")
     assert sent["body"] == {"reason": "lost"}
     assert {"X-Trace": "t", "X-Key": "mine", "Content-Type": "application/merge-patch+json"}.items() <= (
@@ -212,8 +188,161 @@ def test_agent_of_a2a(mats: Mats):
         with serving(mats) as service:
             call = find(service, "book a ferry")
         assert (call["protocol"], call["version"], call["transport"]) == ("a2a", "0.3.0", "JSONRPC")
-        assert call_a2a(call, "to Juist")["body"]["params"]["message"]["parts"][0]["text"] == "to Juist"
+        called = call_it(call, {"message": "to Juist"}, private=True)
+        assert called.content["body"]["params"]["message"]["parts"][0]["text"] == "to Juist"
     assert [urlsplit(request["path"]).path for request in seen] == ["/a2a"]
+
+
+def text(**more: Any) -> dict[str, Any]:
+    return {"schema": {"type": "string"}, **more}
+
+
+def at(place: str, name: str, **more: Any) -> dict[str, Any]:
+    return text(**{"name": name, "in": place, "required": place == "path", **more})
+
+
+def body(media_type: str) -> dict[str, Any]:
+    return {"requestBody": {"content": {media_type: {"schema": {"type": "object"}}}}}
+
+
+def form_parts(asked: Asked) -> dict[str, str]:
+    head = f"Content-Type: {asked.headers['Content-Type']}\r\n\r\n".encode()
+    parts = message_from_bytes(head + asked.body).get_payload()
+    return {
+        part.get_param("name", header="content-disposition"): part.get_payload(decode=True).decode() for part in parts
+    }
+
+
+LOGIN = f"Basic {base64.b64encode(b'ann:pass word').decode()}"
+OPERATIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any], Any]] = {
+    # name: summary, operation, input, what the server must have received of it
+    "getBerth": (
+        "Look up a berth of the harbour", {"parameters": [at("path", "berth")]}, {"berth": "a/ß 1"},
+        lambda asked: asked.target.endswith("/getBerth/a%2F%C3%9F%201"),
+    ),
+    "listCranes": (
+        "List cranes by their colours", {"parameters": [at("query", "colour"), at("query", "page")]},
+        {"colour": ["red", "blue & green"], "page": 2},
+        lambda asked: asked.target.endswith("?colour=red&colour=blue%20%26%20green&page=2"),
+    ),
+    "filterShips": (
+        "Filter ships by length and flag", {"parameters": [at("query", "where", style="deepObject", explode=True)]},
+        {"where": {"flag": "DE", "length": {"gt": 90}}},
+        lambda asked: asked.query == {"where[flag]": "DE", "where[length][gt]": "90"},
+    ),
+    "tracePilot": (
+        "Trace a maritime pilot", {"parameters": [at("header", "X-Trace")]}, {"X-Trace": "t 1"},
+        lambda asked: asked.headers["X-Trace"] == "t 1",
+    ),
+    "joinDocks": (
+        "Join docks", {"parameters": [at("query", "ids", style="pipeDelimited", explode=False)]}, {"ids": [1, 2]},
+        lambda asked: asked.query == {"ids": "1|2"},
+    ),
+    "postToll": (
+        "Post a toll form", body("application/x-www-form-urlencoded"),
+        {"body": {"ship": "Elbe & Co", "kinds": ["a", "b"]}},
+        lambda asked: parse_qsl(asked.body.decode()) == [("ship", "Elbe & Co"), ("kinds", "a"), ("kinds", "b")],
+    ),
+    "createCargo": (
+        "Create cargo in the manifest", body("application/json"), {"body": {"tons": 3, "of": ["ore"]}},
+        lambda asked: json.loads(asked.body) == {"tons": 3, "of": ["ore"]},
+    ),
+    "uploadChart": (
+        "Upload a nautical chart", body("multipart/form-data"),
+        {"body": {"title": "Jade", "chart": {"filename": "a.png", "base64": "aGk="}}},
+        lambda asked: form_parts(asked) == {"title": "Jade", "chart": "hi"},
+    ),
+    "keyInHeader": (
+        "Open the lock gate", {"security": [{"header": []}]}, {}, lambda asked: asked.headers["X-Key"] == "key-1",
+    ),
+    "keyInQuery": (
+        "Read the water gauge", {"security": [{"query": []}]}, {}, lambda asked: asked.query == {"key": "key-1"},
+    ),
+    "withToken": (
+        "Order bunker fuel", {"security": [{"tls": []}, {"bearer": []}]}, {},
+        lambda asked: asked.headers["Authorization"] == "Bearer token-1",
+    ),
+    "withLogin": (
+        "Report a collision", {"security": [{"login": []}]}, {}, lambda asked: asked.headers["Authorization"] == LOGIN,
+    ),
+}  # fmt: skip
+SCHEMES = {
+    "header": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    "query": {"type": "apiKey", "in": "query", "name": "key"},
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "login": {"type": "http", "scheme": "basic"},
+    "tls": {"type": "mutualTLS"},
+}
+
+
+def test_twelve_operations_are_found_and_called_for_real(mats: Mats):
+    received: dict[str, Asked] = {}
+
+    def answer(asked: Asked) -> Any:
+        received[asked.path.split("/")[2]] = asked
+        return {"done": asked.path}
+
+    with site(answer) as base:
+        document = {
+            "openapi": "3.1.0", "info": {"title": "Harbour"}, "servers": [{"url": f"{base}/v1"}],
+            "components": {"securitySchemes": SCHEMES},
+            "paths": {
+                f"/{name}{'/{berth}' if name == 'getBerth' else ''}": {
+                    "post" if "requestBody" in operation else "get": {
+                        "operationId": name, "summary": summary, **operation,
+                    }
+                }
+                for name, (summary, operation, *_) in OPERATIONS.items()
+            },
+        }  # fmt: skip
+        register(mats, "-", stdin=json.dumps(document).encode())
+        known = {"API_KEY": "key-1", "API_TOKEN": "token-1", "API_USER": "ann", "API_PASSWORD": "pass word"}
+        secrets = {variable(name, base): value for name, value in known.items()}
+        with serving(mats) as service:
+            found = {name: find(service, summary) for name, (summary, *_) in OPERATIONS.items()}
+        called = {
+            name: call_it(found[name], arguments, environment=secrets, private=True)
+            for name, (_, _, arguments, _) in OPERATIONS.items()
+        }
+        ran = mats("call", "org.example.found/keyInHeader", "--private", **secrets)
+        assert ran.json == called["keyInHeader"].content
+        for command in ("keyInHeader", "keyInQuery", "withToken", "withLogin"):
+            shown = mats("call", f"org.example.found/{command}", "--private", "--dry-run", **secrets).out
+            assert "$API_" in shown
+            assert not [value for value in (*secrets.values(), LOGIN) if value in shown]
+        missing = mats("call", "org.example.found/withToken", "--private")
+        assert f"which this client does not support, or {variable('API_TOKEN', base)}: set it" in missing.err
+        assert "--private" in mats("call", "org.example.found/listCranes").err
+    right = [name for name, (*_, is_right) in OPERATIONS.items() if called[name].ok and is_right(received[name])]
+    assert right == list(OPERATIONS)
+
+
+def test_agent_of_the_examples_finds_calls_and_reports(mats: Mats):
+    lines = (ROOT / "examples" / "agent.py").read_text("utf-8").splitlines()
+    assert len(lines) <= 50
+
+    def script(returned: list[str]) -> ScriptedCall | str:
+        if returned:
+            return f"It says: {returned[-1]}"
+        return ScriptedCall("com_deepwiki_mcp__ask_question", {"repoName": "acme/tides", "question": "Which?"})
+
+    with tool_server() as tools, ScriptedModel(script) as model:
+        register(mats, "mcp", tools.url, namespace="com.deepwiki.mcp")
+        with serving(mats) as service:
+            environment = {
+                **os.environ, "MATS_URL": service.url, "LLM_URL": f"{model.url}/v1", "LLM_MODEL": "m",
+                "AGENT_PRIVATE": "1",
+            }  # fmt: skip
+            ran = subprocess.run(
+                [sys.executable, ROOT / "examples" / "agent.py", "ask a question about a GitHub repository"],
+                env=environment, capture_output=True, text=True, timeout=120, check=True,
+            )  # fmt: skip
+    assert "stdio and streamable HTTP" in ran.stdout
+    assert tools.asked == [{"repoName": "acme/tides", "question": "Which?"}]
+    with closing(sqlite3.connect(mats.home / "mats.db")) as database:
+        assert [*database.execute("SELECT id, events FROM outcomes")] == [
+            ("com.deepwiki.mcp/ask_question", '["succeeded"]')
+        ]
 
 
 def test_skill_in_a_folder(mats: Mats, tmp_path: Path):

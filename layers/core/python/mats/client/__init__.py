@@ -6,7 +6,7 @@
         for result in mats.discover("refund a card payment", limit=3).results:
             print(result.id, result.relevance)
 
-Every error is a `MatsError`: see `mats.client.errors`.
+Every error of the API is a `MatsError`: see `mats.client.errors`. What is found is called by `call`.
 """
 
 try:
@@ -16,10 +16,12 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(message, name=error.name) from error
 
 from mats.client.auth import Auth, Bearer, SigV4
+from mats.client.calls import Called, Caller, call
 from mats.client.client import Client
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
 from mats.client.transport import Retries
 from mats.domain.capability.capability import Kind
+from mats.domain.errors import CapabilityError
 from mats.domain.learning.outcome import Event
 from mats.edge.answers import Answer, Capability, Instructions, ListedCapability, Problem
 from mats.edge.feedback import FeedbackAnswer
@@ -31,7 +33,10 @@ __all__ = [
     "Auth",
     "Bearer",
     "Busy",
+    "Called",
+    "Caller",
     "Capability",
+    "CapabilityError",
     "Client",
     "Event",
     "FeedbackAnswer",
@@ -50,4 +55,5 @@ __all__ = [
     "SigV4",
     "Unreachable",
     "WrongRequest",
+    "call",
 ]

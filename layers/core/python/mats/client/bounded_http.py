@@ -63,6 +63,52 @@ async def _fetch(url: str, timeout_s: float, max_bytes: int) -> bytes:
     raise Unfetchable(url, f"redirects more than {_MAX_REDIRECTS} times")
 
 
+def send(request: httpx2.Request, *, timeout_s: float, max_bytes: int, private: bool) -> tuple[int, str, bytes]:
+    """The status, media type and body of the response to a request that has been read, whatever its status.
+
+    Redirects are followed where they repeat the request at the same host, or without its headers a GET or HEAD
+    elsewhere. `private` is as for `BoundedTransport`. Raises as `fetch` does.
+    """
+    return anyio.run(_send, request, timeout_s, max_bytes, private)
+
+
+async def _send(request: httpx2.Request, timeout_s: float, max_bytes: int, private: bool) -> tuple[int, str, bytes]:
+    url = str(request.url)
+    async with BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes, private=private) as transport:
+        try:
+            with anyio.fail_after(timeout_s):
+                for _ in range(_MAX_REDIRECTS + 1):
+                    response = await transport.handle_async_request(request)
+                    following = _follow(request, response)
+                    if following is None:
+                        body = b"".join([chunk async for chunk in response.aiter_raw()])
+                        return response.status_code, response.headers.get("content-type", ""), body
+                    await response.aclose()
+                    request = following
+        except httpx2.InvalidURL as error:
+            raise Unfetchable(url, "is not a valid address") from error
+        except TimeoutError as error:
+            raise Unfetchable(url, timeout_reason(timeout_s)) from error
+    raise Unfetchable(url, f"redirects more than {_MAX_REDIRECTS} times")
+
+
+def _follow(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request | None:
+    """The request that a redirect leads to; None if it is not followed."""
+    location, reads = response.headers.get("location", ""), request.method in ("GET", "HEAD")
+    if response.status_code not in _REDIRECTS or not location:
+        return None
+    there = urljoin(str(request.url), location)
+    split_url(there)
+    to = httpx2.URL(there)
+    if request.url.scheme == "https" and to.scheme == "http":
+        raise Unfetchable(str(request.url), "redirects from https to http")
+    if (to.scheme, to.host, to.port) != (request.url.scheme, request.url.host, request.url.port):
+        return httpx2.Request(request.method, to, headers=HEADERS) if reads else None
+    if reads or response.status_code in (307, 308):
+        return httpx2.Request(request.method, to, headers=request.headers, content=request.content)
+    return None
+
+
 def timeout_reason(timeout_s: float) -> str:
     """The reason of an `Unfetchable` after a timeout."""
     return f"did not answer within {timeout_s:g} seconds"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -50,6 +51,12 @@ from mats.domain.text.words import clean, clip
 MAX_BYTES = 20_000_000
 """Limit of all that a server sends: of a process, on standard output and on standard error each."""
 _MAX_MESSAGE_BYTES = 8_000_000
+_EVENT_LIMIT: dict[str, Any] = (
+    {"max_sse_event_size": _MAX_MESSAGE_BYTES}
+    if "max_sse_event_size" in signature(streamable_http_client).parameters
+    else {}
+)
+"""Before version 2.3 of the SDK, which agent frameworks exclude, the limit of all bytes is the only one."""
 _MAX_PAGES, _MAX_TOOLS, _MAX_CURSOR = 200, 20_000, 10_000
 GRACE_S = 2.0
 """Time for a process to exit: first by itself, then after SIGTERM."""
@@ -116,7 +123,13 @@ async def _ask_command(
 
 
 def ask_address(
-    url: str, ask: Ask, *, timeout_s: float, headers: Mapping[str, str] | None = None, private: bool = True
+    url: str,
+    ask: Ask,
+    *,
+    timeout_s: float,
+    headers: Mapping[str, str] | None = None,
+    max_bytes: int = MAX_BYTES,
+    private: bool = True,
 ) -> Json:
     """The answer of a server at an address; `headers` are sent with every request, which is never redirected.
 
@@ -124,7 +137,7 @@ def ask_address(
         ServerFailed: it does not answer what it is asked.
         Unfetchable: it cannot be reached within time and size, or is blocked.
     """
-    transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=MAX_BYTES, private=private)
+    transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes, private=private)
     return anyio.run(_ask_address, url, ask, transport, timeout_s, headers or {})
 
 
@@ -137,7 +150,7 @@ async def _ask_address(
         with anyio.move_on_after(timeout_s):
             async with (
                 client,
-                streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES) as streams,
+                streamable_http_client(url, http_client=client, **_EVENT_LIMIT) as streams,
             ):
                 result = await _converse(*streams, ask)
     except Exception as error:

@@ -10,6 +10,7 @@ import typer
 
 from mats import __version__
 from mats.local.cli import dataset
+from mats.local.cli.call import call
 from mats.local.cli.doctor import doctor
 from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
@@ -35,7 +36,7 @@ from mats.settings import Settings, SettingsInvalid
 app = typer.Typer(
     name="mats",
     cls=ExitCodes,
-    help="Find the right model, agent, tool or skill in a registry of thousands. Nothing is invoked.",
+    help="Find the right model, agent, tool or skill in a registry of thousands. Only `mats call` calls anything.",
     epilog="Exit codes: 0 done, 1 rejected or not found, 2 wrong usage, 3 the registry or a model is unavailable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -70,9 +71,9 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, doctor, search, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin, unpin, review,
-    import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich, erase,
-    show, stats, demand, replay, evaluate, compare, calibrate, gate,
+    serve, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin, unpin,
+    review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich,
+    erase, show, stats, demand, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

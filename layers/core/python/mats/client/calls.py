@@ -1,0 +1,276 @@
+"""Calls of what was found: HTTP operations, tools of MCP servers, and messages to A2A agents. Nothing here ranks.
+
+from mats.client import Client, call
+
+with Client("http://127.0.0.1:8080") as mats:
+    found = mats.capability("com.stripe/create_refund")
+print(call(found.invocation, {"charge": "ch_1"}).content)
+"""
+
+import asyncio
+import base64
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible
+from mats.domain.protocols.a2a import A2aCall
+from mats.domain.protocols.catalogue import Invocation, from_text
+from mats.domain.protocols.mcp_server import McpRemote, McpStdio
+from mats.domain.protocols.openapi import HttpCall
+from mats.domain.text.fence import spell_out
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from mats.client.mcp_session import Session
+    from mats.client.requests import Credential
+
+T = TypeVar("T")
+_OTHER = re.compile(r"\W")
+_FAILED = frozenset({"failed", "rejected", "canceled"})
+"""States of a task of A2A."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What came of a call: whether it succeeded, the status over HTTP, and its result: a JSON value or text."""
+
+    ok: bool
+    status: int | None = None
+    content: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedCall:
+    """A call that is ready to be sent. `shown` is what it sends, with names of variables in place of secrets.
+
+    `command` is the command line that it starts, if it starts one.
+    """
+
+    shown: Mapping[str, Any]
+    send: Callable[[], Called] = field(repr=False)
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Calls capabilities. What an invocation and an answer say is text of its owner: nothing of it is trusted.
+
+    Args:
+        environment: Where credentials are read from, each by a name for its host: `API_TOKEN_API_STRIPE_COM`.
+        values: Of the placeholders in braces that an owner left to the caller, and of headers that a server asks for.
+        may_run: Whether a command line may be started; it runs its owner's program. By default none.
+        private: Whether addresses of this machine and of private networks may be called.
+        timeout_s: Of a call as a whole.
+        max_bytes: Of an answer.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    may_run: Callable[[str], bool] = lambda command: False
+    private: bool = False
+    timeout_s: float = 60.0
+    max_bytes: int = 4_000_000
+
+    def __call__(
+        self, invocation: Invocation | Mapping[str, Any] | None, arguments: Mapping[str, Any], *, tool: str = ""
+    ) -> Called:
+        """Call a capability once.
+
+        Args:
+            invocation: Of `Client.capability(id)`, or its JSON.
+            arguments: The input, by the capability's input schema; of an agent its `message`.
+            tool: Of an MCP server whose invocation names none; without one, the server's tools are the result.
+
+        Raises:
+            RequestInvalid: the input, a value or a credential is missing, or cannot be sent.
+            NotPossible: it cannot be called by this client, or its command was not confirmed.
+            Unfetchable: its address is blocked, does not answer in time, or answers too much.
+            DependencyFailed: an MCP server did not answer.
+        """
+        prepared = self.prepare(invocation, arguments, tool=tool)
+        if prepared.command and not self.may_run(prepared.command):
+            raise _impossible(f"starts a program of its owner, which was not confirmed: {prepared.command}")
+        return prepared.send()
+
+    def prepare(
+        self, invocation: Invocation | Mapping[str, Any] | None, arguments: Mapping[str, Any], *, tool: str = ""
+    ) -> PreparedCall:
+        """The call, without sending or starting anything. Raises as `__call__` does for what is missing."""
+        call = from_text(json.dumps(invocation)) if isinstance(invocation, Mapping) else invocation
+        try:
+            match call:
+                case McpStdio():
+                    return self._stdio(call, arguments, tool or call.tool)
+                case McpRemote() if call.transport == "streamable-http":
+                    return self._remote(call, arguments, tool or call.tool)
+                case HttpCall() | A2aCall():
+                    return self._http(call, arguments)
+        except ModuleNotFoundError as error:
+            raise NotInstalled(f"{error.name} is not installed: pip install 'mats[call]'") from error
+        raise _impossible(
+            "its owner gave no way to call it" if call is None else f"this client does not call {call.facts()[0][1]}"
+        )
+
+    def _http(self, call: HttpCall | A2aCall, arguments: Mapping[str, Any]) -> PreparedCall:
+        from mats.client import requests  # noqa: PLC0415 - loads the HTTP library
+
+        def build(*, reveal: bool) -> "httpx2.Request":
+            url, secrets = self._address(call, reveal=reveal)
+            if isinstance(call, HttpCall):
+                return requests.operation(call, arguments, url, secrets)
+            return requests.message(call, arguments, url, secrets)
+
+        request, shown = build(reveal=True), build(reveal=False)
+        send = partial(self._send, request, read_message=isinstance(call, A2aCall))
+        return PreparedCall(
+            shown={
+                "method": shown.method, "url": str(shown.url), "headers": dict(shown.headers),
+                **({"body": shown.content.decode("utf-8", "replace")} if shown.content else {}),
+            },
+            send=send,
+        )  # fmt: skip
+
+    def _address(self, call: HttpCall | A2aCall | McpRemote, *, reveal: bool) -> "tuple[str, list[Credential]]":
+        """The filled-in address and the credentials for it; unless to `reveal`, by the names of what is secret."""
+        from mats.client import requests  # noqa: PLC0415 - loads the HTTP library
+
+        named = {name: requests.variable_of(f"INPUT_{_OTHER.sub('_', name)}", call.url) for name in call.inputs}
+        values = {**{name: self.environment.get(each, "") for name, each in named.items()}, **self.values}
+        url = requests.fill_in(call.url, call.inputs, values, in_url=True)
+        found = requests.credentials_for(call.auth, url, self.environment, private=self.private)
+        if reveal:
+            return url, found
+        shown = requests.fill_in(call.url, call.inputs, requests.hide_secrets(values), in_url=True)
+        return shown, [replace(each, value=each.shown) for each in found]
+
+    def _send(self, request: "httpx2.Request", *, read_message: bool) -> Called:
+        from mats.client.bounded_http import send  # noqa: PLC0415 - loads the HTTP library
+
+        sent = partial(send, request, timeout_s=self.timeout_s, max_bytes=self.max_bytes, private=self.private)
+        status, type, body = _outside_loops(sent)
+        content = _content(type, body)
+        ok = 200 <= status < 300
+        if read_message and isinstance(content, Mapping):
+            ok, content = ok and _has_succeeded(content), content.get("result", content.get("error", content))
+        return Called(ok=ok, status=status, content=content)
+
+    def _remote(self, call: McpRemote, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
+        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the MCP SDK
+
+        given = {name: self.values[name] for name in call.headers if name in self.values}
+        headers = {name: requests.header_value(name, value) for name, value in given.items()}
+        url, secrets = self._address(call, reveal=True)
+        url, sent = requests.with_secrets(url, headers, [], secrets)
+        shown_url, secrets = self._address(call, reveal=False)
+        shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
+
+        def send() -> Called:
+            ask = partial(
+                mcp_session.ask_address, url, _request_of(tool, arguments), timeout_s=self.timeout_s,
+                headers=sent, max_bytes=self.max_bytes, private=self.private,
+            )  # fmt: skip
+            try:
+                return _of_tool(_outside_loops(ask))
+            except mcp_session.ServerFailed as error:
+                variable = requests.variable_of("API_TOKEN", url)
+                hint = f": set {variable}" if "requires authentication" in str(error) else ""
+                raise DependencyFailed(f"{error}{hint}") from error
+
+        return PreparedCall(shown={"url": shown_url, "headers": shown, **_params(tool, arguments)}, send=send)
+
+    def _stdio(self, call: McpStdio, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
+        from mcp.client.stdio import get_default_environment  # noqa: PLC0415 - loads the MCP SDK
+
+        from mats.client import mcp_session, requests  # noqa: PLC0415 - as above
+
+        line, shown = (
+            [requests.fill_in(part, call.inputs, values) for part in (call.command, *call.args)]
+            for values in (self.values, requests.hide_secrets(self.values))
+        )
+        env = {name: self.environment[name] for name in call.env if name in self.environment}
+        command = spell_out(" ".join((*(f"{name}=${name}" for name in env), shlex.join(shown))))
+
+        def send() -> Called:
+            ask = partial(
+                mcp_session.ask_command, line, _request_of(tool, arguments), timeout_s=self.timeout_s,
+                env={**get_default_environment(), **env},
+            )  # fmt: skip
+            return _of_tool(_outside_loops(ask))
+
+        return PreparedCall(shown={"command": command, **_params(tool, arguments)}, send=send, command=command)
+
+
+def call(
+    invocation: Invocation | Mapping[str, Any] | None, arguments: Mapping[str, Any], *, tool: str = "", **options: Any
+) -> Called:
+    """Call a capability once; `options` are the fields of `Caller`, and the rest is as for calling one."""
+    return Caller(**options)(invocation, arguments, tool=tool)
+
+
+def _impossible(message: str) -> NotPossible:
+    return NotPossible([Fault("", message)])
+
+
+def _params(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    params = {"name": tool, "arguments": dict(arguments)}
+    return {"method": "tools/call", "params": params} if tool else {"method": "tools/list"}
+
+
+def _request_of(tool: str, arguments: Mapping[str, Any]) -> Any:
+    from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the MCP SDK
+
+    async def ask(session: "Session") -> Any:
+        return await session.request("tools/call", {"name": tool, "arguments": dict(arguments)})
+
+    return ask if tool else list_tools
+
+
+def _of_tool(result: Mapping[str, Any]) -> Called:
+    """The structured content of a tool's result, else its texts, else its blocks; of a list all of it."""
+    blocks = result.get("content")
+    if not isinstance(blocks, list):
+        return Called(ok="tools" in result, content=dict(result))
+    texts = [one.get("text") for one in blocks if isinstance(one, Mapping) and one.get("type") == "text"]
+    content = result.get("structuredContent")
+    if content is None:
+        content = "\n".join(map(str, texts)) if len(texts) == len(blocks) else blocks
+    ok = result.get("isError") is not True and result.get("resultType", "complete") == "complete"
+    return Called(ok=ok, content=content)
+
+
+def _has_succeeded(reply: Mapping[str, Any]) -> bool:
+    """Whether a JSON-RPC reply has a message, or a task that did not fail."""
+    result = reply.get("result")
+    task = result.get("task", result) if isinstance(result, Mapping) else None
+    status = task.get("status") if isinstance(task, Mapping) else None
+    state = status.get("state") if isinstance(status, Mapping) else ""
+    return task is not None and str(state).lower().removeprefix("task_state_") not in _FAILED
+
+
+def _content(type: str, body: bytes) -> Any:
+    """A JSON value, text, or what is neither as `base64`."""
+    try:
+        text = body.decode()
+        return json.loads(text) if "json" in type and text else text
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+    except (ValueError, RecursionError):
+        return text
+
+
+def _outside_loops(work: Callable[[], T]) -> T:
+    """The result of work that runs an event loop, in a thread of its own if this one runs one already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()

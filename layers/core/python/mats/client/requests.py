@@ -1,0 +1,331 @@
+"""The HTTP request that an invocation and an input make. An invocation is its owner's text: nothing of it is trusted.
+
+A credential is read from a variable that is named after the host it is sent to, so that no owner's text can ask for the
+key of another service. Import this module late.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import httpx2
+
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.protocols.a2a import A2aCall
+from mats.domain.protocols.addresses import split_url
+from mats.domain.protocols.authentication import AuthScheme
+from mats.domain.protocols.openapi import HttpCall, Parameter
+from mats.domain.protocols.protocol import namespace_of_url
+from mats.domain.text.redaction import names_secret
+from mats.edge.snippets.http_request import message_request, secrets_of
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110: the name of a header."""
+_NOT_OWNERS = re.compile(
+    r"host|authorization|cookie|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|"
+    r"x-forwarded-.*|forwarded",
+    re.IGNORECASE,
+)
+"""Headers that decide where a request goes and how it is read: no parameter sets them."""
+_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_SENT = ("bearer", "oauth2", "openIdConnect", "apiKey", "basic", "none")
+_FORM, _MULTIPART, _TEXT = "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"
+_OPEN = (AuthScheme(scheme="bearer", option=1), AuthScheme(scheme="none", option=2))
+"""Where nothing is known of authentication, a token is sent if its variable is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A secret, where it is sent, and what is shown in its place."""
+
+    place: str
+    name: str
+    value: str = field(repr=False)
+    shown: str
+
+
+def refuse(attribute: str, message: str) -> RequestInvalid:
+    return RequestInvalid([Fault(attribute, message)])
+
+
+def variable_of(name: str, url: str) -> str:
+    """The variable of a secret for the host of an address; empty for a host without a name of its own.
+
+    Different hosts have different variables: a dot becomes `_`, a hyphen `__`, and `___` precedes a port.
+    """
+    parts = split_url(url)
+    host = (parts.hostname or "").rstrip(".")
+    if not _HOST.fullmatch(host):
+        return ""
+    port = f"___{parts.port}" if parts.port not in (None, 443 if parts.scheme == "https" else 80) else ""
+    return f"{name}_{host.replace('-', '__').replace('.', '_')}{port}".upper()
+
+
+def credentials_for(
+    auth: tuple[AuthScheme, ...], url: str, environment: Mapping[str, str], *, private: bool = False
+) -> list[Credential]:
+    """The secrets of the first alternative whose variables are all set.
+
+    Raises:
+        RequestInvalid: no alternative has all, or they would be sent unencrypted.
+    """
+    options: dict[int | None, list[AuthScheme]] = {}
+    for scheme in auth or _OPEN:
+        options.setdefault(scheme.option, []).append(scheme)
+    shared = options.pop(None, [])
+    missing = []
+    for schemes in [[*shared, *own] for own in options.values()] or [shared]:
+        if unsent := [each.scheme for each in schemes if each.scheme not in _SENT]:
+            missing.append(f"authentication by {unsent[0]}, which this client does not support")
+            continue
+        found, lacking = _read_secrets(schemes, url, environment)
+        if lacking:
+            missing.append(" and ".join(lacking))
+        elif found and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
+            raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent")
+        else:
+            return found
+    raise refuse("auth", f"needs {', or '.join(missing)}: set it in the environment")
+
+
+def _read_secrets(
+    schemes: list[AuthScheme], url: str, environment: Mapping[str, str]
+) -> tuple[list[Credential], list[str]]:
+    """The credentials of these schemes, and the variables that are not set."""
+    found, lacking = list[Credential](), list[str]()
+
+    def value_of(name: str) -> str:
+        variable = variable_of(name, url)
+        value = environment.get(variable, "").strip()
+        if not value:
+            lacking.append(variable or f"{name}, which has no name for this host")
+        return header_value(variable, value)
+
+    for secret in secrets_of([each.model_copy(update={"option": None}) for each in schemes]):
+        value, shown = value_of(secret.variable), f"${variable_of(secret.variable, url)}"
+        found.append(Credential(secret.place, secret.name, secret.prefix + value, secret.prefix + shown))
+    if any(each.scheme == "basic" for each in schemes):
+        pair = f"{value_of('API_USER')}:{value_of('API_PASSWORD')}"
+        shown = f"${variable_of('API_USER', url)}:${variable_of('API_PASSWORD', url)}"
+        value = base64.b64encode(pair.encode()).decode()
+        found.append(Credential("header", "Authorization", f"Basic {value}", f"Basic {shown}"))
+    return found, lacking
+
+
+def fill_in(text: str, names: tuple[str, ...], values: Mapping[str, str], *, in_url: bool = False) -> str:
+    """A text with the values of its placeholders; in an address, none can change its structure.
+
+    Raises:
+        RequestInvalid: a value is missing, or cannot stand in an address.
+    """
+    for name in names:
+        if f"{{{name}}}" not in text:
+            continue
+        value = values.get(name)
+        if not value:
+            raise refuse(name, f"needs a value: the owner left {{{name}}} for the caller to fill in")
+        if in_url and value in (".", ".."):
+            raise refuse(name, "must not be a path segment `.` or `..`")
+        text = text.replace(f"{{{name}}}", quote(value, safe="@$") if in_url else value)
+    return text
+
+
+def hide_secrets(values: Mapping[str, str]) -> dict[str, str]:
+    """The values as they may be shown: those of secret names by their names."""
+    return {name: f"${name}" if names_secret(name) else value for name, value in values.items()}
+
+
+def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: list[Credential]) -> httpx2.Request:
+    """The request of an operation at its filled-in address.
+
+    Raises:
+        RequestInvalid: an argument is missing, unknown, or cannot be sent in its place.
+    """
+    left = {name: value for name, value in arguments.items() if value is not None}
+    base, _, own_query = url.partition("?")
+    query, headers, cookies = list(filter(None, own_query.split("&"))), dict[str, str](), list[str]()
+    for parameter in call.parameters:
+        value = left.pop(parameter.property or parameter.name, None)
+        match parameter.in_:
+            case "path":
+                base = _with_path_value(base, parameter, value)
+            case "query" if value is not None:
+                query += _pairs(parameter, value)
+            case "cookie" if value is not None:
+                cookies += _pairs(parameter, value)
+            case "header" if value is not None:
+                text = (
+                    json.dumps(value) if parameter.content else _join(value, ",", _text, explode=_explodes(parameter))
+                )
+                headers[_header_name(parameter.name)] = header_value(parameter.name, text)
+    body = left.pop(call.body_property or "body", None) if call.body else None
+    if left:
+        raise refuse(next(iter(left)), "is no input of this operation: see its input schema")
+    if "{" in base:
+        raise refuse("url", "has a placeholder that no parameter fills in: ask its owner")
+    address = f"{base}?{'&'.join(query)}" if query else base
+    return _request(call.method, address, headers, cookies, secrets, **_body(call.body, body))
+
+
+def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list[Credential]) -> httpx2.Request:
+    """The request that sends an agent a message: the text `message`, or a whole message object.
+
+    Raises:
+        RequestInvalid: the agent does not speak JSON-RPC, or there is no message.
+    """
+    made, text = message_request(call), arguments.get("message")
+    if made is None:
+        raise refuse("transport", f"is {call.transport}: this client sends messages over JSON-RPC only")
+    if not isinstance(text, str | dict) or not text or len(arguments) > 1:
+        raise refuse("message", "must be the only input, a text or a message object of A2A")
+    sent = made.body["params"]["message"]
+    said = text if isinstance(text, dict) else {"parts": [{**sent["parts"][0], "text": text}]}
+    body = {**made.body, "params": {"message": {**sent, **said, "messageId": token_hex(16)}}}
+    return _request("POST", url, made.headers, [], secrets, json=body)
+
+
+def _request(
+    method: str, url: str, headers: Mapping[str, str], cookies: list[str], secrets: list[Credential], **body: Any
+) -> httpx2.Request:
+    sent = {"Accept": "application/json, */*", "Accept-Encoding": "identity", "User-Agent": "mats", **headers}
+    sent |= {"Content-Type": body.pop("media_type")} if "media_type" in body else {}
+    url, sent = with_secrets(url, sent, cookies, secrets)
+    request = httpx2.Request(method, url, headers=sent, **body)
+    request.read()
+    return request
+
+
+def with_secrets(
+    url: str, headers: Mapping[str, str], cookies: list[str], secrets: list[Credential]
+) -> tuple[str, dict[str, str]]:
+    """The address and the headers with secrets, each in its place. Raises Unfetchable: it is not an address."""
+    sent = dict(headers)
+    for secret in secrets:
+        if secret.place == "header":
+            sent[secret.name] = secret.value
+        elif secret.place == "cookie":
+            cookies = [*cookies, f"{secret.name}={secret.value}"]
+        else:
+            url += f"{'&' if '?' in url else '?'}{quote(secret.name, safe='')}={quote(secret.value, safe='$')}"
+    split_url(url)
+    return url, {**sent, **({"Cookie": "; ".join(cookies)} if cookies else {})}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _encode(value: object) -> str:
+    return quote(_text(value), safe="")
+
+
+def _explodes(parameter: Parameter) -> bool:
+    """What is stated, or the default of OpenAPI: only values of the style `form` are exploded."""
+    is_form = parameter.style == "form" or (not parameter.style and parameter.in_ in ("query", "cookie"))
+    return is_form if parameter.explode is None else parameter.explode
+
+
+def _join(value: Any, separator: str, encode: Any, *, explode: bool) -> str:
+    """A value as text: entries of a list with a separator, of an object as `name,value` or exploded `name=value`."""
+    if isinstance(value, Mapping):
+        entries = ((encode(name), encode(entry)) for name, entry in value.items())
+        return separator.join(f"{name}{'=' if explode else ','}{entry}" for name, entry in entries)
+    return separator.join(map(encode, value)) if isinstance(value, list | tuple) else str(encode(value))
+
+
+def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
+    """A value in a query or cookie, as the parameter's style has it: `name=value`, percent-encoded."""
+    name, explode = quote(parameter.name, safe="[]"), _explodes(parameter)
+    if parameter.content:
+        yield f"{name}={_encode(json.dumps(value))}"
+    elif isinstance(value, Mapping) and parameter.style == "deepObject":
+        yield from _deep(name, value)
+    elif isinstance(value, Mapping) and explode:
+        yield from (f"{quote(key, safe='')}={_encode(entry)}" for key, entry in value.items())
+    elif isinstance(value, list | tuple) and explode:
+        yield from (f"{name}={_encode(entry)}" for entry in value)
+    else:
+        separator = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}.get(parameter.style, ",")
+        yield f"{name}={_join(value, separator, _encode, explode=False)}"
+
+
+def _deep(name: str, value: Any) -> Iterator[str]:
+    match value:
+        case Mapping():
+            for key, entry in value.items():
+                yield from _deep(f"{name}[{quote(key, safe='')}]", entry)
+        case list():
+            yield from (f"{name}={_encode(entry)}" for entry in value)
+        case _:
+            yield f"{name}={_encode(value)}"
+
+
+def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
+    """The address with a parameter of its path, whose value cannot leave its segment."""
+    name, place = parameter.name, f"{{{parameter.name}}}"
+    if value is None or value in ("", [], {}):
+        raise refuse(name, "is required: it is a part of the path")
+    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(_join(value, "/", _text, explode=False)))):
+        raise refuse(name, "must not have a path segment `.` or `..`")
+    explode = _explodes(parameter)
+    match parameter.style:
+        case "label":
+            written = "." + _join(value, "." if explode else ",", _encode, explode=explode)
+        case "matrix" if explode and isinstance(value, list | Mapping):
+            pairs = value.items() if isinstance(value, Mapping) else ((name, entry) for entry in value)
+            written = "".join(f";{quote(key, safe='')}={_encode(entry)}" for key, entry in pairs)
+        case "matrix":
+            written = f";{quote(name, safe='')}={_join(value, ',', _encode, explode=False)}"
+        case _:
+            written = _join(value, ",", _encode, explode=explode)
+    authority = base.find("/", base.find("://") + 3)
+    if authority < 0 or place in base[:authority]:
+        raise refuse(name, "would be a part of the host, which no input may choose")
+    return base.replace(place, written)
+
+
+def _header_name(name: str) -> str:
+    if not _TOKEN.fullmatch(name) or _NOT_OWNERS.fullmatch(name):
+        raise refuse(name, "is a header that no input may set")
+    return name
+
+
+def header_value(name: str, text: str) -> str:
+    """The text. Raises RequestInvalid: it cannot be the value of a header."""
+    if not text.isascii() or not text.isprintable():
+        raise refuse(name, "has characters that no header can have")
+    return text
+
+
+def _body(media_type: str, value: Any) -> dict[str, Any]:
+    """The arguments of a request with this body."""
+    kind = media_type.partition(";")[0].strip().lower()
+    if value is None:
+        return {}
+    if kind in (_FORM, _MULTIPART):
+        if not isinstance(value, Mapping):
+            raise refuse("body", "must be an object: it is sent as a form")
+        entries = [(name, one) for name, v in value.items() for one in (v if isinstance(v, list) else [v])]
+        if kind == _MULTIPART:
+            return {"files": [(name, _part(one)) for name, one in entries]}
+        text = "&".join(f"{quote(name, safe='')}={_encode(one)}" for name, one in entries)
+        return {"content": text.encode(), "media_type": _FORM}
+    if "json" in kind:
+        return {"content": json.dumps(value, ensure_ascii=False).encode(), "media_type": media_type}
+    return {"content": _text(value).encode(), "media_type": media_type or _TEXT}
+
+
+def _part(value: Any) -> tuple[str | None, bytes, str]:
+    """A field of a form, or a file if it is an object with `filename`, and `content` or `base64`."""
+    if isinstance(value, Mapping) and "filename" in value:
+        try:
+            content = base64.b64decode(str(value.get("base64", "")), validate=True)
+        except ValueError as error:
+            raise refuse("body", "has a file whose `base64` is not base64") from error
+        return str(value["filename"]), content or _text(value.get("content", "")).encode(), "application/octet-stream"
+    return None, _text(value).encode(), _TEXT if isinstance(value, str) else "application/json"

@@ -1,0 +1,252 @@
+"""Calls of what hostile owners registered: nothing leaves its place, its host, or the limits."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from mats.client import Called, Caller, call
+from mats.client.requests import variable_of
+from mats.domain.errors import CapabilityError, DependencyFailed, NotPossible, RequestInvalid
+from mats.domain.protocols.addresses import Unfetchable
+from tests.servers.raw_http import answering, drip, response
+from tests.servers.site import Asked, site
+
+
+def http(url: str, *parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"protocol": "http", "method": "GET", "url": url, "parameters": list(parameters), **more}
+
+
+def shown(invocation: Mapping[str, Any], arguments: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
+    return Caller(**{"environment": {}, **options}).prepare(invocation, arguments).shown
+
+
+ID = {"name": "id", "in": "path"}
+AT = "https://api.example.com/users/{id}/posts"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("a/b", "a%2Fb"), ("?x=1#y", "%3Fx%3D1%23y"), ("{id}", "%7Bid%7D"), ("ä", "%C3%A4"), ("%2e", None),
+        ("..", None), (".", None), ("../admin", None), ("..%2fadmin", None), ("a\\..\\b", None), ("", None),
+        ([], None), (None, None),
+        ([1, 2], "1,2"), ({"a": 1}, "a,1"), (["..", "x"], None), ("@evil.com", "%40evil.com"), (True, "true"),
+    ],
+)  # fmt: skip
+def test_value_of_a_path_parameter_stays_in_its_segment(value, written):
+    if written is None:
+        with pytest.raises(RequestInvalid, match="id: "):
+            shown(http(AT, ID), {"id": value})
+    else:
+        assert shown(http(AT, ID), {"id": value})["url"] == f"https://api.example.com/users/{written}/posts"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "written"),
+    [
+        ({"style": "label"}, [1, 2], "/x/.1,2"),
+        ({"style": "label", "explode": True}, [1, 2], "/x/.1.2"),
+        ({"style": "matrix"}, [1, 2], "/x/;id=1,2"),
+        ({"style": "matrix", "explode": True}, {"a": 1, "b": 2}, "/x/;a=1;b=2"),
+        ({"explode": True}, {"a": 1, "b": 2}, "/x/a=1,b=2"),
+        ({"in": "query"}, {"a": 1, "b": "&"}, "/x/?a=1&b=%26"),
+        ({"in": "query", "explode": False}, ["a,b", "c"], "/x/?id=a%2Cb,c"),
+        ({"in": "query", "style": "spaceDelimited"}, ["a", "b"], "/x/?id=a%20b"),
+        ({"in": "query", "content": "application/json"}, {"a": 1}, "/x/?id=%7B%22a%22%3A%201%7D"),
+        ({"in": "query", "style": "deepObject"}, {"a": {"b": [1, 2]}}, "/x/?id[a][b]=1&id[a][b]=2"),
+    ],
+)
+def test_styles_of_openapi(parameter, value, written):
+    path = "{id}" if parameter.get("in", "path") == "path" else ""
+    sent = shown(http(f"https://api.example.com/x/{path}", {**ID, **parameter}), {"id": value})
+    assert sent["url"] == f"https://api.example.com{written}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Trace", "a\r\nX-Evil: 1"), ("X-Trace", "ä"), ("X-Trace\r\nX-Evil", "1"), ("Host", "evil.com"),
+        ("Cookie", "a=b"), ("authorization", "Bearer x"), ("Content-Length", "0"), ("Transfer-Encoding", "chunked"),
+        ("X-Forwarded-For", "::1"),
+    ],
+)  # fmt: skip
+def test_input_sets_no_header_but_the_one_it_is_for(name, value):
+    with pytest.raises(RequestInvalid, match="header"):
+        shown(http("https://api.example.com/x", {"name": name, "in": "header"}), {name: value})
+
+
+@pytest.mark.parametrize(
+    ("url", "more", "arguments", "said"),
+    [
+        ("https://{id}.example.com/x", {"parameters": [ID]}, {"id": "evil.com/"}, "part of the host"),
+        ("https://api.example.com/x", {}, {"unknown": 1}, "is no input of this operation"),
+        ("https://{tenant}.example.com/x", {"inputs": ["tenant"]}, {}, "tenant: needs a value"),
+        ("https://user:pw@api.example.com/x", {}, {}, "user name or password"),
+        ("file:///etc/passwd", {}, {}, "is not a valid address"),
+        ("https://api.example.com/x", {"auth": [{"scheme": "mutualTLS"}]}, {}, "mutualTLS"),
+        ("http://api.example.com/x", {"auth": [{"scheme": "bearer"}]}, {}, "over https only"),
+    ],
+)
+def test_invocation_that_cannot_be_sent_is_refused(url, more, arguments, said):
+    secrets = {"API_TOKEN_API_EXAMPLE_COM": "t", "API_TOKEN_API_EXAMPLE_COM___80": "t"}
+    with pytest.raises(CapabilityError, match=said):
+        call({**http(url), **more}, arguments, environment=secrets, private=True)
+
+
+def test_filled_in_values_cannot_change_the_host():
+    invocation = http("https://api.example.com/x?key={key}", inputs=["key"])
+    assert shown(invocation, {}, values={"key": "a&b=/#"})["url"].endswith("?key=$key")
+    evil = http("https://api.example.com/{place}/x", inputs=["place"])
+    assert shown(evil, {}, values={"place": "a/b?c"})["url"] == "https://api.example.com/a%2Fb%3Fc/x"
+    with pytest.raises(RequestInvalid, match=r"place: must not be"):
+        shown(evil, {}, values={"place": ".."})
+
+
+def test_different_hosts_have_different_variables():
+    hosts = ["a.b.com", "a-b.com", "a--b.com", "ab.com", "a.b-com", "a.b.com:8443", "a.b.c-om", "a-b-com"]
+    names = [variable_of("API_TOKEN", f"https://{host}/x") for host in hosts]
+    assert len({*names}) == len(hosts)
+    assert names[:2] == ["API_TOKEN_A_B_COM", "API_TOKEN_A__B_COM"]
+    assert variable_of("API_TOKEN", "https://[::1]/x") == ""
+
+
+BEARER = [{"scheme": "bearer"}]
+
+
+def test_credentials_stay_with_their_host_and_redirects():
+    seen: list[Asked] = []
+
+    def elsewhere(asked: Asked) -> Any:
+        seen.append(asked)
+        return {"here": True}
+
+    with site(elsewhere) as other:
+        moved = {
+            "/same": (302, {"Location": "/done"}),
+            "/other": (302, {"Location": f"{other}/taken"}),
+            "/done": {"ok": 1},
+        }
+
+        def answer(asked: Asked) -> Any:
+            seen.append(asked)
+            return moved[asked.path]
+
+        with site(answer) as base:
+            secrets = {variable_of("API_TOKEN", base): "s3cret"}
+            options: dict[str, Any] = {"environment": secrets, "private": True}
+            assert call(http(f"{base}/same", auth=BEARER), {}, **options).content == {"ok": 1}
+            with pytest.raises(Unfetchable, match="another service of this machine"):
+                call(http(f"{base}/other", auth=BEARER), {}, **options)
+            posted = call({**http(f"{base}/other", auth=BEARER), "method": "POST"}, {}, **options)
+            with pytest.raises(RequestInvalid, match="API_TOKEN"):
+                call(http(f"{other}/x", auth=BEARER), {}, **options)
+    assert [asked.headers.get("Authorization") for asked in seen] == ["Bearer s3cret"] * 4
+    assert (posted.ok, posted.status) == (False, 302)
+
+
+def test_redirect_elsewhere_carries_no_header():
+    import httpx2
+
+    from mats.client.bounded_http import _follow
+
+    sent = httpx2.Request(
+        "GET", "https://a.com/x", headers={"Authorization": "Bearer t", "X-Key": "k", "Cookie": "c=1"}
+    )
+    for location in ("https://b.com/y", "https://a.com:8443/y", "//b.com/y"):
+        following = _follow(sent, httpx2.Response(307, headers={"Location": location}))
+        assert following
+        assert not {"authorization", "x-key", "cookie"} & {*following.headers}
+    posted = httpx2.Request("POST", "https://a.com/x", content=b"body", headers={"Authorization": "Bearer t"})
+    assert _follow(posted, httpx2.Response(307, headers={"Location": "https://b.com/y"})) is None
+    with pytest.raises(Unfetchable, match="https to http"):
+        _follow(sent, httpx2.Response(302, headers={"Location": "http://a.com/y"}))
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0"])
+@pytest.mark.parametrize("protocol", ["http", "mcp", "a2a"])
+def test_blocked_addresses_are_never_called(host, protocol):
+    more = {"http": {"method": "GET"}, "mcp": {"transport": "streamable-http", "tool": "t"}, "a2a": {}}[protocol]
+    with pytest.raises(Unfetchable, match="blocked"):
+        call(
+            {"protocol": protocol, "url": f"http://{host}/mcp", **more},
+            {"message": "x"} if more == {} else {},
+            private=True,
+        )
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/x", "http://10.0.0.1/x", "http://localhost:9/x"])
+def test_private_addresses_are_called_only_if_allowed(url):
+    with pytest.raises(Unfetchable, match="which is blocked"):
+        call(http(url), {})
+
+
+def test_answers_are_bounded_in_size_and_time():
+    with (
+        answering(response("200 OK", b"x" * 200_000)) as url,
+        pytest.raises(Unfetchable, match="more than 1,000 bytes"),
+    ):
+        call(http(url), {}, private=True, max_bytes=1_000)
+    with answering(lambda connection: drip(connection, b"HTTP/1.1 200 OK\r\n\r\n")) as url:
+        for protocol in (http(url), {"protocol": "mcp", "transport": "streamable-http", "url": url, "tool": "t"}):
+            with pytest.raises((Unfetchable, DependencyFailed)):
+                call(protocol, {}, private=True, timeout_s=0.3)
+
+
+def rpc(result: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, **result}).encode()
+
+
+@pytest.mark.parametrize(
+    ("version", "reply", "ok"),
+    [
+        ("0.3.0", {"result": {"kind": "message", "parts": []}}, True),
+        ("0.3.0", {"result": {"kind": "task", "status": {"state": "failed"}}}, False),
+        ("1.0", {"result": {"task": {"status": {"state": "TASK_STATE_COMPLETED"}}}}, True),
+        ("1.0", {"result": {"task": {"status": {"state": "TASK_STATE_REJECTED"}}}}, False),
+        ("1.0", {"error": {"code": -32600, "message": "no"}}, False),
+    ],
+)
+def test_message_to_an_agent(version, reply, ok):
+    with answering(response("200 OK\r\nContent-Type: application/json", rpc(reply))) as url:
+        called = call({"protocol": "a2a", "url": url, "version": version}, {"message": "Hi"}, private=True)
+    assert called == Called(ok=ok, status=200, content=reply.get("result", reply.get("error")))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"message": ""}, {"message": 1}, {"message": "x", "more": 1}])
+def test_agent_needs_a_message(arguments):
+    with pytest.raises(RequestInvalid, match="message"):
+        shown({"protocol": "a2a", "url": "https://a.example.com"}, arguments)
+
+
+@pytest.mark.parametrize(
+    "invocation",
+    [None, {}, {"protocol": "grpc"}, {"protocol": "skill", "instructions": "GET /x"},
+     {"protocol": "bedrock", "model": "m"}, {"protocol": "mcp", "transport": "sse", "url": "https://a.com/sse"}],
+)  # fmt: skip
+def test_what_this_client_does_not_call_is_refused(invocation):
+    with pytest.raises(NotPossible):
+        call(invocation, {})
+
+
+def test_content_that_is_no_text_and_calls_within_a_loop():
+    async def main(url: str) -> Called:
+        return call(http(url), {}, private=True)
+
+    with answering(response("200 OK\r\nContent-Type: image/png", b"\xff\x00")) as url:
+        assert asyncio.run(main(url)).content == {"base64": "/wA="}
+    with answering(response("500 Oops\r\nContent-Type: application/json", b"{broken")) as url:
+        assert call(http(url), {}, private=True) == Called(ok=False, status=500, content="{broken")
+
+
+def test_secrets_are_neither_shown_nor_in_errors():
+    secrets = {f"{name}_API_EXAMPLE_COM": "s3\ncret" for name in ("API_TOKEN", "API_KEY")}
+    with pytest.raises(RequestInvalid) as refused:
+        shown(http("https://api.example.com/x", auth=BEARER), {}, environment=secrets)
+    assert "cret" not in str(refused.value)
+    caller = Caller(environment={"API_TOKEN_API_EXAMPLE_COM": "s3cret"}, values={"key": "s3cret"})
+    prepared = caller.prepare(http("https://api.example.com/x", auth=BEARER), {})
+    assert "s3cret" not in repr((caller, prepared))
+    assert prepared.shown["headers"]["authorization"] == "Bearer $API_TOKEN_API_EXAMPLE_COM"
