@@ -28,19 +28,8 @@ class SettingsInvalid(ValueError):
     """Some environment variables are invalid; the message names all of them."""
 
 
-def is_prior(text: str) -> bool:
-    """True if a text is a trust prior: 0 to 100, or `none`."""
-    return text == "none" or bool(re.fullmatch(r"\d{1,2}|100", text))
-
-
-def is_calibration(text: str) -> bool:
-    """True if a text has the form of MATS_CALIBRATION."""
-    return bool(re.fullmatch(r"[^:\s]+:\d+:-?\d+(\.\d+)?:-?\d+(\.\d+)?", text))
-
-
-def is_version(text: str) -> bool:
-    """True if a text is a major and a minor number."""
-    return bool(re.fullmatch(r"\d+\.\d+", text))
+def _matches(pattern: str) -> Callable[[str], bool]:
+    return lambda text: re.fullmatch(pattern, text) is not None
 
 
 def is_address(text: str, *, plain_http: bool = False) -> bool:
@@ -60,13 +49,8 @@ def is_base_address(text: str, *, plain_http: bool = False) -> bool:
     return plain and is_address(text, plain_http=plain_http)
 
 
-def is_index(text: str) -> bool:
-    """True if a text has the form of MATS_INDEX_ENDPOINT."""
+def _is_index(text: str) -> bool:
     return is_address(text) or bool(re.fullmatch(_BUCKET + r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", text))
-
-
-def _is_word(text: str) -> bool:
-    return text.isascii() and text.isprintable() and " " not in text
 
 
 def _setting(
@@ -145,7 +129,10 @@ class Settings:
     )
     llm_model: str = _setting("", "model at MATS_LLM_URL that writes and reranks, unless another is named")
     llm_key: str = _setting(
-        "", "key of the server of MATS_LLM_URL; empty: none is sent", form=(_is_word, "one word of ASCII"), secret=True
+        "",
+        "key of the server of MATS_LLM_URL; empty: none is sent",
+        form=(_matches("[!-~]*"), "one word of ASCII"),
+        secret=True,
     )
     llm_output: str = _setting(
         "auto",
@@ -162,7 +149,7 @@ class Settings:
     calibration: str = _setting(
         "",
         "cosines of the encoder, as `mats calibrate` prints them: ENCODER:REQUESTS:LO:HI",
-        form=(is_calibration, "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
+        form=(_matches(r"[^:\s]+:\d+(:-?\d+(\.\d+)?){2}"), "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
         stack=("discovery",),
     )
     query_prefix: str = _setting("", "prefix of queries that the encoder expects, such as BGE's")
@@ -182,7 +169,7 @@ class Settings:
     trust_prior: str = _setting(
         "50",
         "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
-        form=(is_prior, "from 0 to 100, or none"),
+        form=(_matches(r"\d{1,2}|100|none"), "from 0 to 100, or none"),
         stack=("discovery",),
     )
     new_share: int = _setting(
@@ -226,12 +213,12 @@ class Settings:
         "",
         "address of the OpenSearch domain, or s3://BUCKET for an index in files; set by the stacks, selects the system "
         "in AWS",
-        form=(is_index, "an https address (http on loopback only), or s3://BUCKET"),
+        form=(_is_index, "an https address (http on loopback only), or s3://BUCKET"),
     )
     index_engine: str = _setting(
         "2.19",
         "version of the domain's OpenSearch, on which the scale of its scores depends",
-        form=(is_version, "a version such as 2.19"),
+        form=(_matches(r"\d+\.\d+"), "a version such as 2.19"),
     )
     registry_table: str = _setting("", "DynamoDB table of registrations")
     trust_table: str = _setting("", "DynamoDB table of trust")

@@ -65,10 +65,10 @@ def session(what: str) -> Session:
 def client(
     service: str,
     *,
-    region: str,
+    region: str = "",
     timeout_s: float,
-    attempts: int,
-    connections: int,
+    attempts: int = 1,
+    connections: int = 10,
     called: str = "",
     session: Session | None = None,
 ) -> Any:
@@ -136,7 +136,9 @@ def call(
     try:
         return operation()
     except ClientError as error:
-        code, message = _code_and_message(error)
+        body = error.response.get("Error")
+        body = body if isinstance(body, Mapping) else {}  # it may have any shape
+        code, message = str(body.get("Code")), clip(str(body.get("Message") or ""), 300)
         if code in answers:
             raise
         if known := special(code, message):
@@ -159,10 +161,3 @@ def call(
 def unexpected_response(what: str) -> DependencyFailed:
     """The error for a response that is not of the service's shape."""
     return DependencyFailed(f"{what}: the response is not one of this service; check proxies and endpoint settings")
-
-
-def _code_and_message(error: ClientError) -> tuple[str, str]:
-    """The code and the shortened message of an error, for a body of any shape."""
-    body = error.response.get("Error")
-    body = body if isinstance(body, Mapping) else {}
-    return str(body.get("Code")), clip(str(body.get("Message") or ""), 300)

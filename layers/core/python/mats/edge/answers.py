@@ -83,26 +83,19 @@ class RankedCapability(_ResponseModel):
     @classmethod
     def of(cls, result: Result) -> Self:
         profile = result.candidate.profile
+        same = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
+        same |= {"kind": profile.indexed_kind, "suspicious": list(result.suspicious)}
         return cls(
             id=profile.id,
-            kind=profile.indexed_kind,
-            name=profile.name,
-            namespace=profile.namespace,
-            version=profile.version,
             score=result.score,
             signals=dict(result.signals),
             weights=dict(result.weights),
             relevance=result.relevance,
             summary=profile.enrichment.summary,
-            endpoint=profile.endpoint,
-            provider=profile.provider,
-            provider_verified=profile.provider_verified,
-            lifecycle=profile.lifecycle,
-            enriched=profile.enriched,
-            suspicious=list(result.suspicious),
             effects=[*profile.effects],
             alternates=list(result.alternates),
             why=Why.of(result.why, result.candidate.used_for) if result.why else None,
+            **same,
         )
 
 

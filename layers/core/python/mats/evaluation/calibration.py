@@ -75,14 +75,9 @@ def fit_cosines(scale: Scale, reference: Mapping[str, Sequence[float]], measured
     if measured.known <= measured.noise:
         raise ValueError(f"requests are as near to others ({measured.noise}) as to their own ({measured.known})")
     means = {"known": measured.known, "noise": measured.noise}
-    if all(_is_near(means[name], *ends) for name, ends in reference.items()):
+    if all(abs(means[name] - (low + high) / 2) <= high - low for name, (low, high) in reference.items()):
         return scale
     known, noise = (sum(reference[name]) / 2 for name in ("known", "noise"))
     factor = (measured.known - measured.noise) / (known - noise)
     lo = measured.noise + (scale.lo - noise) * factor
     return replace(scale, lo=round(lo, 3), hi=round(lo + (scale.hi - scale.lo) * factor, 3))
-
-
-def _is_near(mean: float, low: float, high: float) -> bool:
-    margin = (high - low) / 2
-    return low - margin <= mean <= high + margin

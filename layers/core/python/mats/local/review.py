@@ -43,11 +43,8 @@ def _fields(profile: Profile) -> Mapping[str, str]:
     if profile.source is None:
         return {}
     values = {**profile.model_dump(mode="json"), "description": profile.source.description}
-    return {name: _to_text(values[name]) for name in _COMPARED}
-
-
-def _to_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+    shown = {name: values[name] or "" for name in _COMPARED}
+    return {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in shown.items()}
 
 
 def decide(local: LocalSystem, id: Id, digest: str, *, approve: bool) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -262,12 +262,13 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
     """The state of the service, for its metrics. Raises DependencyFailed: the storage cannot be read."""
     stores, snapshot = local.stores, registry.snapshot()
     depth, oldest = stores.queue.depth(), stores.queue.peek(0, 1)
-    vectors = local.discover.retrieve.vectors
+    vectors, now = local.discover.retrieve.vectors, datetime.fromisoformat(local.clock.now())
+    age = now - datetime.fromisoformat(oldest[0].time) if oldest else timedelta()
     return ServiceState(
         capabilities=Counter((row.kind or "unknown", _state(row)) for row in snapshot.rows),
         findable=snapshot.findable,
         waiting=depth.waiting,
-        oldest_s=_seconds_since(oldest[0].time, local.clock.now()) if oldest else 0.0,
+        oldest_s=max(0.0, age.total_seconds()),
         dead=depth.dead,
         sources=Counter(map(_sync, stores.sources.all())),
         vectors=dict(vectors.found) if vectors else {},
@@ -287,10 +288,6 @@ def _sync(state: SourceState) -> str:
     if state.run.error:
         return "failed"
     return "ok" if state.run.succeeded else "never"
-
-
-def _seconds_since(time: str, now: str) -> float:
-    return max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds())
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:

@@ -51,7 +51,9 @@ class Backfill:
                 began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
                 outcomes |= self.enrich([Change(id, cause) for id in part], run=run)
-                self._limit_rate(began, len(part))
+                if self.per_minute:  # wait until the rate allows the next batch; unused time does not accumulate
+                    due_ms = began + 60_000 * len(part) / self.per_minute
+                    self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)
             yield BackfillStep(page[-1], len(page), outcomes, sent=len(stale) - len(outcomes))
 
     def stale(self, ids: Sequence[Id], run: Pass | None = None) -> list[Id]:
@@ -68,12 +70,6 @@ class Backfill:
     def _at_once(self) -> int:
         """Batch size: a tenth of `per_minute`, for an even rate."""
         return max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page
-
-    def _limit_rate(self, began_ms: float, sent: int) -> None:
-        """Wait until the rate allows the next batch; unused time does not accumulate."""
-        if self.per_minute:
-            due_ms = began_ms + 60_000 * sent / self.per_minute
-            self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)
 
 
 def _is_stale(id: Id, item: Item, kept: Stored | None, maker: ProfileMaker) -> bool:

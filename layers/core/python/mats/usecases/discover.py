@@ -164,7 +164,8 @@ class Rerank:
             return Reranked()
         if not known:
             trace.usage = reply.usage
-        void = _void(reply, len(sent))
+        unfit = not 0 < len(reply.scores) <= len(sent)
+        void = reply.void or (f"{len(reply.scores)} scores for {len(sent)} candidates" if unfit else "")
         trace.rerank = RerankStats(
             scored=0 if void else len(reply.scores), clipped=reply.clipped, cut_off=reply.cut_off
         )
@@ -176,13 +177,6 @@ class Rerank:
         trace.faults.extend(_faults(reply, len(sent)))
         scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
         return Reranked(scores, reply.intent, reply.steps)
-
-
-def _void(reply: RerankResult, candidates: int) -> str:
-    """Why a reply is unusable; empty if it is usable."""
-    if reply.void or 0 < len(reply.scores) <= candidates:
-        return reply.void
-    return f"{len(reply.scores)} scores for {candidates} candidates"
 
 
 def _faults(reply: RerankResult, candidates: int) -> Iterator[str]:

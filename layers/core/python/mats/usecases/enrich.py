@@ -145,7 +145,12 @@ class _Batch:
         if entries:
             self.to.index.put(entries)
             self.to.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
-        saved = {entry.profile.id: _mark_indexed(entry) for entry in entries}
+        saved = {
+            entry.profile.id: replace(
+                entry, profile=entry.profile.model_copy(update={"indexed_rev": entry.profile.rev})
+            )
+            for entry in entries
+        }
         current = {**kept, **saved}
         results = {
             id: replace(draft, target=current.get(id, draft.target), saved=id in saved) for id, draft in drafts.items()
@@ -170,10 +175,6 @@ def _is_same(target: Stored, kept: Stored | None) -> bool:
     if kept is None:
         return target.profile.status is Status.DELETED
     return target.profile.content == kept.profile.content and (target.vector is None) == (kept.vector is None)
-
-
-def _mark_indexed(entry: Stored) -> Stored:
-    return replace(entry, profile=entry.profile.model_copy(update={"indexed_rev": entry.profile.rev}))
 
 
 def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:

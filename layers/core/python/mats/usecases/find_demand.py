@@ -41,7 +41,8 @@ class FindDemand:
         """The demand since a time, ISO 8601 in UTC. Raises DependencyFailed: a store or the index did not answer."""
         asked = self._collect(since)
         known = [each for each in asked if each.unmet]
-        encoder = _commonest([each.receipt.encoder for each in known if each.receipt.vector])
+        encoders = Counter(each.receipt.encoder for each in known if each.receipt.vector)
+        encoder = min(encoders, key=lambda name: (-encoders[name], name), default="")
         by_vector = [each for each in known if each.receipt.vector and each.receipt.encoder == encoder]
         grouped = {each.receipt.query_id for each in by_vector}
         by_words = [each for each in known if each.receipt.query_id not in grouped and each.text]
@@ -89,10 +90,6 @@ class FindDemand:
             for group in groups
         ]
         return [(members, weight) for members, weight in found if is_gap(members, weight)]
-
-
-def _commonest(names: Sequence[str]) -> str:
-    return min(Counter(names).items(), key=lambda one: (-one[1], one[0]))[0] if names else ""
 
 
 def _word_vector(text: str) -> bytes:

@@ -136,17 +136,12 @@ class ProbedEncoder(WrappedEncoder):
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         if len(texts) > 1 and not self.probe.is_settled:
-            self._probe(texts[:1])
+            try:
+                self.probe.call(lambda: self.encoder.encode_documents(texts[:1]))
+            except DependencyFailed as error:
+                if isinstance(error, ModelRefused):
+                    raise  # the call that follows shows any other failure
         return self.probe.call(lambda: self.encoder.encode_documents(texts))
-
-    def _probe(self, texts: Sequence[str]) -> None:
-        """Only a refusal matters here; the call that follows shows any other failure."""
-        try:
-            self.probe.call(lambda: self.encoder.encode_documents(texts))
-        except ModelRefused:
-            raise
-        except DependencyFailed:
-            return
 
 
 M = TypeVar("M", Reranker, Writer)

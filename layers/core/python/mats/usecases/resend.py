@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from mats.domain.capability.capability import Id
-from mats.domain.capability.registration import Registration
 from mats.domain.errors import OutOfTime
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import same_text
-from mats.domain.profile.profile import ChangeResult, Profile, Status
+from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Change, Item, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline
 from mats.usecases.drafts import Pass, ProfileMaker, make_draft, remake
@@ -50,19 +49,13 @@ class Resend:
             return draft.target.profile.status is not Status.DELETED
         if not kept.profile.is_indexed:
             return True
-        if not self.renew and draft.registration and _is_of_another_recipe(kept.profile, draft.registration, run.maker):
-            return _as_before(draft.registration, assigned, kept.profile).content != kept.profile.content
+        before, registration = kept.profile, draft.registration
+        by_others = registration and before.origin not in run.maker.origins(registration)
+        if registration and by_others and not self.renew and same_text(before.origin, registration):
+            same = {"encoder": before.encoder, "refused": before.refused}
+            return remake(registration, assigned, before).model_copy(update=same).seal().content != before.content
         lacks_vector = bool(run.maker.encoder and draft.registration and draft.target.vector is None)
         return draft.target.profile.content != kept.profile.content or draft.needs_writer or lacks_vector
-
-
-def _is_of_another_recipe(before: Profile, registration: Registration, maker: ProfileMaker) -> bool:
-    return before.origin not in maker.origins(registration) and same_text(before.origin, registration)
-
-
-def _as_before(registration: Registration, assigned: Assigned, before: Profile) -> Profile:
-    profile = remake(registration, assigned, before)
-    return profile.model_copy(update={"encoder": before.encoder, "refused": before.refused}).seal()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from boto3.session import Session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 from urllib3.exceptions import HTTPError
@@ -111,38 +110,15 @@ T = TypeVar("T")
 class BedrockClient:
     """Calls models within a timeout, and counts the tokens of every response."""
 
-    def __init__(
-        self,
-        meter: Meter,
-        *,
-        timeout_s: float,
-        attempts: int = 1,
-        connections: int = 10,
-        region: str = "",
-        session: Session | None = None,
-    ) -> None:
-        """Make the client; no call is made.
+    def __init__(self, meter: Meter, *, timeout_s: float, **options: Any) -> None:
+        """Make the client, with options and errors of `aws.client`; no call is made.
 
         Args:
             meter: Counts the usage.
             timeout_s: For the connection, and for the whole response.
-            attempts: Of the SDK; above 1 it backs off in between.
-            connections: Size of the connection pool: the number of concurrent calls.
-            region: Default: the one of the AWS configuration.
-            session: Shared with other clients; default: a new one.
-
-        Raises:
-            DependencyFailed: the AWS configuration cannot be used; the message names the missing setting.
+            options: Attempts, connections, region and session.
         """
-        self._client: Any = client(
-            "bedrock-runtime",
-            region=region,
-            timeout_s=timeout_s,
-            attempts=attempts,
-            connections=connections,
-            called="Bedrock",
-            session=session,
-        )
+        self._client: Any = client("bedrock-runtime", timeout_s=timeout_s, called="Bedrock", **options)
         # botocore has no public way to replace its HTTP session; its other configuration stays in force
         self._client._endpoint.http_session = DeadlineSession(self._client._endpoint.http_session, timeout_s)
         self._meter = meter

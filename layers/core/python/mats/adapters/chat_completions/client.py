@@ -105,7 +105,8 @@ class ChatClient:
         deadline = time.monotonic() + self._timeout_s
         form = self._forms.of(model)
         while True:
-            status, content = self._post(request_in(form), deadline)
+            body, left_s = json.dumps(request_in(form)).encode(), deadline - time.monotonic()
+            status, content = self._send("POST", f"{self._url}/chat/completions", body, left_s)
             answer = _parse_json(content)
             status = status if status != 200 else status_in_body(answer) or 200
             if status == 200:
@@ -126,10 +127,6 @@ class ChatClient:
         if form.after_refusal(message, model):  # what the server refuses is what an operator chose
             raise output_refused(self._url, model, f"{status}: {message}") from error
         raise error
-
-    def _post(self, body: dict[str, Any], deadline: float) -> tuple[int, bytes]:
-        left_s = deadline - time.monotonic()
-        return self._send("POST", f"{self._url}/chat/completions", json.dumps(body).encode(), left_s)
 
     def _send(self, method: str, url: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
         if timeout_s <= 0:

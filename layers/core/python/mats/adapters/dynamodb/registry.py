@@ -61,7 +61,10 @@ class DynamoRegistry:
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         """Scans the whole table, also for one namespace."""
         start = {"ExclusiveStartKey": key_of(after)} if after else {}
-        within = _in_namespace(namespace) if namespace else {}
+        within: dict[str, Any] = {}
+        if namespace:
+            within["FilterExpression"] = "#ns = :ns OR begins_with(#ns, :below)"
+            within["ExpressionAttributeValues"] = {":ns": {"S": namespace}, ":below": {"S": f"{namespace}."}}
         rows = self.tables.all_rows(self.table, "scan", ConsistentRead=True, **_KEYS_ONLY, **start, **within)
         yield from map(id_of, rows)
 
@@ -78,13 +81,6 @@ def _is_same(item: Item) -> tuple[str, dict[str, Any]]:
     ]
     named = {"ExpressionAttributeNames": names, **({"ExpressionAttributeValues": values} if values else {})}
     return " AND ".join(clauses), named
-
-
-def _in_namespace(namespace: str) -> dict[str, Any]:
-    return {
-        "FilterExpression": "#ns = :ns OR begins_with(#ns, :below)",
-        "ExpressionAttributeValues": {":ns": {"S": namespace}, ":below": {"S": f"{namespace}."}},
-    }
 
 
 @dataclass(frozen=True, slots=True)

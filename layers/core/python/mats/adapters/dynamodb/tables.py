@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
-from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from mats.adapters.aws import call, client, open_connection, unexpected_response
@@ -33,22 +32,10 @@ class Tables:
     """
 
     def __init__(
-        self,
-        *,
-        region: str = "",
-        timeout_s: float = TIMEOUT_S,
-        attempts: int = ATTEMPTS,
-        writers: int = 16,
-        session: Session | None = None,
+        self, *, timeout_s: float = TIMEOUT_S, attempts: int = ATTEMPTS, writers: int = 16, **options: Any
     ) -> None:
-        """Make the client; makes no call. A session may be shared with clients of other services.
-
-        Raises:
-            NotPermitted: the AWS settings cannot be used.
-        """
-        self._client = client(
-            "dynamodb", region=region, timeout_s=timeout_s, attempts=attempts, connections=writers + 4, session=session
-        )
+        """Make the client, with options (region and session) and errors of `aws.client`; makes no call."""
+        self._client = client("dynamodb", timeout_s=timeout_s, attempts=attempts, connections=writers + 4, **options)
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="dynamodb")
 
     def open_connection(self) -> None:

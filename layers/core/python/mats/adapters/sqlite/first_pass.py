@@ -29,7 +29,9 @@ class FirstPass:
     def __init__(self, sample: Floats) -> None:
         """Axes and scales of vectors like these."""
         mean = sample.mean(axis=0)
-        self._axes = _principal_axes(sample)
+        # the directions in which the sample's squared products are largest on average, as columns; ascending
+        _, axes = np.linalg.eigh((sample.T @ sample).astype(np.float64))
+        self._axes = np.ascontiguousarray(axes[:, : -_LEADING - 1 : -1], np.float32)
         self._mean: Floats = mean @ self._axes
         """Subtracted from every row, which takes the same number from every product."""
         largest = np.abs(sample @ self._axes - self._mean).max(axis=0)
@@ -90,9 +92,3 @@ def _session(columns: npt.NDArray[np.int8]) -> onnxruntime.InferenceSession:
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
-def _principal_axes(sample: Floats) -> Floats:
-    """The directions in which the sample's squared products are largest on average, as columns."""
-    _, axes = np.linalg.eigh((sample.T @ sample).astype(np.float64))  # in ascending order
-    return np.ascontiguousarray(axes[:, : -_LEADING - 1 : -1], np.float32)

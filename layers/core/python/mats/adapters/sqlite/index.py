@@ -4,7 +4,7 @@ import functools
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -188,9 +188,9 @@ class SqliteIndex:
             return self._matrix.namespaces(np.flatnonzero(self._mask(admitted)))
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        mask = self._mask(admitted)
+        flags = self._mask(admitted).tobytes()
         with self._source.reading() as connection:
-            connection.create_function("admitted", 1, _reader(mask))
+            connection.create_function("admitted", 1, lambda row: flags[row] if row < len(flags) else 0)
             query = "SELECT id FROM entries WHERE id > ? AND admitted(row) ORDER BY id LIMIT ?"
             rows = connection.execute(query, (after or "", limit)).fetchall()
         return [Id(id) for (id,) in rows]
@@ -289,10 +289,3 @@ class SqliteIndex:
 @functools.lru_cache(maxsize=4_096)
 def _labels(text: str) -> frozenset[str]:
     return frozenset(json.loads(text))
-
-
-def _reader(mask: Mask) -> Callable[[int], int]:
-    """Row number to 0 or 1; 0 for rows added after the mask."""
-    flags = mask.tobytes()
-    size = len(flags)
-    return lambda row: flags[row] if row < size else 0

@@ -294,7 +294,9 @@ def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequenc
     """
     order = list(scored)
     for rated in (True, False):
-        found = (n for n, each in enumerate(order) if (_is_trusted(each, scoring) if rated else not _is_new(each)))
+        found = (
+            n for n, each in enumerate(order) if (_is_trusted(each, scoring) if rated else not each.candidate.newcomer)
+        )
         if at := next(found, 0):
             leads = (n for n in range(at) if _leads(order[at], order[n], scoring, rated=rated))
             order.insert(next(leads, at), order.pop(at))
@@ -304,10 +306,6 @@ def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequenc
 def _is_trusted(result: Result, scoring: Scoring) -> bool:
     profile, unrated = result.candidate.profile, scoring.trust.unrated_trust
     return trust_of(profile, unrated) > unrated or (profile.provider_verified and profile.trust is None)
-
-
-def _is_new(result: Result) -> bool:
-    return result.candidate.newcomer
 
 
 def _leads(one: Result, other: Result, scoring: Scoring, *, rated: bool) -> bool:

@@ -188,12 +188,12 @@ def _redact_address(address: str, *, keep_fragment: bool) -> str:
 def _redact_query(query: str) -> str:
     """The names of a query with placeholders as values; a value without a name is left out."""
     named = [part.partition("=") for part in query.split("&")]
-    kept = [f"{name}={_query_value(name, value)}" for name, sign, value in named if sign and name]
+    kept = [
+        f"{name}={value if _PLACEHOLDER.fullmatch(value) else _placeholder(name)}"
+        for name, sign, value in named
+        if sign and name
+    ]
     return f"?{'&'.join(kept)}" if kept else ""
-
-
-def _query_value(name: str, value: str) -> str:
-    return value if _PLACEHOLDER.fullmatch(value) else _placeholder(name)
 
 
 def _placeholder(name: str) -> str:

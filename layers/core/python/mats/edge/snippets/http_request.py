@@ -28,7 +28,9 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
     for stated in _stated_values(schema):
         if _is_short(stated):
             return stated
-    type = next(iter(_types(schema)), "object" if "properties" in schema else "string")
+    named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    types = [type for type in named if isinstance(type, str) and type != "null"]
+    type = next(iter(types), "object" if "properties" in schema else "string")
     if type == "object":
         properties = properties_of(schema)
         required = required_of(schema) & properties.keys() or properties.keys()
@@ -81,12 +83,6 @@ def _is_short(value: object) -> bool:
         return len(json.dumps(value, allow_nan=False)) <= _MAX_VALUE
     except (ValueError, RecursionError):
         return False
-
-
-def _types(schema: Mapping[str, Any]) -> list[str]:
-    found = schema.get("type")
-    named = found if isinstance(found, list) else [found]
-    return [type for type in named if isinstance(type, str) and type != "null"]
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

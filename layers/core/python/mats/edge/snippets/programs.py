@@ -121,13 +121,10 @@ def _body(request: HttpRequest) -> str:
     if kind in (_FORM, _MULTIPART) and isinstance(request.body, dict):
         if kind == _FORM:
             return f"data={python_literal(request.body, indent=4)}"
-        parts = {name: f"(None, {_part(value)})" for name, value in request.body.items()}
+        texts = {name: each if isinstance(each, str) else json_text(each) for name, each in request.body.items()}
+        parts = {name: f"(None, {python_literal(text)})" for name, text in texts.items()}
         return f"files={_object(parts, indent=4)}"
     return f"json={python_literal(request.body, indent=4)}" if "json" in kind else 'content="{body}"'
-
-
-def _part(value: Any) -> str:
-    return python_literal(value if isinstance(value, str) else json_text(value))
 
 
 def _secret(secret: Secret) -> str:
