@@ -92,7 +92,6 @@ class RankedCapability(_ResponseModel):
             weights=dict(result.weights),
             relevance=result.relevance,
             summary=profile.enrichment.summary,
-            effects=[*profile.effects],
             alternates=list(result.alternates),
             why=Why.of(result.why, result.candidate.used_for) if result.why else None,
             **same,
