@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from mats.evaluation.data.datasets import load
 from mats.local.cli import output
 from tests.aws.bedrock import tool_reply
 from tests.aws.model_server import Answer, Raw, Refuse
-from tests.integration.conftest import Mats, rows, serving, tool
+from tests.integration.conftest import Mats, Ran, rows, serving, tool
 from tests.servers.chat_completions import ChatServer, chat_reply
 
 ITEMS = [
@@ -153,6 +154,94 @@ def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, 
     assert found["packages"] == "missing onnxruntime: pip install 'mats[local]'"
 
 
+# Servers of MCP clients
+
+SERVER = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    about = {"name": "s", "version": "1"}
+    answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+    if asked["method"] == "tools/list":
+        answer = {"tools": [{"name": os.environ["TOOL"], "description": "Water the plants", "inputSchema": {}}]}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+SECRET = "s3cret-value"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose clients have servers, in a folder beside an empty home."""
+    folder = tmp_path / "garden"
+    (tmp_path / "server.py").write_text(SERVER)
+    server = {"command": sys.executable, "args": [str(tmp_path / "server.py"), "--token", SECRET]}
+    ourselves = {"command": "/opt/bin/mats", "args": ["mcp"]}
+    for file, servers in {
+        ".mcp.json": {"mcpServers": {"tap": server | {"env": {"TOOL": "water", "KEY": SECRET}}}},
+        ".vscode/mcp.json": {"servers": {"tap": server | {"env": {"TOOL": "spray"}}, "mats": ourselves}},
+        ".cursor/mcp.json": {"mcpServers": {"off": {"command": "touch", "args": ["x"], "disabled": True}}},
+    }.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(json.dumps(servers))
+    return folder
+
+
+def started(mats: Mats, project: Path, *arguments: str, **more: Any) -> Ran:
+    return mats("init", str(project), *arguments, HOME=str(project.parent), **more)
+
+
+def test_init_starts_nothing_before_it_is_told_to(project, tmp_path):
+    mats = Mats(tmp_path / "home")
+    (project / ".mcp.json").write_text(
+        json.dumps({"mcpServers": {"x": {"command": "touch", "args": [str(tmp_path / "x")]}}})
+    )
+    for arguments, stdin, code in ((["--dry-run"], b"", 0), ([], b"n\n", 1), ([], b"", 1)):
+        ran = started(mats, project, *arguments, stdin=stdin)
+        assert (ran.code, f"touch {tmp_path / 'x'}" in ran.out) == (code, True)
+    assert not (tmp_path / "x").exists()
+    assert not mats.home.exists()
+
+
+def test_init_registers_servers_for_sync_and_prints_what_to_paste(project, tmp_path):
+    mats = Mats(tmp_path / "home")
+    first = started(mats, project, stdin=b"y\n")
+    assert first.code == 0, first.err
+    sources = {one["name"]: one for one in mats("source", "list", "--json").json}
+    assert sources.keys() == {"claude-code.garden", "vscode.garden"}
+    assert all(one["live"] and one["succeeded"] for one in sources.values())
+    listed = mats("list", "--json").json["capabilities"]
+    assert [one["id"] for one in listed] == ["local.tap/spray", "local.tap/water"]
+    config = json.loads(first.out[first.out.index("{\n") : first.out.index("}\n}", first.out.index("{\n")) + 3].strip())
+    assert config["mcpServers"]["mats"]["env"] == {"MATS_HOME": str(mats.home)}
+    assert config["mcpServers"]["mats"]["args"][-1] == "mcp"
+    assert f"{project / '.vscode/mcp.json'} names mats already" in first.out
+    again = started(mats, project, "--yes")
+    assert (again.code, again.out.count("0 new, 0 changed, 1 unchanged")) == (0, 2)
+    assert mats("sync").code == 0
+    stored = b"".join(file.read_bytes() for file in mats.home.iterdir())
+    assert SECRET not in first.out + first.err + again.out
+    assert SECRET.encode() not in stored
+
+
+def test_init_goes_on_after_a_file_or_a_server_that_fails(project, tmp_path):
+    mats = Mats(tmp_path / "home")
+    (project / ".cursor" / "mcp.json").write_text("{ // a comment")
+    dead = {"dead": {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": SECRET}}, "odd": "text"}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": dead}))
+    ran = started(mats, project, "--yes", "--namespace", "com.acme")
+    assert (ran.code, "is passed over: is not JSON" in ran.err, "Connection refused" in ran.out) == (1, True, True)
+    assert "com.acme.tap/spray" in mats("list").out
+    assert "To search from claude-code" in ran.out
+    assert SECRET not in ran.out + ran.err
+
+
+def test_init_without_a_configuration_says_where_it_looked(mats, tmp_path):
+    ran = mats("init", str(tmp_path), HOME=str(tmp_path))
+    assert (ran.code, ".vscode/mcp.json" in ran.err) == (1, True)
+    assert mats("init", "/no/such/folder").code == 2
+
+
 # Degraded answers
 
 
@@ -264,7 +353,7 @@ def test_a_relative_command_is_stored_as_an_absolute_path(mats, tmp_path):
 def test_commands_to_copy_are_written_as_this_one_was_called(monkeypatch, called, on_path, named):
     monkeypatch.setattr(sys, "argv", [called, "serve"])
     monkeypatch.setattr(output, "which", lambda name: on_path)
-    assert output.program() == named
+    assert " ".join(output.program()) == named
 
 
 def test_a_feedback_line_follows_only_results(mats):

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shlex
 import socket
 import stat
 import sys
@@ -69,7 +70,7 @@ def doctor(
     what to do. Nothing is changed, except that files of the registry which other users could read no longer are.
     """
     logging.getLogger("mats").addHandler(logging.NullHandler())  # what it would warn of is a row
-    rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {program()}")]
+    rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {shlex.join(program())}")]
     if isinstance(context.obj, SettingsInvalid):
         rows += [Row("settings", "fault", text) for text in str(context.obj).split("; ")]
     else:

@@ -16,6 +16,7 @@ from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
 from mats.local.cli.feedback import confirm, demand, feedback
 from mats.local.cli.import_ import import_
+from mats.local.cli.init import init
 from mats.local.cli.mcp import mcp
 from mats.local.cli.move import backup, copy_table, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex, switch
@@ -71,9 +72,9 @@ def _common(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin, unpin,
-    review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch, enrich,
-    erase, show, stats, demand, replay, evaluate, compare, calibrate, gate,
+    serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
+    unpin, review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch,
+    enrich, erase, show, stats, demand, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

@@ -67,12 +67,14 @@ def parse_id(text: str) -> str:
 CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=parse_id)]
 
 
-def program() -> str:
-    """The command as it was called, for lines to be copied."""
+def program(*, absolute: bool = False) -> list[str]:
+    """The words of this command as it was called, for lines to be copied; `absolute`: from any folder."""
     called, known = Path(sys.argv[0]), which("mats")
     if called.name != "mats":
-        return f"{sys.executable} -m mats.local.cli"
-    return "mats" if known and Path(known).resolve() == called.resolve() else str(called)
+        return [sys.executable, "-m", "mats.local.cli"]
+    if absolute:
+        return [str(called.absolute() if called.exists() else known or called)]
+    return ["mats" if known and Path(known).resolve() == called.resolve() else str(called)]
 
 
 class Exit(IntEnum):

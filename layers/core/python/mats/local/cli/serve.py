@@ -6,6 +6,7 @@ import json
 import logging
 import logging.handlers
 import re
+import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -162,7 +163,7 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
         f"  {url} in a browser\n"
         f"  {url}/docs for the API\n"
         f'  curl -s {url}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
-        f'  {program()} {home}search "turn an address into coordinates"\n'
+        f'  {shlex.join(program())} {home}search "turn an address into coordinates"\n'
         "Ctrl-C stops it.",
     )
 

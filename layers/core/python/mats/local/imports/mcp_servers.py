@@ -10,7 +10,7 @@ from mats.client.mcp_session import GRACE_S, ServerFailed, ask_address, ask_comm
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
 from mats.domain.protocols.addresses import redact, without_query
 from mats.domain.protocols.mcp import is_disabled, servers_of
-from mats.domain.protocols.mcp_server import server_entry, server_of
+from mats.domain.protocols.mcp_server import McpStdio, server_entry, server_of
 from mats.domain.protocols.protocol import Json, Source, join_labels, namespace_of_url, to_label
 from mats.local.imports.decoding import MAX_BYTES as MAX_DOCUMENT_BYTES
 from mats.local.imports.decoding import decode
@@ -46,6 +46,19 @@ def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[
     Raises:
         RequestInvalid: it is no such file on this machine: mats starts no command that another machine names.
     """
+    key, servers = servers_in(path)
+    for name, entry in servers.items():
+        if not is_mats(name, entry):
+            yield _open(Location(path, where=f"{key}.{name}"), name, entry, namespace, timeout_s)
+
+
+def servers_in(path: str) -> tuple[str, Mapping[str, Json]]:
+    """The key under which an `mcpServers` file names its servers, and those that are not disabled.
+
+    Raises:
+        RequestInvalid: it is no such file on this machine.
+        Undecodable: it is malformed.
+    """
     if is_address(path) or not Path(path).is_file():
         raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
     with Path(path).open("rb") as file:
@@ -53,9 +66,15 @@ def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[
     if found is None:
         raise RequestInvalid([Fault("--live", f"is for an `mcpServers` file, and {path} is none")])
     key, servers = found
-    for name, entry in servers.items():
-        if not is_disabled(entry):
-            yield _open(Location(path, where=f"{key}.{name}"), name, entry, namespace, timeout_s)
+    return key, {name: entry for name, entry in servers.items() if not is_disabled(entry)}
+
+
+def is_mats(name: str, entry: Json) -> bool:
+    """True if a server is mats itself, whose tools are no capabilities of its registry."""
+    server = server_of(entry)
+    if not isinstance(server, McpStdio):
+        return name == "mats"
+    return "mcp" in server.args and (Path(server.command).name == "mats" or "mats.local.cli" in server.args)
 
 
 def _open(place: Location, name: str, entry: Json, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
