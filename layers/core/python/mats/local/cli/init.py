@@ -16,7 +16,7 @@ from mats.edge.snippets.programs import json_text
 from mats.local.cli.output import Exit, complain, note, out, plain, program, table_of
 from mats.local.cli.sync import sync
 from mats.local.imports.importer import check_namespace
-from mats.settings import Settings
+from mats.settings import Settings, variable_of
 
 _PROJECT = (("claude-code", ".mcp.json"), ("cursor", ".cursor/mcp.json"), ("vscode", ".vscode/mcp.json"))
 _DESKTOP = "Claude/claude_desktop_config.json"
@@ -133,7 +133,7 @@ def _remember(settings: Settings, clients: Sequence[_Client], namespace: str) ->
 def _show_configurations(clients: Sequence[_Client], settings: Settings) -> None:
     """Print what to add to each file, so that its client finds mats."""
     command, *arguments = program(absolute=True)
-    environment = {"MATS_HOME": str(settings.home.absolute())}
+    environment = {variable_of("home"): str(settings.home.absolute())}
     entry: dict[str, Any] = {"command": command, "args": [*arguments, "mcp"], "env": environment}
     for client in clients:
         if client.has_mats:
