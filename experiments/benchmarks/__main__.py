@@ -9,6 +9,7 @@ from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
 from experiments.benchmarks.openapi import openapi
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
+from experiments.benchmarks.session import session
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
@@ -17,6 +18,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,
+    "session": session,
     "attacks": attacks,
     "load": load,
     "console": console,

@@ -43,6 +43,7 @@ from mats.ports import (
     Writer,
 )
 from mats.settings import Settings
+from mats.usecases.digest import Digest
 from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank, SharedReplies
 from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp
@@ -223,6 +224,7 @@ class System(Generic[S_co]):
             receipts=receipts,
             feedback=self.feedback,
             reliability_of=self.reliability,
+            digest=Digest(stores.index, self.clock),
         )
 
     @cached_property

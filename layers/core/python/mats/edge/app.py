@@ -1,7 +1,7 @@
 """The discovery application: one object behind HTTP, MCP, ARD and the command line."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ class Application:
     receipts: "LeaveReceipt | None" = None
     feedback: "FeedbackService | None" = None
     reliability_of: "ReadReliability | None" = None
+    digest: Callable[[frozenset[str]], str] | None = None
     faults: dict[str, str] = field(default_factory=dict)  # By stage, why the last answers were degraded
 
     def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
@@ -94,6 +95,12 @@ class Application:
         """
         with self._failures_recorded("pinned", caller):
             return self.look_up.pins(self._audiences(caller))
+
+    def summary(self, caller: Caller) -> str:
+        """What this caller may find, in a few words; empty if that cannot be told now."""
+        with suppress(DependencyFailed):
+            return self.digest(self._audiences(caller)) if self.digest else ""
+        return ""
 
     def reliability(self, caller: Caller, profile: Profile) -> "Reliability | None":
         """The success rate of a capability for this caller; None without reports, or if they cannot be read."""

@@ -27,7 +27,7 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _SERVER = {"name": "mats", "title": "mats: capability discovery", "version": __version__}
 _TOOLS_TTL_MS = 3_600_000
-"""How long a client may cache the list of tools, which changes with releases only."""
+"""How long a client may cache the list of tools, which changes with releases and once a day."""
 _MAX_ECHO = 100
 
 Message = Mapping[str, Any]
@@ -185,18 +185,22 @@ def _initialize(request: _Request, session: McpSession) -> Message | RpcReply:
     agreed = requested if requested in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
     return {
         "protocolVersion": agreed, "capabilities": {"tools": {}}, "serverInfo": _SERVER,
-        "instructions": tools.INSTRUCTIONS,
+        "instructions": tools.instructions(session),
     }  # fmt: skip
 
 
 def _discover_server(request: _Request, session: McpSession) -> Message:
-    return {"supportedVersions": list(SUPPORTED), "capabilities": {"tools": {}}, "instructions": tools.INSTRUCTIONS}
+    return {
+        "supportedVersions": list(SUPPORTED),
+        "capabilities": {"tools": {}},
+        "instructions": tools.instructions(session),
+    }
 
 
 def _list_tools(request: _Request, session: McpSession) -> Message | RpcReply:
     if request.params.get("cursor") is not None:
         return request.error(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
-    return {"tools": tools.definitions(session.tools)}
+    return {"tools": tools.definitions(session.tools, tools.summary(session))}
 
 
 def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
@@ -210,7 +214,7 @@ def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
 _PREAMBLE: Message = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}}
 """Part of every result of 2026-07-28."""
 _CACHEABLE = ("server/discover", "tools/list")
-_CACHING: Message = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "public"}
+_CACHING: Message = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "private"}
 _METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
     "initialize": _initialize,
     "ping": lambda _request, _session: {},

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Self
@@ -362,9 +363,24 @@ def offered_by(application: Application) -> Sequence[str]:
     return OFFERED if application.feedback else [name for name in OFFERED if name != "report_outcome"]
 
 
-def definitions(names: Sequence[str] = OFFERED) -> list[Json]:
-    """These tools in a fixed order, so that clients and prompts can be cached."""
-    return [_definition(name) for name in names]
+def definitions(names: Sequence[str] = OFFERED, about: str = "") -> list[Json]:
+    """These tools in a fixed order, so that clients and prompts can be cached; `about` what a search finds."""
+    listed, more = map(_definition, names), f" {about}" if about else ""
+    return [
+        {**one, "description": one["description"] + more} if _TOOLS[one["name"]].always_loaded else one
+        for one in listed
+    ]
+
+
+def summary(session: McpSession) -> str:
+    """What the caller may find, in a few words; empty if that cannot be told now."""
+    with suppress(DependencyFailed):
+        return session.application().summary(session.caller)
+    return ""
+
+
+def instructions(session: McpSession) -> str:
+    return f"{INSTRUCTIONS} {summary(session)}".rstrip()
 
 
 def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> Json | None:
