@@ -93,7 +93,10 @@ class FilesWorld(World):
             enrich=replace(self.enrich, index=index), registry=self.registry, profiles=self.profiles, index=index,
             clock=self.clock, ids=CountingIds(),
         )  # fmt: skip
-        mended = sum(step.reindexed + step.orphans for step in task([id for _, page in task.pages() for id in page]))
+        mended = sum(
+            step.counts["reindexed"] + step.counts["orphans"]
+            for step in task([id for _, page in task.pages() for id in page])
+        )
         generations.compact(least=1)
         return mended
 

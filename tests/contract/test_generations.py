@@ -27,7 +27,7 @@ def test_everything_is_found_while_and_after_an_index_is_made_anew(renewable: Re
     names = start(renewable)
     looked_at = 0
     for step in renewable.reindex():
-        looked_at += step.looked_at
+        looked_at += step.counts["profiles"]
         assert found(renewable) == names
     assert looked_at == len(names)
     assert found(renewable) == names
@@ -58,9 +58,9 @@ def test_a_saved_revision_that_is_not_yet_indexed_is_not_missing(renewable: Rene
 def test_an_interrupted_reindex_resumes_without_repeated_writes(renewable: Renewable):
     names = start(renewable)
     steps = renewable.reindex()
-    written = next(steps).written
+    written = next(steps).counts["written"]
     del steps
-    written += sum(step.written for step in renewable.reindex())
+    written += sum(step.counts["written"] for step in renewable.reindex())
     assert written == len(names)
     assert found(renewable) == names
 

@@ -9,7 +9,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Written
-from mats.usecases.backfill import Backfill, BackfillStep
+from mats.usecases.backfill import Backfill
+from mats.usecases.deadline import Progress
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
 from tests.world import FIVE, World
@@ -59,7 +60,7 @@ def everything(world: World) -> Iterable[Id]:
     return list(world.registry.ids())
 
 
-def renewed(world: World, **how: int) -> list[BackfillStep]:
+def renewed(world: World, **how: int) -> list[Progress]:
     return list(a_backfill(world, **how)(everything(world)))
 
 
@@ -70,7 +71,7 @@ def test_a_current_profile_causes_no_call_and_no_write():
     writer.asked.clear()
     encoder.encoded.clear()
     (step,) = renewed(world)
-    assert (step.looked_at, step.outcomes, step.sent) == (3, {}, 0)
+    assert (step.counts, step.outcomes) == ({"compared": 3, "sent": 0}, {})
     assert (writer.asked, encoder.encoded, world.profiles.kept) == ([], [], before)
 
 
@@ -78,7 +79,7 @@ def test_everything_another_prompt_has_made_stale_is_renewed_once():
     world = a_world(5)
     writer = with_another_prompt(world)
     steps = renewed(world, page=2)
-    assert [step.looked_at for step in steps] == [2, 2, 1]
+    assert [step.counts["compared"] for step in steps] == [2, 2, 1]
     outcomes = {id: outcome for step in steps for id, outcome in step.outcomes.items()}
     assert outcomes == dict.fromkeys(everything(world), ChangeResult.INDEXED)
     assert sorted(writer.asked) == everything(world)
@@ -92,7 +93,7 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     good = world.registry.items[id]
     world.registry.items[id] = {**good, "tags": 5}
     world.deliver(id)
-    assert renewed(world) == [BackfillStep(id, 1, {})]
+    assert renewed(world) == [Progress({"compared": 1, "sent": 0}, id, outcomes={})]
     world.registry.items[id] = good
     (step,) = renewed(world)
     assert step.outcomes == {id: ChangeResult.INDEXED}
@@ -101,7 +102,7 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
 
 def test_ids_without_an_item_are_left_alone():
     world = a_world(0)
-    assert list(a_backfill(world)([PAY.id])) == [BackfillStep(PAY.id, 1, {})]
+    assert list(a_backfill(world)([PAY.id])) == [Progress({"compared": 1, "sent": 0}, PAY.id, outcomes={})]
     assert not world.profiles.kept
 
 

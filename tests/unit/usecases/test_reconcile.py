@@ -38,7 +38,7 @@ def in_step(world: World) -> bool:
 def test_consistent_capabilities_are_unchanged():
     world = healthy()
     (step,) = repair(world)
-    assert (step.reindexed, step.orphans, step.purged) == (0, 0, 0)
+    assert (step.counts["reindexed"], step.counts["orphans"], step.counts["purged"]) == (0, 0, 0)
     assert world.profile(PAY.id).rev == 1
 
 
@@ -55,7 +55,7 @@ def test_profiles_that_were_lost_come_back_from_the_registry():
     world.register(PAY.model_copy(update={"version": "2"}))
     world.profiles.kept.clear()
     (step,) = repair(world)
-    assert step.orphans == 1
+    assert step.counts["orphans"] == 1
     assert in_step(world)
 
 
@@ -68,10 +68,10 @@ def test_an_index_ahead_of_restored_profiles_is_brought_back_to_them():
     world.trust.given.clear()
     world.profiles.kept = restored
     (step,) = repair(world)
-    assert (step.orphans, step.reindexed) == (1, 1)
+    assert (step.counts["orphans"], step.counts["reindexed"]) == (1, 1)
     assert world.index.fetch([PAY.id])[PAY.id].trust is None
     (again,) = repair(world)
-    assert (again.orphans, again.reindexed) == (0, 0)
+    assert (again.counts["orphans"], again.counts["reindexed"]) == (0, 0)
 
 
 def test_an_entry_without_a_profile_is_removed():
@@ -92,7 +92,7 @@ def test_tombstones_are_forgotten_after_a_week_and_not_before():
     repair(world, time="2026-01-09T00:00:00+00:00")
     assert list(world.index.ids()) == []
     (again,) = repair(world, time="2026-01-10T00:00:00+00:00")
-    assert (again.reindexed, again.purged) == (0, 0)
+    assert (again.counts["reindexed"], again.counts["purged"]) == (0, 0)
 
 
 def test_repairs_are_made_page_by_page():

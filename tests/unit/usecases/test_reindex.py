@@ -8,6 +8,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Stored, Target
+from mats.usecases.deadline import Progress
 from mats.usecases.reindex import Reindex
 from tests.builders import a_profile
 from tests.fakes import MemoryProfiles, raising
@@ -73,11 +74,11 @@ def test_an_unacknowledged_revision_does_not_block_promotion():
 
 def test_every_step_is_a_place_to_go_on_from():
     profiles, ids = profiles_with("a", "b", "c", "d"), [a_profile(name=name).id for name in "abcd"]
-    shelves, cursor = Shelves(), None
+    shelves, at = Shelves(), Progress({})
     for _ in range(8):
         assert shelves.promoted == []
-        cursor = next(Reindex(profiles=profiles, generations=shelves, page=1)(cursor)).cursor
-    assert list(Reindex(profiles=profiles, generations=shelves, page=1)(cursor)) == []
+        at = next(Reindex(profiles=profiles, generations=shelves, page=1)(at.after, at.stage))
+    assert list(Reindex(profiles=profiles, generations=shelves, page=1)(at.after, at.stage)) == []
     assert shelves.promoted == ["new"]
     assert shelves.filled == [[id] for id in ids]
 

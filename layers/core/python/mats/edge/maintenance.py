@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,8 +12,9 @@ from mats.domain.capability.capability import Id
 from mats.edge.observers import log_record
 from mats.ports import Generations, Outcomes, Registry
 from mats.usecases.backfill import Backfill
-from mats.usecases.reconcile import Reconcile, ReconcileCursor, ReconcileStep
-from mats.usecases.reindex import Reindex, ReindexCursor
+from mats.usecases.deadline import Progress
+from mats.usecases.reconcile import Reconcile
+from mats.usecases.reindex import Reindex
 
 RESERVE_MS = 120_000
 """A piece ends when less than this is left: a page takes less, even where every call is slow and tried again."""
@@ -33,15 +34,6 @@ class MaintenanceEvent(BaseModel):
     per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
     """Of a backfill: how many capabilities are sent to enrichment, which has other changes, too."""
     counts: dict[str, int] = {}
-
-
-class Piece(NamedTuple):
-    """The progress of one page."""
-
-    counts: Mapping[str, int]
-    after: Id | None
-    stage: int = 0
-    wait_s: int = 0  # Wait so long before the next page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +71,12 @@ class Maintenance:
         log_record({**state, "event": "maintained"})
         return state
 
-    def _pieces(self, asked: MaintenanceEvent) -> Iterator[Piece]:
+    def _pieces(self, asked: MaintenanceEvent) -> Iterator[Progress]:
         match asked.task:
             case "reconcile":
-                return self._reconcile(ReconcileCursor(asked.after, asked.stage))
+                return self._reconcile(asked.after, asked.stage)
             case "reindex":
-                return self._reindex(ReindexCursor(asked.after, bool(asked.stage)) if asked.after else None)
+                return self.reindex(asked.after, asked.stage)
             case "backfill":
                 return self._backfill(asked.after, asked.per_minute)
             case "relearn":
@@ -97,29 +89,20 @@ class Maintenance:
                 self.compact()
         return iter(())
 
-    def _reconcile(self, start: ReconcileCursor) -> Iterator[Piece]:
+    def _reconcile(self, after: Id | None, stage: int) -> Iterator[Progress]:
         run = self.reconcile.begin()
-        for cursor, page in self.reconcile.pages(start):
-            step = self.reconcile.repair(page, run) if page else ReconcileStep()
-            counts = {"compared": len(step.outcomes) + step.sent, "sent": step.sent}
-            counts |= {"reindexed": step.reindexed, "orphans": step.orphans, "purged": step.purged}
-            counts |= {"given_up": step.given_up}
-            yield Piece(counts, *cursor)
+        for reached, page in self.reconcile.pages(after, stage):
+            yield reached._replace(counts=self.reconcile.repair(page, run).counts) if page else reached
         self.tidy()
 
-    def _reindex(self, start: ReindexCursor | None) -> Iterator[Piece]:
-        for step in self.reindex(start):
-            yield Piece({"profiles": step.looked_at, "written": step.written}, *step.cursor)
-
-    def _relearn(self, after: str) -> Iterator[Piece]:
+    def _relearn(self, after: str) -> Iterator[Progress]:
         query_ids = self.outcomes.query_ids(after=after) if self.outcomes else iter(())
         while page := list(islice(query_ids, _ANSWERS)):
             self.send_reports(page)
-            yield Piece({"sent": len(page)}, Id(page[-1]))
+            yield Progress({"sent": len(page)}, Id(page[-1]))
 
-    def _backfill(self, after: Id | None, per_minute: int) -> Iterator[Piece]:
+    def _backfill(self, after: Id | None, per_minute: int) -> Iterator[Progress]:
         sent, limit = 0, per_minute * PACE_S // 60
         for step in self.backfill(self.registry.ids(after=after)):
-            sent += step.sent
-            counts = {"compared": step.looked_at, "sent": step.sent}
-            yield Piece(counts, step.last, wait_s=PACE_S if sent >= limit else 0)
+            sent += step.counts["sent"]
+            yield step._replace(wait_s=PACE_S if sent >= limit else 0)

@@ -1,6 +1,6 @@
 """Backfill: enrich again the profiles that a new prompt or model has made stale, at a limited rate."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -8,19 +8,10 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.profile import Cause, ChangeResult, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
+from mats.usecases.deadline import Progress
 from mats.usecases.drafts import Pass, ProfileMaker, parse_item
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillStep:
-    """The progress of one page of ids, of which `last` is the last one."""
-
-    last: Id
-    looked_at: int
-    outcomes: Mapping[Id, ChangeResult]  # Of those handled here
-    sent: int = 0  # Number of those handed to the event path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +28,7 @@ class Backfill:
     per_minute: int = 0
     page: int = 64
 
-    def __call__(self, ids: Iterable[Id]) -> Iterator[BackfillStep]:
+    def __call__(self, ids: Iterable[Id]) -> Iterator[Progress]:
         """Enrich the stale ones of these, a page at a time; a model that refuses one is not called for the others.
 
         Raises:
@@ -54,7 +45,8 @@ class Backfill:
                 if self.per_minute:  # wait until the rate allows the next batch; unused time does not accumulate
                     due_ms = began + 60_000 * len(part) / self.per_minute
                     self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)
-            yield BackfillStep(page[-1], len(page), outcomes, sent=len(stale) - len(outcomes))
+            counts = {"compared": len(page), "sent": len(stale) - len(outcomes)}  # to the event path
+            yield Progress(counts, page[-1], outcomes=outcomes)
 
     def stale(self, ids: Sequence[Id], run: Pass | None = None) -> list[Id]:
         """Ids without an active profile, or with one made by another writer, prompt or encoder.

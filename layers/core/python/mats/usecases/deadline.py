@@ -1,15 +1,30 @@
-"""The end of a run that is stopped from outside, such as a Lambda invocation."""
+"""Runs over many capabilities: their progress, and their end if one is stopped from outside, as a Lambda invocation."""
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
+from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
+from mats.domain.profile.profile import ChangeResult
 
 T = TypeVar("T")
+_NO_OUTCOMES: Mapping[Id, ChangeResult] = MappingProxyType({})
+
+
+class Progress(NamedTuple):
+    """What one page of a run has done, and where the run continues if it is interrupted after it."""
+
+    counts: Mapping[str, int]
+    after: Id | None = None  # It continues after this id
+    stage: int = 0  # Of several ones that list ids, the number from 0
+    outcomes: Mapping[Id, ChangeResult] = _NO_OUTCOMES  # Of the changes that were handled here
+    wait_s: int = 0  # To wait before the next page
+
 
 READ_S, SAVE_S = 85.0, 165.0
 """The longest a batch of ten takes to be read, and to be announced, saved, indexed and marked: by the timeouts and

@@ -1,41 +1,19 @@
 """Compare registry, profiles and index, and repair differences, for example after lost events."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status, tombstone
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
+from mats.usecases.deadline import Progress
 from mats.usecases.drafts import NOT_ENRICHED, Pass
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
 
 KEEP_TOMBSTONES_FOR = timedelta(days=7)
-
-
-class ReconcileCursor(NamedTuple):
-    """Where an interrupted comparison continues: after this id of registry (0), profiles (1) or index (2)."""
-
-    after: Id | None = None
-    place: int = 0
-
-
-FROM_THE_BEGINNING = ReconcileCursor()
-
-
-@dataclass(frozen=True, slots=True)
-class ReconcileStep:
-    """The repairs of one page of ids."""
-
-    outcomes: Mapping[Id, ChangeResult] = field(default_factory=dict)  # Of those handled here
-    sent: int = 0  # Number of those handed to the event path
-    reindexed: int = 0
-    orphans: int = 0
-    purged: int = 0
-    given_up: int = 0  # Number of profiles that stay raw, because no reply of the writer could be used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +28,20 @@ class Reconcile:
     ids: Ids
     page: int = 64
 
-    def pages(self, start: ReconcileCursor = FROM_THE_BEGINNING) -> Iterator[tuple[ReconcileCursor, Sequence[Id]]]:
-        """Every id in registry, profiles or index once, as they are listed, with where each page ends.
+    def pages(self, after: Id | None = None, stage: int = 0) -> Iterator[tuple[Progress, Sequence[Id]]]:
+        """Every id in registry (stage 0), profiles (1) or index (2) once, as listed, with where each page ends.
 
         Nothing is held but a page, so a run begins at once, however many there are. A page is empty where all of it is
         in a place before.
         """
         places = (self.registry.ids, self.profiles.ids, self.index.ids)
-        for place, ids in list(enumerate(places))[start.place :]:
-            remaining = ids(after=start.after if place == start.place else None)
+        for place, ids in list(enumerate(places))[stage:]:
+            remaining = ids(after=after if place == stage else None)
             while page := list(islice(remaining, self.page)):
                 before = set[Id]().union(*(earlier.get(page) for earlier in (self.registry, self.profiles)[:place]))
-                yield ReconcileCursor(page[-1], place), [id for id in page if id not in before]
+                yield Progress({}, page[-1], place), [id for id in page if id not in before]
 
-    def __call__(self, ids: Iterable[Id]) -> Iterator[ReconcileStep]:
+    def __call__(self, ids: Iterable[Id]) -> Iterator[Progress]:
         """Repair these, a page at a time; a model that refuses one is not called for the others.
 
         Raises:
@@ -77,8 +55,11 @@ class Reconcile:
         """What a run shares."""
         return self.enrich.maker.begin(probe=True)
 
-    def repair(self, page: Sequence[Id], run: Pass) -> ReconcileStep:
-        """Repair one page; raises as a whole run does."""
+    def repair(self, page: Sequence[Id], run: Pass) -> Progress:
+        """Repair one page; raises as a whole run does.
+
+        It counts what was `sent` to the event path, and as `given_up` what stays raw, as no reply could be used.
+        """
         indexed = self.index.revisions(page)
         orphans = self._drop_orphans(page, indexed)
         cause = Cause(event_id=f"reconcile-{self.ids()}", time=self.clock.now())
@@ -88,14 +69,10 @@ class Reconcile:
         missed = [kept[id] for id in kept if self._is_missing(kept[id].profile, indexed, outcomes.get(id))]
         self.index.put(missed)
         self.index.purge(expired)
-        return ReconcileStep(
-            outcomes,
-            len(page) - len(outcomes),
-            reindexed=len(missed),
-            orphans=orphans,
-            purged=len(expired),
-            given_up=sum("".join(entry.profile.notes).startswith(NOT_ENRICHED) for entry in kept.values()),
-        )
+        given_up = sum("".join(entry.profile.notes).startswith(NOT_ENRICHED) for entry in kept.values())
+        counts = {"compared": len(page), "sent": len(page) - len(outcomes), "reindexed": len(missed)}
+        counts |= {"orphans": orphans, "purged": len(expired), "given_up": given_up}
+        return Progress(counts, outcomes=outcomes)
 
     def _drop_orphans(self, page: Sequence[Id], indexed: Mapping[Id, int]) -> int:
         """Remove index entries that are newer than their profile (restored from a backup) or have none.

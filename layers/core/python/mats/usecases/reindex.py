@@ -3,26 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Generations, ProfileStore, Stored, Target
-
-
-class ReindexCursor(NamedTuple):
-    """Where an interrupted run continues: after this id, filling or already checking."""
-
-    after: Id
-    checking: bool = False
-
-
-class ReindexStep(NamedTuple):
-    """The progress of one page of profiles; a page that was only checked does not count as looked at."""
-
-    looked_at: int
-    written: int
-    cursor: ReindexCursor
+from mats.usecases.deadline import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +22,22 @@ class Reindex:
     generations: Generations
     page: int = 256
 
-    def __call__(self, start: ReindexCursor | None = None) -> Iterator[ReindexStep]:
-        """Bring a new index into service, a page of profiles at a time.
+    def __call__(self, after: Id | None = None, stage: int = 0) -> Iterator[Progress]:
+        """Bring a new index into service, a page of profiles at a time; stage 1 only checks, and counts none.
 
         Raises:
             DependencyFailed: a store did not answer, or the new index is incomplete at the end; run it again.
         """
         target = self.generations.begin()
-        after, checking = start or (None, False)
-        if not checking:
+        if not stage:
             for ids, lacking in self._lacking(target, after):
                 self.generations.fill(target, lacking)
-                yield ReindexStep(len(ids), len(lacking), ReindexCursor(ids[-1]))
-        for ids, lacking in self._lacking(target, after if checking else None):
+                yield Progress({"profiles": len(ids), "written": len(lacking)}, ids[-1])
+        for ids, lacking in self._lacking(target, after if stage else None):
             # unacknowledged ones are still being indexed
             if missing := [each for each in lacking if each.profile.is_indexed]:
                 raise DependencyFailed(f"{target.name} lacks {len(missing)} of the profiles; run it again")
-            yield ReindexStep(0, 0, ReindexCursor(ids[-1], checking=True))
+            yield Progress({"profiles": 0, "written": 0}, ids[-1], stage=1)
         self.generations.promote(target)
 
     def _lacking(self, target: Target, after: Id | None) -> Iterator[tuple[list[Id], list[Stored]]]:

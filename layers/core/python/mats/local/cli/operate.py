@@ -32,10 +32,7 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
     with _pages("Comparing", ids) as advance:
         for step in system.reconcile(ids):
             outcomes.update(step.outcomes.values())
-            outcomes["reindexed"] += step.reindexed
-            outcomes["orphans"] += step.orphans
-            outcomes["purged"] += step.purged
-            outcomes["given_up"] += step.given_up
+            outcomes.update({name: count for name, count in step.counts.items() if name not in ("compared", "sent")})
             advance(len(step.outcomes))
     _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
@@ -71,13 +68,12 @@ def reindex(
 
 
 def _run_reindex(system: AnySystem) -> dict[str, Any]:
-    looked_at = written = 0
+    counts = Counter({"profiles": 0, "written": 0})
     with bar("Reindexing", None) as advance:
         for step in system.reindex():
-            looked_at += step.looked_at
-            written += step.written
-            advance(step.looked_at)
-    return {"profiles": looked_at, "written": written, "index": system.stores.generations.current()}
+            counts.update(step.counts)
+            advance(step.counts["profiles"])
+    return {**counts, "index": system.stores.generations.current()}
 
 
 def backfill(
@@ -96,7 +92,7 @@ def backfill(
     with _pages("Renewing", ids) as advance:
         for step in system.backfill(per_minute)(ids):
             outcomes.update(step.outcomes.values())
-            advance(step.looked_at)
+            advance(step.counts["compared"])
     _print_outcomes(len(ids), outcomes, system, as_json=as_json)
 
 
