@@ -10,11 +10,9 @@ from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.trace import STAGES, DegradablePart
 from mats.edge.observers import SLOW_MS, change_metric
 
-PIPES = ("Registry", "Trust", "Outcomes")
-"""Tables whose streams have a Pipe."""
-HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", *PIPES)
+HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", "Registry", "Trust", "Outcomes")
 """Hops with a queue of dead letters."""
-PIPE_RUNNING, UNHEALTHY, MODEL_DAYS = "PipeRunning", "Unhealthy", "ModelDaysLeft"
+UNHEALTHY, MODEL_DAYS = "Unhealthy", "ModelDaysLeft"
 _USAGE = ("InputTokens", "OutputTokens", "Usd")
 OWN: Mapping[str, tuple[str, ...]] = {
     "discovery": (
@@ -83,7 +81,6 @@ FREE_STORAGE = Expression(
     1,
 )
 """Free storage of the whole domain in percent, whatever its size."""
-_PIPE_FAULTS = ("ExecutionFailed", "ExecutionPartiallyFailed", "ExecutionTimeout", "ExecutionThrottled")
 _CALLS = Metric("stage", "Count")
 USD = {name: Metric(f"own.{name}", "Usd") for name in ("discovery", "enrichment")}
 """Dollars spent on models, by function."""
@@ -102,8 +99,7 @@ class Alarm:
     """`{name}` is the name of the resource that the alarm is repeated for."""
     section: str
     each: str = ""
-    """The resources of `Watched` that have one such alarm each: `pipes` or `dead_letter_queues`."""
-    missing_is_bad: bool = False
+    """The resources of `Watched` that have one such alarm each: `dead_letter_queues`."""
 
 
 _ANSWERS = (
@@ -242,24 +238,20 @@ _CHANGES = (
         section="A model ends",
     ),
     Alarm(
-        id="PipeStopped",
-        metric=Metric("each", PIPE_RUNNING, "Minimum"),
-        under=1,
-        periods=(3, 3),
-        missing_is_bad=True,
-        means="The Pipe of the table {name} does not run, or nobody could see that it does: "
-        "changes are not noticed, and after 24 hours they are lost to the stream.",
-        section="A Pipe has stopped",
-        each="pipes",
-    ),
-    Alarm(
-        id="PipeFailing",
-        metric=total({name[0].lower() + name[1:]: Metric("each", name) for name in _PIPE_FAULTS}, label="failed"),
+        id="StreamsFailing",
+        metric=Metric("streams", "Errors"),
         over=0,
         periods=(2, 3),
-        means="The Pipe of the table {name} fails, times out or is throttled: changes come late.",
-        section="A Pipe fails",
-        each="pipes",
+        means="Changes do not get from the tables' streams to the bus: they come late.",
+        section="Streams are not read",
+    ),
+    Alarm(
+        id="StreamsLate",
+        metric=Metric("streams", "IteratorAge", "Maximum"),
+        over=_OLDEST_S * 1000,
+        periods=(3, 3),
+        means=f"A change has been in its stream for {_OLDEST_S // 60} minutes; after 24 hours it is gone.",
+        section="Streams are not read",
     ),
 )
 _INDEX = (
@@ -374,8 +366,7 @@ def alarms(*, usd_per_hour: int, size: str = "trial", files: bool = False) -> tu
 
 def charged_metrics(*, usd_per_hour: int, size: str = "trial") -> int:
     """The metrics in alarms: CloudWatch charges each of them."""
-    times = {"": 1, "pipes": len(PIPES), "dead_letter_queues": len(HOPS)}
     return sum(
-        times[alarm.each] * (len(alarm.metric.metrics) if isinstance(alarm.metric, Expression) else 1)
+        (len(HOPS) if alarm.each else 1) * (len(alarm.metric.metrics) if isinstance(alarm.metric, Expression) else 1)
         for alarm in alarms(usd_per_hour=usd_per_hour, size=size, files=size == "small")
     )

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from infra.alarms import OWN, PIPES, charged_metrics
+from infra.alarms import OWN, charged_metrics
 from infra.context import Context
 from infra.sizes import SIZES
 from infra.vendor import ROOT
@@ -43,10 +43,10 @@ ALARM_METRICS = charged_metrics(usd_per_hour=Context().spend_per_hour)
 _SMALL = {
     "kept_versions": 0,
     "queries_per_restore": math.inf,
-    "metrics": 0,
+    "query_metrics": 0,
+    "change_metrics": 0,
     "alarm_metrics": charged_metrics(usd_per_hour=Context().spend_per_hour, size="small"),
     "dashboards": 0,
-    "pipe_checks_per_hour": 0,
 }
 """What `size=small` has none of, or less: snapshots, metrics of its own, alarms, dashboards."""
 
@@ -163,8 +163,10 @@ def _values(traffic: Traffic, assumed: Mapping[str, float]) -> dict[str, Any]:
         **asdict(SIZES[traffic.size]),
         "hours": HOURS,
         "seconds": SECONDS,
-        "streams": len(PIPES),
-        "metrics": sum(map(len, OWN.values())) + len(PIPES) + 1,  # of models; those of refusals apart
+        "query_metrics": len(OWN["discovery"]) + len(OWN["feedback"]),
+        "change_metrics": len(OWN["enrichment"]),
+        "query_hours": min(traffic.queries, HOURS),  # a metric is charged by the hour in which it is written
+        "change_hours": min(traffic.changes, HOURS),
         "alarm_metrics": ALARM_METRICS,
         "vpcs": int(traffic.network == "vpc"),
         "comparisons": comparisons,

@@ -52,7 +52,6 @@ _NAMES = {
     "AWS::Events::EventBus": "Name",
     "AWS::Logs::LogGroup": "LogGroupName",
     "AWS::OpenSearchService::Domain": "DomainName",
-    "AWS::Pipes::Pipe": "Name",
     "AWS::S3::Bucket": "BucketName",
     "AWS::SQS::Queue": "QueueName",
 }

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-PIPE_BATCH = 10
-"""Changes in a batch of a Pipe: the most events that one PutEvents call takes."""
 ENRICHED_AT_ONCE = 10
 """Changes in a batch. All its descriptions are written in parallel, so it takes as long as its slowest."""
 ENRICHMENT_TIMEOUT_S = 300
@@ -28,6 +26,8 @@ class Size:
     enrichment_concurrency: int
     throttle_rate: int
     """Calls of the API in a second."""
+    kept_versions: int = 1
+    """Of discovery, besides those that an alias names. A snapshot of each is stored, and paid for."""
 
     @property
     def zones(self) -> int:
@@ -50,5 +50,6 @@ SIZES = {
         master="m7g.medium.search",
         enrichment_concurrency=10,
         throttle_rate=200,
+        kept_versions=3,
     ),
 }

@@ -73,7 +73,7 @@ class Smoke:
                     "The item is found as its owner wrote it, but the models have not described it: are both turned on "
                     f"for this account and region, and within their quotas? {_see('Changes wait', 'Dead letters')}",
                 )
-        lost = _see("A Pipe has stopped", "Dead letters", "Changes wait")
+        lost = _see("Streams are not read", "Dead letters", "Changes wait")
         self._wait_until(
             "profile marked as deleted",
             lambda: self._check_deleted(id),
@@ -192,8 +192,8 @@ def _see(*sections: str) -> str:
 
 def _explain_no_profile(seen: str) -> str:
     if seen == "no profile yet":
-        return "The item has not come to enrichment: stream, Pipe, bus, rule, queue or function is stuck. " + _see(
-            "A Pipe has stopped", "A Pipe fails", "Dead letters", "Enrichment fails"
+        return "The item has not come to enrichment: stream, bus, rule, queue or function is stuck. " + _see(
+            "Streams are not read", "Dead letters", "Enrichment fails"
         )
     return (
         "There is a profile, but the index has not acknowledged it: OpenSearch or the function's way to it is stuck. "

@@ -59,7 +59,7 @@ class SystemStack(Stack):
         self.path = EventPath(
             self,
             "EventPath",
-            context=context,
+            on=on,
             tables={"Registry": tables.registry, "Trust": tables.trust},
             visibility=VISIBILITY,
             max_receives=MAX_RECEIVES,
@@ -104,7 +104,7 @@ class SystemStack(Stack):
             learning=self.learning.function,
             queue=self.path.queue,
             dead_letter_queues=self.path.dead_letter_queues,
-            pipes=self.path.pipes,
+            streams=self.path.function,
             domain=on.domain.domain if isinstance(on.domain, SearchDomain) else None,
             maintenance=self.maintenance.machine.machine,
             discovery_log=self.discovery.log,

@@ -142,11 +142,9 @@ def _namespaces() -> list[str]:
 def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain | FilesBucket) -> list[iam.PolicyStatement]:
     """Rights for the procedures in docs/runbook.md."""
     dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
-    running = [pipe.attr_arn for pipe in path.pipes.values()]
     return [
         _sqs((*_LOOK, "SendMessage"), queues),
         _sqs((*_LOOK, *_REDRIVE), dead),
-        iam.PolicyStatement(actions=["pipes:DescribePipe", "pipes:StartPipe", "pipes:StopPipe"], resources=running),
         iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
         *(_mend(domain) if isinstance(domain, SearchDomain) else ()),
     ]

@@ -137,7 +137,7 @@ class Dashboard(Construct):
             "Functions",
             {
                 f"{function} {label}": Metric(function, name)
-                for function in ("discovery", "enrichment", "feedback", "learning")
+                for function in ("discovery", "streams", "enrichment", "feedback", "learning")
                 for label, name in kinds.items()
             },
         )
@@ -145,7 +145,6 @@ class Dashboard(Construct):
     def _changes(self) -> Sequence[cloudwatch.IWidget]:
         watched = self._watched
         dead = Metric("each", "ApproximateNumberOfMessagesVisible", "Maximum")
-        carried, failed = Metric("each", "EventCount"), Metric("each", "ExecutionFailed")
         return (
             self._graph("Changes by outcome", _own("enrichment", *map(change_metric, ChangeResult)), stacked=True),
             self._graph(
@@ -157,11 +156,7 @@ class Dashboard(Construct):
                 ],
             ),
             self._graph(
-                "Changes through the Pipes; failures on the right",
-                [watched.metric(carried, each="pipes", name=name, label=name) for name in watched.pipes],
-                right=[
-                    watched.metric(failed, each="pipes", name=name, label=f"{name} failed") for name in watched.pipes
-                ],
+                "Age of what is read from the tables' streams, ms", {"": Metric("streams", "IteratorAge", "Maximum")}
             ),
         )
 

@@ -1,21 +1,21 @@
-"""The event path to enrichment: stream, Pipe, bus, rule, queue, with a dead-letter queue at every hop."""
+"""The event path to enrichment: stream, function, bus, rule, queue, with a dead-letter queue at every hop."""
 
-import json
 from collections.abc import Mapping
 
-from aws_cdk import Aws, Duration, Stack
+from aws_cdk import Aws, CfnOutput, Duration
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_pipes as pipes
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.log_group import decrypt_tables, log_group
+from infra.constructs.foundation import Foundation
+from infra.constructs.function import Limits
 from infra.constructs.nag import accept
-from infra.context import Context
-from infra.sizes import PIPE_BATCH
+from mats.settings import Settings
 
 SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
@@ -27,7 +27,8 @@ REPORTS = "mats.outcomes"
 """Source of the keys of what callers report; the archive does not keep them."""
 REPORTED = "OutcomeReported"
 _TRIES = 50
-"""With the backoff of a Pipe, long enough for a bus that is unavailable for some hours."""
+"""With Lambda's backoff, long enough for a bus that is unavailable for some hours."""
+_BATCH = 100
 
 
 class EventPath(Construct):
@@ -38,7 +39,7 @@ class EventPath(Construct):
         scope: Construct,
         id: str,
         *,
-        context: Context,
+        on: Foundation,
         tables: Mapping[str, dynamodb.ITable],
         visibility: Duration,
         max_receives: int,
@@ -48,13 +49,13 @@ class EventPath(Construct):
         Args:
             scope: The stack.
             id: Of this construct.
-            context: Prefix of the names, and the retention of logs.
+            on: What all functions share.
             tables: Tables with a stream, by their name in events.
             visibility: Visibility timeout of the queue.
             max_receives: Receives of a message before it becomes a dead letter.
         """
         super().__init__(scope, id)
-        self._context = context
+        context = self._context = on.context
         self.archive_name = f"{context.name}-changes"
         self.bus = events.EventBus(self, "Bus", event_bus_name=context.name)
         self.bus.archive(
@@ -73,7 +74,18 @@ class EventPath(Construct):
             event_pattern=events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED]),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
-        self.pipes = {name: self._pipe(name, table) for name, table in tables.items()}
+        made = on.function(
+            self,
+            "Streams",
+            folder="streams",
+            settings=Settings(event_bus=context.name),
+            limits=Limits(memory_mb=256, timeout_s=60),
+        )
+        self.function = made.function
+        self.allow_events(made.role, SOURCE, REPORTS)
+        for name, table in tables.items():
+            self._follow(name, table)
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("StreamsFunction")
 
     def allow_events(self, role: iam.IRole, *sources: str) -> None:
         """Give a role the right to put events on the bus, of these sources only: no stream's, no other function's."""
@@ -99,7 +111,7 @@ class EventPath(Construct):
                 event_pattern=pattern,
                 targets=[targets.SqsQueue(queue, dead_letter_queue=self.dead_letter_queues["ReportRule"])],
             )
-        self.pipes["Outcomes"] = self._pipe("Outcomes", outcomes, source=REPORTS, detail_type=REPORTED)
+        self._follow("Outcomes", outcomes)
         return queue
 
     def _queue(
@@ -120,65 +132,18 @@ class EventPath(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
         )
 
-    def _pipe(
-        self, name: str, table: dynamodb.ITable, *, source: str = SOURCE, detail_type: str = CHANGED
-    ) -> pipes.CfnPipe:
+    def _follow(self, name: str, table: dynamodb.ITable) -> None:
         dead = self.dead_letter_queues[name] = self._dead(name)
-        stream = table.table_stream_arn
-        assert stream is not None  # noqa: S101 - only tables with a stream are given
-        pipe_name = f"{self._context.name}-{name.lower()}"
-        log = log_group(self, f"{name}PipeLog", context=self._context, vended=f"pipes/{pipe_name}")
-        return pipes.CfnPipe(
-            self,
-            f"{name}Pipe",
-            name=pipe_name,
-            role_arn=self._pipe_role(name, pipe_name, stream, dead).role_arn,
-            source=stream,
-            source_parameters=pipes.CfnPipe.PipeSourceParametersProperty(
-                dynamo_db_stream_parameters=pipes.CfnPipe.PipeSourceDynamoDBStreamParametersProperty(
-                    starting_position="TRIM_HORIZON",
-                    batch_size=PIPE_BATCH,
-                    maximum_retry_attempts=_TRIES,
-                    maximum_record_age_in_seconds=int(Duration.hours(20).to_seconds()),
-                    on_partial_batch_item_failure="AUTOMATIC_BISECT",
-                    dead_letter_config=pipes.CfnPipe.DeadLetterConfigProperty(arn=dead.queue_arn),
-                )
-            ),
-            target=self.bus.event_bus_arn,
-            target_parameters=pipes.CfnPipe.PipeTargetParametersProperty(
-                event_bridge_event_bus_parameters=pipes.CfnPipe.PipeTargetEventBridgeEventBusParametersProperty(
-                    source=source, detail_type=detail_type
-                ),
-                input_template=_detail(name),
-            ),
-            desired_state="RUNNING",
-            log_configuration=pipes.CfnPipe.PipeLogConfigurationProperty(
-                level="ERROR",
-                cloudwatch_logs_log_destination=pipes.CfnPipe.CloudwatchLogsLogDestinationProperty(
-                    log_group_arn=log.log_group_arn
-                ),
-            ),
-        )
-
-    def _pipe_role(self, name: str, pipe: str, stream: str, dead: sqs.IQueue) -> iam.Role:
-        """Its grants are in the role, so that they are there before the Pipe first looks at its stream."""
-        stack = Stack.of(self)
-        confined = {
-            "StringEquals": {"aws:SourceAccount": stack.account},
-            "ArnEquals": {"aws:SourceArn": f"arn:{Aws.PARTITION}:pipes:{Aws.REGION}:{Aws.ACCOUNT_ID}:pipe/{pipe}"},
-        }
-        reads = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"]
-        allowed = [
-            iam.PolicyStatement(actions=reads, resources=[stream]),
-            iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn]),
-            iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[dead.queue_arn]),
-            *decrypt_tables(self._context),
-        ]
-        return iam.Role(
-            self,
-            f"{name}PipeRole",
-            assumed_by=iam.ServicePrincipal("pipes.amazonaws.com", conditions=confined),
-            inline_policies={"carry": iam.PolicyDocument(statements=allowed)},
+        self.function.add_event_source(
+            sources.DynamoEventSource(
+                table,
+                starting_position=lambda_.StartingPosition.TRIM_HORIZON,
+                batch_size=_BATCH,
+                bisect_batch_on_error=True,
+                retry_attempts=_TRIES,
+                max_record_age=Duration.hours(20),
+                on_failure=sources.SqsDlq(dead),
+            )
         )
 
     def _dead(self, hop: str, *, of: sqs.IQueue | None = None) -> sqs.Queue:
@@ -195,8 +160,3 @@ class EventPath(Construct):
         )
         accept(queue, SQS3="It is a dead-letter queue; an alarm watches it")
         return queue
-
-
-def _detail(table: str) -> str:
-    """The event's detail. The Pipe puts the keys in as JSON, so that no name can break out of its quotes."""
-    return f'{{"table": {json.dumps(table)}, "change": <$.eventName>, "keys": <$.dynamodb.Keys>}}'

@@ -87,12 +87,21 @@ class MaintenanceMachine(Construct):
             state_machine_name=f"{context.name}-maintenance",
             definition_body=sfn.DefinitionBody.from_string(
                 Stack.of(self).to_json_string(
-                    definition(function.function_arn, discovery.function_name, models=models, namespace=context.name)
+                    definition(
+                        function.function_arn,
+                        discovery.function_name,
+                        kept=context.capacity.kept_versions,
+                        models=models,
+                        namespace=context.name,
+                    )
                 )
             ),
             role=role,
             tracing_enabled=True,
-            logs=sfn.LogOptions(destination=log_group(self, "Log", context=context), level=sfn.LogLevel.ALL),
+            logs=sfn.LogOptions(
+                destination=log_group(self, "Log", context=context, vended=f"states/{context.name}-maintenance"),
+                level=sfn.LogLevel.ALL,
+            ),
         )
         self._rules(models)
         CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
@@ -109,20 +118,20 @@ class MaintenanceMachine(Construct):
         events.Rule(
             self,
             "Daily",
-            description="Every night registry, profiles and index are compared, and old versions deleted",
+            description="Every night registry, profiles and index are compared",
             schedule=_DAILY,
-            targets=[self._start("reconcile"), self._start("versions")],
+            targets=[self._start("reconcile")],
         )
         events.Rule(
             self,
             "Deployed",
-            description="A new domain is filled from profiles and outcomes",
+            description="A new domain is filled from profiles and outcomes, and old versions are deleted",
             event_pattern=events.EventPattern(
                 source=["aws.cloudformation"],
                 detail_type=["CloudFormation Stack Status Change"],
                 detail={"stack-id": [Aws.STACK_ID], "status-details": {"status": list(REFILLED_AFTER)}},
             ),
-            targets=[self._start("relearn"), self._start("reconcile")],
+            targets=[self._start(task) for task in ("relearn", "reconcile", "versions")],
         )
 
     def _start(self, task: str) -> targets.SfnStateMachine:
@@ -148,9 +157,6 @@ class MaintenanceMachine(Construct):
         ]
 
 
-KEPT_VERSIONS = 3
-"""The newest versions of discovery stay, to go back to, and those that an alias names or sends a part of its calls to.
-A snapshot of each is stored, and paid for, as long as it is there."""
 _RETRY = [
     {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
     {
@@ -164,7 +170,7 @@ _RETRY = [
 ]
 
 
-def definition(function: str, discovery: str, *, models: Sequence[str], namespace: str) -> dict[str, Any]:
+def definition(function: str, discovery: str, *, kept: int, models: Sequence[str], namespace: str) -> dict[str, Any]:
     """The state machine in Amazon States Language.
 
     It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data.
@@ -172,6 +178,7 @@ def definition(function: str, discovery: str, *, models: Sequence[str], namespac
     Args:
         function: ARN of the function of maintenance.
         discovery: Name of the function whose old versions the task `versions` deletes.
+        kept: Its newest versions that stay, as those do that an alias names or sends a part of its calls to.
         models: Those whose remaining days the task `models` writes as a metric.
         namespace: Of the metric.
     """
@@ -180,7 +187,7 @@ def definition(function: str, discovery: str, *, models: Sequence[str], namespac
         "<partition>": Aws.PARTITION,
         "<function>": function,
         "<discovery>": discovery,
-        "<kept>": str(KEPT_VERSIONS),
+        "<kept>": str(kept),
         '"<retry>"': json.dumps(_RETRY),
         '"<models>"': json.dumps(list(models)),
         "<namespace>": namespace,

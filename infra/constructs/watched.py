@@ -10,11 +10,10 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_opensearchservice as opensearch
-from aws_cdk import aws_pipes as pipes
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
-from infra.alarms import PIPE_RUNNING, UNHEALTHY, Expression, Metric
+from infra.alarms import UNHEALTHY, Expression, Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +31,7 @@ class Watched:
     queue: sqs.IQueue
     dead_letter_queues: Mapping[str, sqs.IQueue]
     """By the hop that gave up."""
-    pipes: Mapping[str, pipes.CfnPipe]
-    """By the table that each one reads."""
+    streams: lambda_.IFunction
     domain: opensearch.Domain | None
     maintenance: sfn.IStateMachine
     discovery_log: logs.ILogGroup
@@ -62,24 +60,17 @@ class Watched:
             "period": Duration.minutes(wanted.minutes),
             "label": label,
         }
-        if named := self._namespace_and_dimensions(wanted, name):
+        if named := self._namespace_and_dimensions(wanted):
             return cloudwatch.Metric(
                 namespace=named[0], metric_name=wanted.name, dimensions_map=named[1] or None, **options
             )
         resource = getattr(self, each)[name] if wanted.source == "each" else getattr(self, wanted.source)
-        if isinstance(resource, pipes.CfnPipe):
-            of_pipe = {"PipeName": resource.ref}
-            return cloudwatch.Metric(
-                namespace="AWS/EventBridge/Pipes", metric_name=wanted.name, dimensions_map=of_pipe, **options
-            )
         made: cloudwatch.IMetric = resource.metric(wanted.name, **options)
         return made
 
-    def _namespace_and_dimensions(self, wanted: Metric, name: str) -> tuple[str, Mapping[str, str]] | None:
+    def _namespace_and_dimensions(self, wanted: Metric) -> tuple[str, Mapping[str, str]] | None:
         """Of a metric that no construct of the CDK makes."""
         version, function = self.alias.version.version, self.discovery.function_name
-        if wanted.name == PIPE_RUNNING:  # written by PipeWatch
-            return self.namespace, {"pipe": name}
         if wanted.name == UNHEALTHY:
             return self.namespace, {"service": "discovery", "version": version}
         if wanted.source == "version":

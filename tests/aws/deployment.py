@@ -25,7 +25,6 @@ _KINDS: dict[str, tuple[str, str | None]] = {
     "AWS::Lambda::Version": ("lambda:{region}:{account}:function:{name}:1", None),
     "AWS::Logs::LogGroup": ("logs:{region}:{account}:log-group:{name}:*", "LogGroupName"),
     "AWS::OpenSearchService::Domain": ("es:{region}:{account}:domain/{name}", "DomainName"),
-    "AWS::Pipes::Pipe": ("pipes:{region}:{account}:pipe/{name}", "Name"),
     "AWS::SNS::Topic": ("sns:{region}:{account}:{name}", "TopicName"),
     "AWS::StepFunctions::StateMachine": ("states:{region}:{account}:stateMachine:{name}", "StateMachineName"),
     "AWS::SQS::Queue": ("sqs:{region}:{account}:{name}", "QueueName"),

@@ -57,19 +57,27 @@ def queues_of(deployment: Deployment) -> dict[str, Queue]:
     return found
 
 
+def mapped_function(deployment: Deployment, mapping: Resource) -> Resource:
+    name = str(mapping["FunctionName"])
+    for function in deployment.all("AWS::Lambda::Function"):
+        if name in (function.ref, function.arn):
+            return function
+    raise Misconfigured(f"{mapping.id}: {name} is no function of the templates")
+
+
 class Mapping:
     """From a queue to a function."""
+
+    @staticmethod
+    def is_of(resource: Resource) -> bool:
+        """Whether the mapping reads a queue, and no stream."""
+        return ":sqs:" in str(resource["EventSourceArn"])
 
     def __init__(self, deployment: Deployment, resource: Resource) -> None:
         self.queue = resource["EventSourceArn"]
         self.batch = int(resource.get("BatchSize", 10))
         self._partial = resource.get("FunctionResponseTypes", []) == ["ReportBatchItemFailures"]
-        queue, name = deployment.at(self.queue), str(resource["FunctionName"])
-        function = next(
-            (each for each in deployment.all("AWS::Lambda::Function") if name in (each.ref, each.arn)), None
-        )
-        if function is None:
-            raise Misconfigured(f"{resource.id}: {name} is no function of the templates")
+        queue, function = deployment.at(self.queue), mapped_function(deployment, resource)
         if queue.get("VisibilityTimeout", 30) < function.get("Timeout", 3):
             raise Misconfigured(f"{resource.id}: Lambda refuses a queue with less patience than its function")
         if self.batch > 10 and not resource.get("MaximumBatchingWindowInSeconds"):

@@ -1,14 +1,13 @@
-"""Alarms, the watch of the Pipes, the dashboard, and the queries over the decision log."""
+"""Alarms, the dashboard, and the queries over the decision log."""
 
 import json
 import logging
 import re
 
-import botocore.session
 import pytest
 
 from infra import cost, vendor
-from infra.alarms import HOPS, OWN, PIPES, charged_metrics
+from infra.alarms import HOPS, OWN, charged_metrics
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import Query
 from mats.edge.maintenance import RESERVE_MS
@@ -58,18 +57,6 @@ def test_one_dead_letter_at_any_hop_is_enough_for_an_alarm(deployed, alarms):
     assert watched == queues
 
 
-def test_only_a_pipe_that_nobody_sees_running_counts_as_stopped(alarms):
-    missing = {name: alarm["TreatMissingData"] for name, alarm in alarms.items()}
-    stopped = {f"PipeStopped{table}" for table in PIPES}
-    assert {name for name, treated in missing.items() if treated == "breaching"} == stopped
-    assert set(missing.values()) == {"breaching", "notBreaching"}
-    for name in stopped:
-        alarm = alarms[name]
-        assert (alarm["Statistic"], alarm["ComparisonOperator"], alarm["Threshold"]) == (
-            "Minimum", "LessThanThreshold", 1,
-        )  # fmt: skip
-
-
 def test_every_alarm_tells_the_operator_when_it_begins_and_when_it_is_over(deployed, alarms):
     topic = deployed.one("AWS::SNS::Topic", "Alarms")
     assert all(alarm["AlarmActions"] == alarm["OKActions"] == [topic.ref] for alarm in alarms.values())
@@ -105,9 +92,6 @@ def test_the_metrics_of_bill_and_dashboard_are_those_that_functions_write(deploy
 
 
 def test_the_bill_counts_what_the_stack_has(deployed, alarms):
-    from infra.constructs.maintenance import KEPT_VERSIONS
-
-    assert cost.ASSUMED["kept_versions"] == KEPT_VERSIONS
     counted = [sum("MetricStat" in each for each in alarm.raw.get("Metrics", [])) or 1 for alarm in alarms.values()]
     assert sum(counted) == charged_metrics(usd_per_hour=5) == cost.ALARM_METRICS
     discovery, maintenance = (
@@ -116,41 +100,6 @@ def test_the_bill_counts_what_the_stack_has(deployed, alarms):
     assert cost.ASSUMED["discovery_gb"] == discovery["MemorySize"] / 1024
     assert cost.ASSUMED["maintenance_gb"] == maintenance["MemorySize"] / 1024
     assert maintenance["Timeout"] - RESERVE_MS / 1000 == cost.ASSUMED["piece_s"]
-
-
-# --- the watch of the Pipes ---
-
-
-def test_the_watch_describes_each_pipe_and_writes_the_metric_its_alarm_reads(deployed, alarms):
-    machine = deployed.one("AWS::StepFunctions::StateMachine", "PipeWatch")
-    pipes = {pipe.ref: pipe["Name"] for pipe in deployed.all("AWS::Pipes::Pipe")}
-    session = botocore.session.get_session()
-    put = session.get_service_model("cloudwatch").operation_model("PutMetricData").input_shape
-    watched = set()
-    for branch in json.loads(machine["DefinitionString"])["States"]["Each"]["Branches"]:
-        describe = branch["States"][branch["StartAt"]]
-        measure = branch["States"][describe["Next"]]
-        (written,) = measure["Arguments"]["MetricData"]
-        assert measure["Arguments"].keys() <= put.members.keys()
-        assert written.keys() <= put.members["MetricData"].member.members.keys()
-        assert written["Value"] == "{% $states.input.CurrentState = 'RUNNING' ? 1 : 0 %}"
-        (table,) = (each["Value"] for each in written["Dimensions"])
-        alarm = alarms[f"PipeStopped{table}"]
-        assert (measure["Arguments"]["Namespace"], written["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
-        assert written["Dimensions"] == alarm["Dimensions"]
-        assert pipes[describe["Arguments"]["Name"]] == f"mats-{table.lower()}"
-        watched.add(table)
-    assert watched == {*PIPES}
-    state = session.get_service_model("pipes").operation_model("DescribePipe").output_shape.members["CurrentState"]
-    assert "RUNNING" in state.enum
-
-
-def test_the_watch_may_describe_the_pipes_and_write_metrics_of_ours_only(deployed):
-    describe, put = deployed.one("AWS::IAM::Role", "PipeWatchRole")["Policies"][0]["PolicyDocument"]["Statement"]
-    assert describe["Action"] == "pipes:DescribePipe"
-    assert {*describe["Resource"]} == {pipe.arn for pipe in deployed.all("AWS::Pipes::Pipe")}
-    assert put["Action"] == "cloudwatch:PutMetricData"
-    assert put["Condition"] == {"StringEquals": {"cloudwatch:namespace": "mats"}}
 
 
 # --- dashboard and queries ---

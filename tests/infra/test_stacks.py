@@ -17,6 +17,7 @@ import pytest
 from infra.constructs.discovery_api import CALLS
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.profiles import _KEY
+from mats.adapters.eventbridge import stream_events
 from mats.settings import Settings
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Resource, texts
@@ -271,7 +272,6 @@ def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deplo
     assert [(each.id, given) for each, given in started_by_schedule(any_deployment)] == [
         (machine.id, {"task": "models"}),
         (machine.id, {"task": "reconcile"}),
-        (machine.id, {"task": "versions"}),
     ]
     pattern = any_deployment.one("AWS::Events::Rule", "Deployed")["EventPattern"]
     (stack,) = pattern["detail"].pop("stack-id")
@@ -338,7 +338,6 @@ ALWAYS: dict[str, dict[str, object]] = {
         "LoggingConfig/LogFormat": "JSON",
         "TracingConfig/Mode": "Active",
     },
-    "Lambda::EventSourceMapping": {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
 }
 """Properties under every context; of functions, those of our own."""
 
@@ -351,7 +350,7 @@ def test_properties_that_every_context_has(any_deployment: Deployment):
             assert reduce(lambda at, key: at[int(key) if key.isdecimal() else key], path.split("/"), resource) == value
     assert len(any_deployment.all("AWS::DynamoDB::Table")) == 8
     functions = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
-    assert len(functions) in (5, 6)
+    assert len(functions) in (6, 7)
     assert {len(each["Layers"]) for each in functions} == {2}
     assert [log.id for log in any_deployment.all("AWS::Logs::LogGroup") if not log.get("RetentionInDays")] == []
 
@@ -441,7 +440,7 @@ def test_agents_call_the_api_and_nothing_else(any_deployment: Deployment):
 
 
 def test_whoever_uses_a_table_may_use_its_key():
-    """Functions, Pipes, owners and operators: without it every call of a table or a stream is denied."""
+    """Functions, owners and operators: without it every call of a table or a stream is denied."""
     context = CONTEXTS["private, a VPC and a key of one's own"]
     deployed, key = deployment(**context), context["kms_key_arn"]
     via = {"kms:ViaService": f"dynamodb.{deployed.region}.amazonaws.com"}
@@ -452,7 +451,7 @@ def test_whoever_uses_a_table_may_use_its_key():
         inline = role.get("Policies", [])
         rights[role.id] = [statement for one in inline for statement in one["PolicyDocument"]["Statement"]]
     users = {id for id, found in rights.items() if "dynamodb:" in json.dumps(found)}
-    assert len(users) == 10
+    assert len(users) == 8
     assert {id for id in users if not iam.allowed(rights[id], "kms:Decrypt", key, via)} == set()
 
 
@@ -479,11 +478,10 @@ def test_operators_can_do_what_the_runbook_asks(trial: Deployment):
         allowed, "events:StartReplay", f"{here}:archive/{trial.one('AWS::Events::Archive')['ArchiveName']}"
     )
     assert iam.allowed(allowed, "events:StartReplay", f"{here}:replay/yesterday")
-    assert all(iam.allowed(allowed, "pipes:StartPipe", pipe.arn) for pipe in trial.all("AWS::Pipes::Pipe"))
 
 
 def test_no_wildcard_is_on_a_data_action(any_deployment: Deployment):
-    without_data = {"cloudwatch:PutMetricData", "logs", "xray"}
+    without_data = {"cloudwatch:PutMetricData", "dynamodb:ListStreams", "logs", "xray"}
     for one in identity_statements(any_deployment):
         for action in texts(one["Action"]):
             assert "*" not in action, one
@@ -493,27 +491,34 @@ def test_no_wildcard_is_on_a_data_action(any_deployment: Deployment):
 
 # --- the event path ---
 
+BUS = "AWS::Events::EventBus"
+
+
+def streams_of(deployed: Deployment) -> list[Resource]:
+    mappings = deployed.all("AWS::Lambda::EventSourceMapping")
+    return [each for each in mappings if "/stream/" in each["EventSourceArn"]]
+
 
 def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
     queues = {each["QueueName"]: each for each in any_deployment.all("AWS::SQS::Queue")}
     dead = {each.arn for name, each in queues.items() if name.endswith("-dead")}
-    pipes = any_deployment.all("AWS::Pipes::Pipe")
-    given_up = [one["SourceParameters"]["DynamoDBStreamParameters"]["DeadLetterConfig"]["Arn"] for one in pipes]
+    streams = streams_of(any_deployment)
+    given_up = [one["DestinationConfig"]["OnFailure"]["Destination"] for one in streams]
     for rule, queue in (("Changed", "PathChanges"), ("Reported", "PathReports"), ("Removed", "PathReports")):
         targets = any_deployment.one("AWS::Events::Rule", rule)["Targets"]
         given_up += [target["DeadLetterConfig"]["Arn"] for target in targets]
         given_up += [any_deployment.one("AWS::SQS::Queue", queue)["RedrivePolicy"]["deadLetterTargetArn"]]
-    assert len(pipes) == 3
+    assert len(streams) == 3
     assert set(given_up) == dead
 
 
 def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
-    for pipe in trial.all("AWS::Pipes::Pipe"):
-        allowed = iam.statements(trial, iam.role_of(trial, pipe))
-        source = pipe["SourceParameters"]["DynamoDBStreamParameters"]
-        assert iam.allowed(allowed, "sqs:SendMessage", source["DeadLetterConfig"]["Arn"])
-        assert iam.allowed(allowed, "events:PutEvents", pipe["Target"])
-        assert iam.allowed(allowed, "dynamodb:GetRecords", pipe["Source"])
+    allowed, bus = iam.statements(trial, iam.role_of(trial, function(trial, "streams"))), trial.one(BUS).arn
+    for stream in streams_of(trial):
+        assert iam.allowed(allowed, "sqs:SendMessage", stream["DestinationConfig"]["OnFailure"]["Destination"])
+        assert iam.allowed(allowed, "dynamodb:GetRecords", stream["EventSourceArn"])
+    for source, may in (("mats.registry", True), ("mats.outcomes", True), ("mats.maintenance", False)):
+        assert iam.allowed(allowed, "events:PutEvents", bus, {"events:source": source}) is may
     open_to_rule = {
         each["PolicyDocument"]["Statement"][i]["Resource"]
         for each in trial.all("AWS::SQS::QueuePolicy")
@@ -545,24 +550,27 @@ def test_a_message_stays_hidden_for_longer_than_enrichment_may_take_and_not_for_
 
 
 def test_few_batches_run_at_once(any_deployment: Deployment):
-    mappings = any_deployment.all("AWS::Lambda::EventSourceMapping")
+    streams = {each.id for each in streams_of(any_deployment)}
+    mappings = [e for e in any_deployment.all("AWS::Lambda::EventSourceMapping") if e.id not in streams]
     for mapping in mappings:
         nodes = any_deployment.one("AWS::OpenSearchService::Domain")["ClusterConfig"]["InstanceCount"]
         most = 50 if nodes == 6 else 10  # the bigger production
         assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= most
     queues = {any_deployment.one("AWS::SQS::Queue", name).arn for name in ("PathChanges", "PathReports")}
     assert {mapping["EventSourceArn"] for mapping in mappings} == queues
+    assert all(mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"] for mapping in mappings)
+    assert all(each["BisectBatchOnFunctionError"] for each in streams_of(any_deployment))
 
 
 def test_only_changes_go_to_enrichment_so_that_it_does_not_hear_itself(trial: Deployment):
     pattern = trial.one("AWS::Events::Rule", "Changed")["EventPattern"]
     assert pattern == {"source": ["mats.registry", "mats.maintenance"], "detail-type": ["CapabilityChanged"]}
-    for pipe in trial.all("AWS::Pipes::Pipe"):
-        said = pipe["TargetParameters"]["EventBridgeEventBusParameters"]
-        if pipe["Name"] == "mats-outcomes":
-            assert said == {"Source": "mats.outcomes", "DetailType": "OutcomeReported"}
-        else:
-            assert said == {"Source": "mats.registry", "DetailType": "CapabilityChanged"}
+    for stream in streams_of(trial):
+        record = {"eventSourceARN": stream["EventSourceArn"], "eventName": "INSERT", "dynamodb": {"Keys": {}}}
+        (event,) = stream_events("mats", [record])
+        outcomes = "mats-outcomes" in stream["EventSourceArn"]
+        said = ("mats.outcomes", "OutcomeReported") if outcomes else ("mats.registry", "CapabilityChanged")
+        assert (event["Source"], event["DetailType"]) == said
     reported = trial.one("AWS::Events::Rule", "Reported")["EventPattern"]
     assert reported == {"source": ["mats.outcomes", "mats.maintenance"], "detail-type": ["OutcomeReported"]}
     removed = trial.one("AWS::Events::Rule", "Removed")["EventPattern"]

@@ -104,7 +104,7 @@ def test_two_deployments_share_no_physical_name():
     assert {
         "AWS::CloudFront::OriginAccessControl", "AWS::CloudFront::ResponseHeadersPolicy", "AWS::CloudTrail::Trail",
         "AWS::DynamoDB::Table", "AWS::Events::Archive", "AWS::Events::EventBus", "AWS::Logs::LogGroup",
-        "AWS::Logs::ResourcePolicy", "AWS::OpenSearchService::Domain", "AWS::Pipes::Pipe", "AWS::SQS::Queue",
+        "AWS::Logs::ResourcePolicy", "AWS::OpenSearchService::Domain", "AWS::SQS::Queue",
         "AWS::WAFv2::WebACL",
     } <= {kind for kind, _ in one}  # fmt: skip
     assert {key for key in one & other if not key[1].startswith(HOST["domain_name"])} == set()

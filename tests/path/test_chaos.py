@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.aws.calls import Call, Service
-from tests.aws.pipe import Chaos
+from tests.aws.event_path import Chaos
 from tests.aws.recorder import Act, Cut, Hook, Refuse, Stall, every, nth
 from tests.aws.state_machine import ExecutionFailed
 from tests.path.world import Environment, Make, Reply, World, item

@@ -44,9 +44,9 @@ def _without_key(of: str) -> Any:
     return change
 
 
-def test_a_pipe_without_the_right_to_the_key_is_noticed(made: Make) -> None:
+def test_a_stream_without_the_right_to_the_key_is_noticed(made: Make) -> None:
     with pytest.raises(Misconfigured, match="may not use arn:aws:kms"):
-        made(_without_key("RegistryPipeRole"), context=OWN_KEY)
+        made(_without_key("Streams"), context=OWN_KEY)
 
 
 def test_a_function_without_the_right_to_the_key_is_noticed(made: Make) -> None:

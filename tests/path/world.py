@@ -1,6 +1,6 @@
 """A whole account on loopback: tables, event path, both functions and their roles, as the templates have them.
 
-Real are DynamoDB, OpenSearch, botocore, the runtime client and our code; Bedrock, Pipe, rule, queue and IAM are played.
+Real are DynamoDB, OpenSearch, botocore, the runtime client and our code; Bedrock, rule, queue and IAM are played.
 What a role or the domain does not allow is refused here as it would be there, and is an error when the world is left.
 """
 
@@ -26,7 +26,7 @@ from tests.aws import iam
 from tests.aws.bedrock import BedrockServer
 from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
 from tests.aws.dynamodb import make_tables
-from tests.aws.pipe import Chaos, Event, EventPath
+from tests.aws.event_path import Chaos, Event, EventPath
 from tests.aws.recorder import Account, Act, Call, Play, Recorder, Refuse
 from tests.aws.runtime import Function, Invocation
 from tests.aws.state_machine import StateMachine, started_by_event, started_by_schedule
@@ -164,7 +164,8 @@ class World:
             self.drop_indices()
             entered.callback(self.drop_indices)
             self.bedrock = entered.enter_context(BedrockServer())
-            self.path = EventPath(self.deployment, self._client, chaos=self._chaos)
+            self.streams = self._environment(entered, "Streams", "streams", {})
+            self.path = EventPath(self.deployment, self._client, chaos=self._chaos, carry=self._carry)
             self.offline = [
                 self._environment(entered, "Enrichment", "enrichment", self._limits) for _ in range(self._count)
             ]
@@ -195,7 +196,7 @@ class World:
     @property
     def environments(self) -> list[Environment]:
         """Those of every function."""
-        return [*self.offline, self.online, self.repair, self.feedback, self.learning]
+        return [*self.offline, self.streams, self.online, self.repair, self.feedback, self.learning]
 
     @property
     def calls(self) -> list[Call]:
@@ -292,6 +293,11 @@ class World:
         self.path.put_events(chosen.recorder.take_entries())
         return invocation
 
+    def _carry(self, event: Event) -> list[dict[str, Any]]:
+        invocation = self.streams.function.invoke(event)
+        assert invocation.error is None, invocation
+        return self.streams.recorder.take_entries()
+
     def settle(self) -> None:
         """Let everything that was written run its course, and be seen by searches."""
         self.path.run(self.enrich)
@@ -300,9 +306,7 @@ class World:
     def night(self) -> list[Any]:
         """What repairs on its own every night runs until it is done; the outputs. Others test versions and models."""
         starts = started_by_schedule(self.deployment)
-        return [
-            self._execute(machine, given) for machine, given in starts if given["task"] not in ("versions", "models")
-        ]
+        return [self._execute(machine, given) for machine, given in starts if given["task"] != "models"]
 
     def deployed(self, status: str = "UPDATE_COMPLETE") -> list[Any]:
         """CloudFormation says that the stack is in this state; the outputs of what that starts."""
@@ -316,7 +320,8 @@ class World:
                 "client-request-token": "token",
             },
         }
-        return [self._execute(machine, given) for machine, given in started_by_event(self.deployment, event)]
+        starts = started_by_event(self.deployment, event)
+        return [self._execute(machine, given) for machine, given in starts if given["task"] != "versions"]
 
     def maintain(self, task: str, **given: Any) -> Any:
         """An operator starts a task; its output."""

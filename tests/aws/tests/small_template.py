@@ -6,14 +6,13 @@ from typing import Any
 
 from tests.aws.deployment import Deployment
 from tests.aws.dynamodb import make_tables
-from tests.aws.pipe import Deliver
+from tests.aws.event_path import Deliver
 from tests.aws.runtime import Invocation
 
 ANSWER = Invocation(response={"batchItemFailures": []})
 KEYS = [{"AttributeName": "namespace", "KeyType": "HASH"}, {"AttributeName": "name", "KeyType": "RANGE"}]
 STREAM = {"Fn::GetAtt": ["Registry", "StreamArn"]}
 BUS = {"Fn::GetAtt": ["Bus", "Arn"]}
-DETAIL = '{"table": "Registry", "change": <$.eventName>, "keys": <$.dynamodb.Keys>}'
 
 
 def allow(actions: list[str], resource: Any) -> dict[str, Any]:
@@ -45,18 +44,18 @@ def template() -> dict[str, Any]:
             },
         ),
         "Bus": ("AWS::Events::EventBus", {"Name": "mats"}),
-        "Pipe": (
-            "AWS::Pipes::Pipe",
+        "Stream": (
+            "AWS::Lambda::EventSourceMapping",
             {
-                "RoleArn": {"Fn::GetAtt": ["PipeRole", "Arn"]},
-                "Source": STREAM,
-                "SourceParameters": {"DynamoDBStreamParameters": {"StartingPosition": "TRIM_HORIZON"}},
-                "Target": BUS,
-                "TargetParameters": {
-                    "EventBridgeEventBusParameters": {"Source": "mats.registry", "DetailType": "CapabilityChanged"},
-                    "InputTemplate": DETAIL,
-                },
+                "EventSourceArn": STREAM,
+                "FunctionName": {"Ref": "Streams"},
+                "StartingPosition": "TRIM_HORIZON",
+                "BatchSize": 10,
             },
+        ),
+        "Streams": (
+            "AWS::Lambda::Function",
+            {"Handler": "handler.handle", "Role": {"Fn::GetAtt": ["StreamsRole", "Arn"]}},
         ),
         "Changed": (
             "AWS::Events::Rule",
@@ -93,14 +92,14 @@ def template() -> dict[str, Any]:
         ),
     }
     resources: dict[str, Any] = {id: {"Type": type, "Properties": given} for id, (type, given) in properties.items()}
-    resources["PipeRole"] = role(allow(reads, STREAM), allow(["events:PutEvents"], BUS))
+    resources["StreamsRole"] = role(allow(reads, STREAM), allow(["events:PutEvents"], BUS))
     resources["Role"] = role(allow(consumes, queue))
     return {"Resources": resources}
 
 
-def without_pipes() -> Deployment:
+def without_streams() -> Deployment:
     cut = template()
-    del cut["Resources"]["Pipe"]
+    del cut["Resources"]["Stream"]
     return Deployment(cut)
 
 

@@ -1,4 +1,4 @@
-"""Pipes, rules, queues and dead letters as a template configures them."""
+"""Streams, rules, queues and dead letters as a template configures them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import boto3
 import pytest
 
+from mats.adapters.eventbridge import stream_events
 from tests.aws.deployment import Deployment, Misconfigured
-from tests.aws.pipe import Chaos, EventPath
+from tests.aws.event_path import Chaos, EventPath
 from tests.aws.runtime import Invocation
 from tests.aws.tests.small_template import (
     ANSWER,
@@ -17,7 +18,7 @@ from tests.aws.tests.small_template import (
     name_of,
     note_names,
     template,
-    without_pipes,
+    without_streams,
 )
 
 
@@ -35,10 +36,10 @@ def test_a_name_with_quotes_arrives_as_it_was_written(aws: Callable[[str], Any])
 @pytest.mark.parametrize(
     ("resource", "wrong"),
     [
-        ("Pipe", {"DesiredState": "STOPPED"}),
-        ("Pipe", {"Source": {"Fn::GetAtt": ["Registry", "Arn"]}}),
-        ("Pipe", {"Target": {"Fn::GetAtt": ["Changes", "Arn"]}}),
-        ("PipeRole", {"Policies": []}),
+        ("Stream", {"Enabled": False}),
+        ("Stream", {"EventSourceArn": {"Fn::GetAtt": ["Registry", "Arn"]}}),
+        ("Stream", {"StartingPosition": "LATEST"}),
+        ("StreamsRole", {"Policies": []}),
         ("Policy", {"Queues": []}),
         ("Role", {"Policies": []}),
         ("Changes", {"VisibilityTimeout": 5}),
@@ -56,20 +57,24 @@ def test_what_would_not_work_in_an_account_is_refused(
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("pattern", ['{"eventName": ["INSERT"]}', '{"eventName": [{"anything-but": "REMOVE"}]}'])
-def test_a_pipe_drops_what_its_filter_does_not_match(aws: Callable[[str], Any], pattern: str) -> None:
-    deployed(aws)
-    cut = template()
-    cut["Resources"]["Pipe"]["Properties"]["SourceParameters"]["FilterCriteria"] = {"Filters": [{"Pattern": pattern}]}
-    path = EventPath(Deployment(cut), aws)
+def test_a_batch_that_the_function_fails_at_comes_again(aws: Callable[[str], Any]) -> None:
+    failing = iter([True, False, False])
+
+    def carry(event: dict[str, Any]) -> list[dict[str, str]]:
+        if next(failing):
+            raise ConnectionError
+        return stream_events("mats", event["Records"])
+
+    path = EventPath(deployed(aws), aws, carry=carry)
     aws("dynamodb").put_item(TableName="Registry", Item=item("a"))
-    aws("dynamodb").delete_item(TableName="Registry", Key=item("a"))
-    path.pump()
+    with pytest.raises(ConnectionError):
+        path.pump()
+    assert (path.pump(), path.pump()) == (1, 0)
     assert [event["detail"]["change"] for event in path.events] == ["INSERT"]
 
 
 def test_only_events_that_the_rule_matches_arrive() -> None:
-    path = EventPath(without_pipes(), boto3.client)
+    path = EventPath(without_streams(), boto3.client)
     path.put_events([changed("a"), changed("b", source="mats.enrichment")])
     got: list[str] = []
     path.run(note_names(got))
@@ -81,7 +86,7 @@ def test_only_events_that_the_rule_matches_arrive() -> None:
 
 
 def test_a_message_that_always_fails_ends_in_the_dead_letter_queue_and_can_be_redriven() -> None:
-    path = EventPath(without_pipes(), boto3.client)
+    path = EventPath(without_streams(), boto3.client)
     path.put_events([changed(name) for name in "abcdef"])
     got: list[str] = []
 
@@ -104,7 +109,7 @@ def test_a_message_that_always_fails_ends_in_the_dead_letter_queue_and_can_be_re
     [Invocation(error={"errorType": "x"}), Invocation(response={"batchItemFailures": [{"itemIdentifier": "absent"}]})],
 )
 def test_a_batch_that_failed_as_a_whole_comes_again(outcome: Invocation) -> None:
-    path = EventPath(without_pipes(), boto3.client)
+    path = EventPath(without_streams(), boto3.client)
     path.put_events([changed("a"), changed("b")])
     outcomes = iter([outcome, ANSWER])
     assert path.run(lambda event: next(outcomes)) == 4
@@ -112,7 +117,7 @@ def test_a_batch_that_failed_as_a_whole_comes_again(outcome: Invocation) -> None
 
 def test_chaos_repeats_and_shuffles_and_can_be_repeated_itself() -> None:
     def order(seed: int) -> list[str]:
-        path = EventPath(without_pipes(), boto3.client, chaos=Chaos(seed, duplicates=0.5))
+        path = EventPath(without_streams(), boto3.client, chaos=Chaos(seed, duplicates=0.5))
         path.put_events([changed(str(number)) for number in range(30)])
         got: list[str] = []
         path.run(note_names(got))

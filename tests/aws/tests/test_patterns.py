@@ -1,35 +1,10 @@
-"""Event patterns and input templates."""
+"""Event patterns."""
 
 from typing import Any
 
 import pytest
 
-from tests.aws.deployment import Misconfigured
-from tests.aws.input_template import rendered
 from tests.aws.patterns import UnknownOperator, matches
-
-CHANGE: dict[str, Any] = {"eventName": "INSERT", "dynamodb": {"Keys": {"name": {"S": 'x"y'}}, "List": [1, 2]}}
-
-
-def test_an_input_template_puts_json_outside_of_quotes_and_text_inside() -> None:
-    template = (
-        '{"a": <$.eventName>, "b": "is <$.dynamodb.Keys.name.S>", "c": <$.dynamodb.Keys>, "d": <$.dynamodb.List[1]>}'
-    )
-    assert rendered(template, CHANGE) == {
-        "a": "INSERT",
-        "b": 'is x"y',
-        "c": CHANGE["dynamodb"]["Keys"],
-        "d": 2,
-    }
-
-
-@pytest.mark.parametrize(
-    "template",
-    ['{"a": <$.eventname>}', '{"a": "<$.dynamodb>"}', '{"a": <eventName>}', '{"a": <$.eventName>', '{"a": <$.*>}'],
-)
-def test_a_mistake_in_an_input_template_is_loud(template: str) -> None:
-    with pytest.raises(Misconfigured):
-        rendered(template, CHANGE)
 
 
 @pytest.mark.parametrize(

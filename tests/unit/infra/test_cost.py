@@ -48,10 +48,21 @@ def test_the_bill_is_what_stands_plus_what_is_asked_plus_what_changes(traffic):
 
 
 @given(TRAFFIC, st.integers(1, 50))
-def test_the_cost_of_queries_is_proportional_to_their_number(traffic, times):
-    once = total(replace(traffic, changes=0), fixed=False)
-    often = total(replace(traffic, changes=0, queries=traffic.queries * times), fixed=False)
-    assert often == pytest.approx(once * times)
+def test_the_cost_of_queries_is_proportional_to_their_number_but_for_metrics_of_every_hour(traffic, times):
+    def cost(queries: int) -> float:
+        lines = estimate(replace(traffic, changes=0, queries=queries))
+        return sum(line.usd for line in lines if not line.fixed and line.unit != "custom metrics")
+
+    assert cost(traffic.queries * times) == pytest.approx(cost(traffic.queries) * times)
+
+
+def test_metrics_are_charged_for_the_hours_in_which_they_are_written():
+    def metrics(**traffic: int) -> float:
+        return sum(x.quantity for x in estimate(Traffic(**traffic)) if x.unit == "custom metrics")
+
+    assert metrics(queries=0, changes=0) == 0
+    assert metrics(queries=73, changes=0) * 10 == pytest.approx(metrics(queries=730, changes=0))
+    assert metrics(queries=730) == metrics(queries=10**6)
 
 
 @given(TRAFFIC)

@@ -1,9 +1,10 @@
-"""Events on an EventBridge bus: rejected registrations, and changes that maintenance and enrichment send."""
+"""Events on an EventBridge bus: of changed rows, of rejected registrations, and what maintenance sends again."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from boto3.session import Session
 
@@ -20,6 +21,12 @@ _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
 _HELD = {**_REJECTED, "DetailType": "CapabilityHeld"}
 _CHANGED = {"Source": "mats.maintenance", "DetailType": "CapabilityChanged"}
 _REPORTED = {"Source": "mats.maintenance", "DetailType": "OutcomeReported"}
+_FROM_STREAM = {
+    "Registry": {**_CHANGED, "Source": "mats.registry"},
+    "Trust": {**_CHANGED, "Source": "mats.registry"},
+    "Outcomes": {**_REPORTED, "Source": "mats.outcomes"},
+}
+"""By the last part of the table's name."""
 _BATCH = 10
 _MAX_ERROR_BYTES = 16_000  # All entries of a call together may have 256 KB
 TIMEOUT_S, ATTEMPTS = 5, 3
@@ -49,7 +56,7 @@ class EventBus:
         return self._event(_REJECTED, {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)})
 
     def send_changes(self, ids: Sequence[Id]) -> None:
-        """Put a change of each on the bus, as the Pipes do: with its key and no content."""
+        """Put a change of each on the bus, as the streams' function does: with its key and no content."""
         changes = ({"table": "Registry", "change": "RESEND", "keys": key_of(id)} for id in ids)
         self._put([self._event(_CHANGED, change) for change in changes])
 
@@ -59,9 +66,13 @@ class EventBus:
         self._put([self._event(_REPORTED, row) for row in rows])
 
     def send_namespace_change(self, change: NamespaceChange) -> None:
-        """Put the change of a namespace's row on the bus, as the Pipe does, to go on after an id."""
+        """Put the change of a namespace's row on the bus, as the streams' function does, to go on after an id."""
         detail = {"table": "Trust", "change": "RESEND", "keys": key_of(pattern_id(change.namespace))}
         self._put([self._event(_CHANGED, {**detail, "after": change.after})])
+
+    def forward(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Put an event per record of a table's stream on the bus: with its key and no content."""
+        self._put(stream_events(self._name, records))
 
     def _put(self, entries: Iterable[dict[str, str]]) -> None:
         waiting = iter(entries)
@@ -73,4 +84,18 @@ class EventBus:
                 raise DependencyFailed(f"bus {self._name} rejected {answer['FailedEntryCount']} of the events")
 
     def _event(self, kind: Mapping[str, str], detail: Mapping[str, object]) -> dict[str, str]:
-        return {"EventBusName": self._name, **kind, "Detail": json.dumps(detail, ensure_ascii=False)}
+        return _event(self._name, kind, detail)
+
+
+def stream_events(bus: str, records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """An event for each record of the streams of Registry, Trust and Outcomes, as Lambda hands them to a function."""
+    found = []
+    for record in records:
+        table = record["eventSourceARN"].partition(":table/")[2].partition("/")[0].rpartition("-")[2].capitalize()
+        row = {"table": table, "change": record["eventName"], "keys": record["dynamodb"]["Keys"]}
+        found.append(_event(bus, _FROM_STREAM[table], row))
+    return found
+
+
+def _event(bus: str, kind: Mapping[str, str], detail: Mapping[str, object]) -> dict[str, str]:
+    return {"EventBusName": bus, **kind, "Detail": json.dumps(detail, ensure_ascii=False)}

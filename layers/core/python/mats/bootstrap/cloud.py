@@ -4,7 +4,7 @@ Opening any of them makes no call, and raises NotPermitted if AWS's own settings
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -344,6 +344,13 @@ def open_learner(settings: Settings) -> "Learner":
     if stores.memory is None:  # without an encoder there is nothing to compare requests by
         return Learner(lambda query_ids: None, forget)
     return Learner(Learn(stores.outcomes, stores.memory), forget)
+
+
+def open_streams(settings: Settings) -> Callable[[Iterable[Mapping[str, Any]]], None]:
+    """The streams function: from the records of streams to events on the bus, and nothing else."""
+    from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery
+
+    return EventBus(settings.event_bus, region=settings.region).forward
 
 
 def open_feedback(settings: Settings) -> "FeedbackService":

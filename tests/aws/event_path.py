@@ -1,7 +1,8 @@
 """The way of a change from a table's stream to a function, played as the synthesized templates configure it.
 
-DynamoDB stream -> Pipe -> bus -> rule -> SQS -> event source mapping -> function. The streams are DynamoDB Local's, all
-else is here. What a template says wrongly raises `Misconfigured`, or nothing arrives: both fail a suite.
+DynamoDB stream -> event source mapping -> function -> bus -> rule -> SQS -> event source mapping -> function. The
+streams are DynamoDB Local's, all else is here. What a template says wrongly raises `Misconfigured`, or nothing arrives:
+both fail a suite.
 """
 
 import base64
@@ -14,12 +15,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from mats.adapters.eventbridge import stream_events
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Json, Misconfigured, Resource
-from tests.aws.input_template import rendered
 from tests.aws.patterns import matches
 from tests.aws.queues import Mapping as QueueMapping
-from tests.aws.queues import Message, Queue, put_back, queues_of
+from tests.aws.queues import Message, Queue, mapped_function, put_back, queues_of
 from tests.aws.runtime import Invocation
 
 Event = dict[str, Any]
@@ -37,20 +38,30 @@ class Chaos:
 
 
 class EventPath:
-    """All Pipes, rules, queues and event source mappings of a deployment, moved by hand.
+    """All streams, rules, queues and event source mappings of a deployment, moved by hand.
 
     `client(service)` gives clients for "dynamodb" and "dynamodbstreams" of DynamoDB Local, which has the tables with a
-    stream under the names the templates give them (`dynamodb.make_tables`).
+    stream under the names the templates give them (`dynamodb.make_tables`). `carry` is the function of the streams,
+    with what it puts on the bus.
     """
 
-    def __init__(self, deployment: Deployment, client: Callable[[str], Any], *, chaos: Chaos | None = None) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        client: Callable[[str], Any],
+        *,
+        chaos: Chaos | None = None,
+        carry: Callable[[Event], Sequence[Mapping[str, Any]]] = lambda event: stream_events("mats", event["Records"]),
+    ) -> None:
         self._deployment, self._chaos = deployment, chaos
         self._random = random.Random(chaos.seed if chaos else 0)
         self._lock = threading.RLock()
         self.queues = queues_of(deployment)
-        self.pipes = [_Pipe(deployment, pipe, client) for pipe in deployment.all("AWS::Pipes::Pipe")]
+        self._carry = carry
+        mappings = deployment.all("AWS::Lambda::EventSourceMapping")
+        self.streams = [_Stream(deployment, each, client) for each in mappings if not QueueMapping.is_of(each)]
         self.rules = [_Rule(deployment, rule) for rule in deployment.all("AWS::Events::Rule")]
-        self.mappings = [QueueMapping(deployment, each) for each in deployment.all("AWS::Lambda::EventSourceMapping")]
+        self.mappings = [QueueMapping(deployment, each) for each in mappings if QueueMapping.is_of(each)]
         self.events: list[Event] = []
         """Every event that was put on a bus, whether or not a rule wanted it."""
         self._sent: list[tuple[Queue, str]] = []
@@ -58,13 +69,7 @@ class EventPath:
     def pump(self) -> int:
         """Carry everything new in the streams to the queues; how many changes the streams had."""
         with self._lock:
-            records = 0
-            for pipe in self.pipes:
-                for entry in pipe.entries():
-                    records += 1
-                    if entry:
-                        self._put(pipe.bus, entry)
-            return records
+            return sum(stream.carry(lambda event: self.put_events(self._carry(event))) for stream in self.streams)
 
     def put_events(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Put on their buses what a function gave to PutEvents."""
@@ -181,64 +186,57 @@ class EventPath:
         }
 
 
-class _Pipe:
-    """From the stream of a table to a bus."""
+class _Stream:
+    """From the stream of a table to the function that puts its changes on a bus."""
 
     def __init__(self, deployment: Deployment, resource: Resource, client: Callable[[str], Any]) -> None:
         self.id = resource.id
-        source, parameters, target = resource["Source"], resource["SourceParameters"], resource["TargetParameters"]
-        streaming = parameters["DynamoDBStreamParameters"]
-        self._require(resource.get("DesiredState", "RUNNING") == "RUNNING", "it is not running")
-        self._require(streaming["StartingPosition"] == "TRIM_HORIZON", "it would miss what was written before it ran")
-        self._require("Enrichment" not in resource.raw, "it has an enrichment, which is not played here")
+        source = resource["EventSourceArn"]
+        self._require(resource.get("Enabled", True), "it is disabled")
+        self._require(resource["StartingPosition"] == "TRIM_HORIZON", "it would miss what was written before it ran")
+        self._require("FilterCriteria" not in resource.raw, "it filters, which is not played here")
         arn, _, _ = source.partition("/stream/")
         table = deployment.at(arn)
         self._require("/stream/" in source and "StreamSpecification" in table.raw, f"{source} is not a table's stream")
-        self._filters = [
-            json.loads(each["Pattern"]) for each in parameters.get("FilterCriteria", {}).get("Filters", [])
-        ]
-        self.bus = _bus(deployment, resource["Target"])
-        envelope = target["EventBridgeEventBusParameters"]
-        self._require(set(envelope) == {"Source", "DetailType"}, f"its envelope is {envelope}")
-        self._envelope = {"Source": envelope["Source"], "DetailType": envelope["DetailType"]}
-        self._template = target["InputTemplate"]
-        self._source = source
-        self._reserved = {"aws.pipes.pipe-arn": resource.arn, "aws.pipes.pipe-name": resource.ref,
-                          "aws.pipes.source-arn": source, "aws.pipes.target-arn": resource["Target"]}  # fmt: skip
-        needed = [("dynamodb:DescribeStream", source), ("dynamodb:GetRecords", source)]
-        needed += [("dynamodb:GetShardIterator", source), ("events:PutEvents", resource["Target"])]
-        if dead := streaming.get("DeadLetterConfig"):
-            needed.append(("sqs:SendMessage", dead["Arn"]))
-        rights = iam.statements(deployment, iam.role_of(deployment, resource))
+        function = mapped_function(deployment, resource)
+        calls = ("DescribeStream", "GetRecords", "GetShardIterator")
+        needed = [(f"dynamodb:{call}", source) for call in calls]
+        if dead := resource.get("DestinationConfig"):
+            needed.append(("sqs:SendMessage", dead["OnFailure"]["Destination"]))
+        rights = iam.statements(deployment, iam.role_of(deployment, function))
         refused = iam.refused(rights, needed)
         self._require(not refused, f"its role does not allow {refused}")
         if key := table.get("SSESpecification", {}).get("KMSMasterKeyId"):  # a stream is read with the table's key
             via = {"kms:ViaService": f"dynamodb.{deployment.region}.amazonaws.com"}
             self._require(iam.allowed(rights, "kms:Decrypt", key, via), f"its role may not use {key}")
+        self._source, self._batch = source, int(resource["BatchSize"])
         self._streams = client("dynamodbstreams")
         self._stream = client("dynamodb").describe_table(TableName=table.ref)["Table"]["LatestStreamArn"]
         self._places: dict[str, str] = {}
-        """The sequence number of the last record that was read, by shard."""
+        """The sequence number of the last record that was handed over, by shard."""
         self._ended: set[str] = set()
 
-    def entries(self) -> list[Json | None]:
-        """For every change since the last call: the entry for the bus, or None where the filter drops it."""
-        return [self._entry(record) for record in self._records()]
+    def carry(self, invoke: Callable[[Event], object]) -> int:
+        """Hand over what is new in batches, in the order of each shard, parents before children; how many records.
 
-    def _entry(self, record: Json) -> Json | None:
-        change = _as_event({**record, "eventSourceARN": self._source})
-        if self._filters and not any(matches(pattern, change) for pattern in self._filters):
-            return None
-        detail = rendered(self._template, change, self._reserved)
-        self._require(isinstance(detail, dict), f"the detail of an event must be an object, not {detail!r}")
-        return {**self._envelope, "Detail": detail, "Resources": []}
+        A batch whose invocation raises comes again.
+        """
+        carried = 0
+        for shard in self._shards():
+            if shard in self._ended:
+                continue
+            found, is_closed = self._read(shard)
+            for start in range(0, len(found), self._batch):
+                batch = found[start : start + self._batch]
+                invoke({"Records": [_as_event({**each, "eventSourceARN": self._source}) for each in batch]})
+                self._places[shard] = batch[-1]["dynamodb"]["SequenceNumber"]
+                carried += len(batch)
+            if is_closed:
+                self._ended.add(shard)
+        return carried
 
-    def _records(self) -> list[Json]:
-        """New records, in the order of each shard; parents before their children."""
-        return [record for shard in self._shards() if shard not in self._ended for record in self._read(shard)]
-
-    def _read(self, shard: str) -> list[Json]:
-        """New records in a shard, from its place on: an iterator that once met its end may be refused later."""
+    def _read(self, shard: str) -> tuple[list[Json], bool]:
+        """New records, and whether the shard is closed: an iterator that once met its end may be refused later."""
         begin = {"ShardIteratorType": "TRIM_HORIZON"}
         if shard in self._places:
             begin = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._places[shard]}
@@ -250,11 +248,7 @@ class _Pipe:
             place = page.get("NextShardIterator")
             if not page["Records"]:
                 break
-        if found:
-            self._places[shard] = found[-1]["dynamodb"]["SequenceNumber"]
-        if not place:
-            self._ended.add(shard)
-        return found
+        return found, not place
 
     def _shards(self) -> list[str]:
         shards: list[Json] = []
@@ -292,13 +286,6 @@ class _Rule:
             for queue in queues:
                 _check_policy(deployment, queue, resource)
             self.targets.append(target["Arn"])
-
-
-def _bus(deployment: Deployment, arn: str) -> str:
-    resource = deployment.at(arn)
-    if resource.type != "AWS::Events::EventBus":
-        raise Misconfigured(f"{arn} is no event bus")
-    return resource.ref
 
 
 def _check_policy(deployment: Deployment, queue: str, rule: Resource) -> None:
