@@ -9,6 +9,7 @@ const SNIPPETS = {
   curl: "curl",
   python: "Python",
   converse: "Bedrock Converse tool",
+  openai: "OpenAI tool",
 };
 
 /** The section "Use it" of a capability's panel. */

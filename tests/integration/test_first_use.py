@@ -368,3 +368,15 @@ def test_ids_stay_whole_in_a_pipe(mats, tmp_path):
     assert id in mats.process("import", str(tmp_path / "a.jsonl"), "--dry-run", COLUMNS="").out
     assert mats("import", str(tmp_path / "a.jsonl")).code == 0
     assert id in mats.process("list", COLUMNS="").out
+
+
+def test_an_entry_that_is_for_some_audiences_is_found_as_the_tutorial_says(sample):
+    query = ("search", "how much did we spend on AWS", "--json")
+    assert sample(*query).json["results"][0]["name"] != "get_cost_and_usage"
+    assert sample(*query, MATS_AUDIENCES="finance").json["results"][0]["name"] == "get_cost_and_usage"
+
+
+def test_a_whole_capability_is_shown_as_a_tool_of_openai(mats):
+    mats("add", "-", stdin=rows(tool("pay", endpoint="https://api.example.com/pay", descriptor={"method": "post"})))
+    shown = json.loads(mats("show", "com.acme/pay", "--as", "openai").out)
+    assert (shown["type"], shown["function"]["name"]) == ("function", "com_acme__pay")

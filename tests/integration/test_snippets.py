@@ -110,7 +110,9 @@ def test_impossible_snippets_are_refused_with_what_is_possible(mats: Mats):
     assert mats("add", "-", stdin=json.dumps(item).encode()).code == 0
     refused = mats("show", "com.acme/pay", "--as", "curl")
     assert refused.code == 1
-    assert "curl cannot call it (MCP over stdio): use mcp or python or converse" in " ".join(refused.err.split())
+    assert "curl cannot call it (MCP over stdio): use mcp or python or converse or openai" in " ".join(
+        refused.err.split()
+    )
     assert mats("show", "com.acme/nothing", "--as", "mcp").code == 1
     assert mats("show", "com.acme/pay", "--as", "perl").code == 2
     whole = mats("show", "com.acme/pay", "--as", "converse", "--json").json

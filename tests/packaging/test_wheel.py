@@ -132,3 +132,23 @@ def test_client_extra_is_enough_for_the_client(wheel: Path, elsewhere: Path):
     python = elsewhere / "client" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", f"mats[client] @ {wheel.as_uri()}", cwd=elsewhere)
     run(python, "-c", "import mats.client", cwd=elsewhere)
+
+
+def test_an_install_without_extras_names_the_one_that_is_needed(wheel: Path, elsewhere: Path):
+    run(sys.executable, "-m", "venv", elsewhere / "bare", cwd=elsewhere)
+    commands = elsewhere / "bare" / "bin"
+    run(commands / "python", "-m", "pip", "install", "--quiet", wheel, cwd=elsewhere)
+    for command, extra in (
+        ([commands / "mats"], "local"),
+        ([commands / "python", "-c", "import mats.client"], "client"),
+    ):
+        ran = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, check=False)
+        assert ran.returncode == 1
+        assert ran.stderr.splitlines()[-1].endswith(f"is not installed: pip install 'mats[{extra}]'")
+
+
+def test_commands_of_the_evaluation_name_their_extra(installed: Path, elsewhere: Path):
+    ran = subprocess.run(
+        [installed / "mats", "gate", "--baseline", "x"], cwd=elsewhere, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, "pip install 'mats[evaluation]'" in ran.stderr) == (2, True)

@@ -107,6 +107,7 @@ class SnippetFormat(StrEnum):
     CURL = "curl"
     PYTHON = "python"
     CONVERSE = "converse"
+    OPENAI = "openai"
 
 
 class Snippets(BaseModel):
@@ -123,6 +124,7 @@ class Snippets(BaseModel):
     curl: str = Field(default="", description="A command for a POSIX shell.")
     python: str = Field(default="", description="A program with httpx, with the MCP SDK or with boto3.")
     converse: str = Field(default="", description="The `toolSpec` of Bedrock Converse.")
+    openai: str = Field(default="", description="An entry of `tools` of OpenAI's chat completions.")
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
@@ -132,14 +134,19 @@ class Snippets(BaseModel):
         request = _request(invocation, schema)
         server = invocation if isinstance(invocation, McpStdio | McpRemote) else None
         is_tool = invocation is not None and not isinstance(invocation, BedrockCall)
-        tool = tool_definition(profile, Format.BEDROCK_TOOL_CONFIG) if is_tool else None
+
+        def tool(format: Format) -> str:
+            definition = tool_definition(profile, format) if is_tool else None
+            return json_text(definition, indent=2) if definition else ""
+
         return cls(
             facts=facts_of(invocation) if invocation else {},
             missing="" if invocation else WAYS_TO_CALL[profile.indexed_kind],
             mcp=client_configuration(server, profile.id) if server else "",
             curl=curl_command(request) if request else "",
             python=_python(invocation, request, schema),
-            converse=json_text(tool, indent=2) if tool else "",
+            converse=tool(Format.BEDROCK_TOOL_CONFIG),
+            openai=tool(Format.OPENAI_TOOLS),
         )
 
     def text(self, format: SnippetFormat) -> str:

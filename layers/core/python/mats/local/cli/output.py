@@ -1,6 +1,7 @@
 """Output of the command line: tables for a terminal, JSON for scripts, one line and an exit code for an error."""
 
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
@@ -73,7 +74,7 @@ def program(*, absolute: bool = False) -> list[str]:
     if called.name != "mats":
         return [sys.executable, "-m", "mats.local.cli"]
     if absolute:
-        return [str(called.absolute() if called.exists() else known or called)]
+        return [os.path.abspath(called) if called.exists() else known or str(called)]  # noqa: PTH100 - without `..`
     return ["mats" if known and Path(known).resolve() == called.resolve() else str(called)]
 
 

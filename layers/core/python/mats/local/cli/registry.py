@@ -168,7 +168,7 @@ def show(
         typer.Option(
             "--as",
             help="Print only a snippet that calls it: the configuration of an MCP client (mcp), a command (curl), a "
-            "program (python) or a tool of Bedrock Converse (converse).",
+            "program (python), or a tool of Bedrock Converse (converse) or OpenAI (openai).",
         ),
     ] = None,
     as_json: AsJson = False,
