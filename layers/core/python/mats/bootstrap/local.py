@@ -18,7 +18,7 @@ from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteExposure, SqliteOutcomes, SqliteReceipts, SqliteUseLog
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
-from mats.bootstrap.models import ConfiguredModels
+from mats.bootstrap.models import ConfiguredModels, needed_by
 from mats.bootstrap.system import Stores, System
 from mats.domain.capability.capability import Id
 from mats.domain.errors import NotInstalled, RegistryNotFound
@@ -237,12 +237,8 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
     observers, render = _metrics(read_state)
     if not settings.otel:
         return Telemetry(observers=observers, render_metrics=render)
-    try:
+    with needed_by("MATS_OTEL", "otel"):
         from mats.adapters.spans import Spans, close_provider, exporting_provider  # noqa: PLC0415 - the extra `otel`
-    except ModuleNotFoundError as error:
-        raise NotInstalled(
-            f"MATS_OTEL needs {error.name}, which is not installed: install mats with the extra `otel`"
-        ) from error
     provider = exporting_provider()
     spans = Spans(provider, model_provider="openai" if settings.llm_url else "aws.bedrock")
     return Telemetry(
@@ -255,12 +251,13 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
 
 def _metrics(read_state: Callable[[], ServiceState]) -> tuple[list[Observer], Callable[[], tuple[bytes, str]]]:
     try:
-        from mats.adapters.prometheus import CONTENT_TYPE, PrometheusMetrics  # noqa: PLC0415 - for who serves
-    except ModuleNotFoundError as error:
-        message = f"/metrics needs {error.name}, which is not installed: pip install 'mats[local]'"
+        with needed_by("/metrics", "local"):
+            from mats.adapters.prometheus import CONTENT_TYPE, PrometheusMetrics  # noqa: PLC0415 - for who serves
+    except NotInstalled as error:
+        missing = error
 
         def refuse() -> tuple[bytes, str]:
-            raise NotInstalled(message)
+            raise missing
 
         return [], refuse
     metrics = PrometheusMetrics(read_state)

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -31,6 +32,15 @@ BUDGETS = Budgets()
 BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
 """Timeouts of an evaluation, for which a lost answer is worse than a late one."""
 _BATCH_ATTEMPTS = 8
+
+
+@contextmanager
+def needed_by(what: str, extra: str) -> Iterator[None]:
+    """Import a package that is optional. Raises NotInstalled: it is missing; the `extra` has it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise NotInstalled(f"{what} needs {error.name}, which is not installed: pip install 'mats[{extra}]'") from error
 
 
 @dataclass(frozen=True)
@@ -142,13 +152,9 @@ def batch_bedrock(settings: Settings) -> "Bedrock":
 
 def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
     """The server of MATS_LLM_URL with these timeouts. Raises DependencyFailed: urllib3 is not installed."""
-    try:
+    with needed_by("MATS_LLM_URL", "local"):
         from mats.adapters.chat_completions.client import ChatCompletions  # noqa: PLC0415 - urllib3
         from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise NotInstalled(
-            f"MATS_LLM_URL needs {error.name}, which is not installed: pip install 'mats[local]'"
-        ) from error
     return ChatCompletions(
         prices(),
         url=settings.llm_url,
@@ -170,10 +176,8 @@ def prices() -> Prices:
 
 
 def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
-    try:
+    with needed_by("Bedrock", "aws"):
         from mats.adapters.bedrock.factory import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
-    except ModuleNotFoundError as error:
-        raise NotInstalled(f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'") from error
     return Bedrock(
         prices(),
         region=settings.region,
@@ -190,10 +194,8 @@ def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
     Raises:
         DependencyFailed: boto3 is not installed, or Bedrock did not answer.
     """
-    try:
+    with needed_by("Bedrock", "aws"):
         from mats.adapters.bedrock.factory import list_models  # noqa: PLC0415 - boto3, for those who use Bedrock
-    except ModuleNotFoundError as error:
-        raise NotInstalled(f"Bedrock needs {error.name}, which is not installed: pip install 'mats[aws]'") from error
     return list_models(settings.region)
 
 

@@ -93,23 +93,20 @@ class DynamoProfiles:
 
     def erase(self, id: Id) -> int:
         if self.get([id]):
-            self._let_expire(id)
+            # DynamoDB is to delete the current row, a tombstone; writing it again takes the mark away
+            expiry = {"N": str(self.retention.in_days(GUARD_DAYS))}
+            marked = self.tables.ask_if(
+                self.table, "update_item", "#status = :deleted", Key=_key(id),
+                UpdateExpression="SET expires_at = :expiry", ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues={":expiry": expiry, ":deleted": {"S": Status.DELETED}},
+            )  # fmt: skip
+            if marked is None:
+                raise DependencyFailed(f"{id} has been written again; erase it again if it has to go")
             self.tables.delete(self.table, _removed_key(id))
         rows = self._version_rows(id)
         keys = [{name: row[name] for name in ("namespace", "name")} for row in rows]
         self.tables.map(lambda key: self.tables.delete(self.table, key), keys)
         return len(rows)
-
-    def _let_expire(self, id: Id) -> None:
-        """Mark the current row, a tombstone, for DynamoDB to delete; writing it again takes the mark away."""
-        expiry = {"N": str(self.retention.in_days(GUARD_DAYS))}
-        marked = self.tables.ask_if(
-            self.table, "update_item", "#status = :deleted", Key=_key(id), UpdateExpression="SET expires_at = :expiry",
-            ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues={":expiry": expiry, ":deleted": {"S": Status.DELETED}},
-        )  # fmt: skip
-        if marked is None:
-            raise DependencyFailed(f"{id} has been written again; erase it again if it has to go")
 
     def _version_rows(self, id: Id) -> list[Row]:
         return self._partition(_version_key(id, 0))

@@ -92,10 +92,19 @@ class Domain:
         body: Mapping[str, Any],
         *,
         timeout_s: float | None = None,
+        nothing: T | None = None,
     ) -> T:
-        """The whole response of one search; a response that `parse` cannot read is none: DependencyFailed."""
+        """The whole response of one search; `nothing`, if it is given, where there is no such index.
+
+        A response that `parse` cannot read is none: DependencyFailed.
+        """
         params = {"request_timeout": _timeout(timeout_s or self._read_s), "allow_partial_search_results": "false"}
-        return self._call(lambda: parse(self._client.search(index=index, body=body, params=params)))
+        try:
+            return self._call(lambda: parse(self._client.search(index=index, body=body, params=params)))
+        except Missing:
+            if nothing is None:
+                raise
+            return nothing
 
     def documents(
         self, index: str, keys: Sequence[str], *, fields: str, timeout_s: float | None = None

@@ -142,10 +142,8 @@ class OpenSearchIndex:
         """With a second search if a word is unknown."""
         if not words:
             return {}
-        try:
-            options = self.domain.search_for(mapping.stems_suggested, self.read, mapping.misspelt(words))
-        except Missing:
-            return {}
+        nothing: dict[str, list[str]] = {}
+        options = self.domain.search_for(mapping.stems_suggested, self.read, mapping.misspelt(words), nothing=nothing)
         counted = {each: mapping.holding(each) for stems in options.values() for each in stems}
         counts = self._aggregate(mapping.filter_clauses(admitted), counted)
         seen = {each: int(count["doc_count"]) for each, count in counts.items()}
@@ -161,10 +159,7 @@ class OpenSearchIndex:
         if not wanted:
             return {}
         body = {"size": 0, "query": mapping.every(clauses), "aggs": wanted}
-        try:
-            return self.domain.search_for(lambda response: dict(response["aggregations"]), self.read, body)
-        except Missing:
-            return {}
+        return self.domain.search_for(lambda response: dict(response["aggregations"]), self.read, body, nothing={})
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         return self._ids(mapping.every(mapping.filter_clauses(admitted)), limit, after=after)

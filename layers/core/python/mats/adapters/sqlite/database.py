@@ -121,9 +121,7 @@ class Database(Readable):
             self._opened.append(connection)
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             _use_wal(connection)
-            connection.execute(
-                f"PRAGMA synchronous = {self._durable}"
-            )  # FULL: an acknowledged write survives a power cut
+            connection.execute(f"PRAGMA synchronous = {self._durable}")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
 

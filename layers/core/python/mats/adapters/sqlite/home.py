@@ -40,15 +40,11 @@ def prepare(file: Path) -> None:
     every = list(folder.iterdir())
     ours = [entry for entry in every if entry.name.startswith(_OURS)]
     for path in (*([folder] if ours == every else []), *ours):
-        _tighten(path)
-
-
-def _tighten(path: Path) -> None:
-    with suppress(OSError):  # gone meanwhile, another user's, or on a read-only disk
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        if mode & _OTHERS and not path.is_symlink():
-            path.chmod(mode & ~_OTHERS)
-            LOGGER.warning("%s could be used by other users (mode %03o); now only by its owner", path, mode)
+        with suppress(OSError):  # gone meanwhile, another user's, or on a read-only disk
+            mode = stat.S_IMODE(path.lstat().st_mode)
+            if mode & _OTHERS and not path.is_symlink():
+                path.chmod(mode & ~_OTHERS)
+                LOGGER.warning("%s could be used by other users (mode %03o); now only by its owner", path, mode)
 
 
 class HomeInUse(OSError):

@@ -4,10 +4,11 @@ import functools
 import json
 import sqlite3
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,11 @@ from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
-from mats.adapters.sqlite.vocabulary import Vocabulary
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, name_key
 from mats.domain.ranking.query import Filter
-from mats.domain.text.spelling import nearest
+from mats.domain.text.spelling import near, nearest
 from mats.domain.text.words import stem
 from mats.ports import Hit, SearchIndex, Stored, Vector
 
@@ -40,6 +40,29 @@ _AGED = 8  # Saved arrays are not used if more than one of so many entries has c
 _MASKS = 8  # Filters whose rows are kept until the registry changes, a byte for each row
 _REMEMBERED = 10_000  # Uses of names that are kept until the registry changes, some hundred bytes each
 _SPARE = 8  # Room for new rows, as a part of those that are there; it takes memory only once it is used
+
+
+_NEW_WORDS = "SELECT number, stem, word FROM vocabulary WHERE number > ?"
+
+
+@dataclass(slots=True)
+class _Vocabulary:
+    """The words of the index: stems by their first letter, and a word of each. Not safe to share without a lock."""
+
+    words: dict[str, str] = field(default_factory=dict)
+    _last: int = 0
+    _stems: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def catch_up(self, source: Readable) -> None:
+        """Add what has been written since."""
+        for number, its_stem, word in source.rows(_NEW_WORDS, (self._last,)):
+            self._stems[its_stem[0]].append(its_stem)
+            self.words[its_stem] = word
+            self._last = max(self._last, number)
+
+    def near(self, word: str) -> list[str]:
+        """The stems that are near a word."""
+        return list(near(word, self._stems.get(word[0], ())))
 
 
 class SqliteIndex:
@@ -62,7 +85,7 @@ class SqliteIndex:
         self._exact_up_to, self._saved_from = exact_up_to, saved_from
         self._saved = SavedArrays(database, encoder)
         self._matrix, self._postings = Matrix(), Postings()
-        self._vocabulary = Vocabulary()
+        self._vocabulary = _Vocabulary()
         self._uses: dict[tuple[Filter, str], NameUse] = {}
         self._masks: dict[Filter, Mask] = {}
         self._lock = threading.RLock()
@@ -95,7 +118,7 @@ class SqliteIndex:
         fork._lock = threading.RLock()
         with self._lock:
             self._catch_up()
-            fork._vocabulary, fork._uses, fork._masks = Vocabulary(), {}, {}
+            fork._vocabulary, fork._uses, fork._masks = _Vocabulary(), {}, {}
             fork._matrix, fork._postings = self._matrix.copy(), self._postings.copy()
             fork._change = self._change
         fork._source, fork._data_version, fork._version = source, lambda: 0, -1

@@ -75,7 +75,10 @@ _SINGULAR = re.compile(r"(\b1 (?:character|entr))(?:s|ies)\b")
 def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown(str(error["loc"][-1]), model, hints)
+        attribute = str(error["loc"][-1])
+        close = difflib.get_close_matches(attribute, list(model.model_fields), n=1)
+        nearest = f"; did you mean `{close[0]}`?" if close else ""
+        return hints.get(attribute, f"is not a known attribute{nearest}")
     if kind in ("string_too_short", "too_short") and context.get("min_length") == 1:
         return "must not be empty"
     if kind in ("value_error", "assertion_error"):
@@ -84,10 +87,3 @@ def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, st
         return _SINGULAR.sub(r"\1", _MESSAGES[kind].format_map(context))
     text = error["msg"]
     return (text[:1].lower() + text[1:]).replace("input should", "must").replace(" should ", " must ")
-
-
-def _unknown(attribute: str, model: type[BaseModel], hints: Mapping[str, str]) -> str:
-    if attribute in hints:
-        return hints[attribute]
-    close = difflib.get_close_matches(attribute, list(model.model_fields), n=1)
-    return f"is not a known attribute; did you mean `{close[0]}`?" if close else "is not a known attribute"

@@ -185,7 +185,12 @@ class _Api:
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
         draft.rest = {**first, **extensions, **draft.rest}
-        self._secure(draft)
+        if self.security and "security" not in draft.rest:
+            draft.rest["security"] = self.security
+        named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
+        schemes = self.schemes if isinstance(self.schemes, Mapping) else {}
+        if known := {name: schemes[name] for name in sorted(named) if name in schemes}:
+            draft.rest["securitySchemes"] = known
         self._charge([draft.item, draft.rest])
         return draft.finish()
 
@@ -194,15 +199,6 @@ class _Api:
         self._work_left -= weight(value, self._work_left)
         if self._work_left < 0:
             raise _TooMuch
-
-    def _secure(self, draft: ItemDraft) -> None:
-        """Keep the security requirements of the operation or the document, and the schemes they name."""
-        if self.security and "security" not in draft.rest:
-            draft.rest["security"] = self.security
-        named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
-        schemes = self.schemes if isinstance(self.schemes, Mapping) else {}
-        if known := {name: schemes[name] for name in sorted(named) if name in schemes}:
-            draft.rest["securitySchemes"] = known
 
     def _describe(self, draft: ItemDraft, item: Mapping[str, Any]) -> None:
         """Set the description: the summary and the description, of the operation or else of its path.
