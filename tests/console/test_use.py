@@ -30,7 +30,8 @@ SERVER = an_item(name="pay", descriptor={"server": {"command": "npx", "args": ["
 SKILL = an_item(
     name="count", kind="skill", descriptor={"instructions": "# Count\n\nAll of it.\u202e", "files": ["a.py"]}
 )
-LABELS = {"mcp": "MCP client configuration", "curl": "curl", "python": "Python", "converse": "Bedrock Converse tool"}
+LABELS = {"mcp": "MCP client configuration", "curl": "curl", "python": "Python", "converse": "Bedrock Converse tool",
+          "openai": "OpenAI tool"}  # fmt: skip
 NO_API = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
 REFUSED = f"{NO_API} document.execCommand = () => false;"
 
@@ -81,7 +82,10 @@ def copied(page):
 
 
 def test_texts_are_those_of_the_service_and_no_others(use, callable_ones):
-    for name, formats in (("claim", ("curl", "python", "converse")), ("pay", ("mcp", "python", "converse"))):
+    for name, formats in (
+        ("claim", ("curl", "python", "converse", "openai")),
+        ("pay", ("mcp", "python", "converse", "openai")),
+    ):
         page = show(use, name)
         known = snippets(callable_ones, name)
         expect(section(page).locator("summary")).to_have_text([LABELS[format] for format in formats])

@@ -380,3 +380,18 @@ def test_a_whole_capability_is_shown_as_a_tool_of_openai(mats):
     mats("add", "-", stdin=rows(tool("pay", endpoint="https://api.example.com/pay", descriptor={"method": "post"})))
     shown = json.loads(mats("show", "com.acme/pay", "--as", "openai").out)
     assert (shown["type"], shown["function"]["name"]) == ("function", "com_acme__pay")
+
+
+def test_a_name_alone_is_answered_from_every_namespace_of_it_that_operators_rate(sample):
+    api = tool("repos/get", namespace="com.github.api.octokit", description="Get a repository.")
+    assert sample("import", "-", stdin=rows(api)).code == 0
+    assert sample("trust", "com.github.api.*", "70").code == 0
+    found = [one["id"] for one in sample("search", "github", "--json").json["results"]]
+    assert "com.github.api.octokit/repos/get" in found
+    assert any(id.startswith("io.github.github.github-mcp-server/") for id in found)
+
+
+@pytest.mark.parametrize("text", ["open an issue about the failing build. Then assign it to me."])
+def test_a_task_is_cut_at_a_full_stop(sample, text):
+    parts = sample("search", "--parts", text, "--json").json["parts"]
+    assert [part["text"] for part in parts] == ["open an issue about the failing build.", "assign it to me."]
