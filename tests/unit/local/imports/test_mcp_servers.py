@@ -181,3 +181,86 @@ REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "g
 def test_failing_http_server_is_reported(head, body, said):
     with answering(response(head, body)) as url, pytest.raises(ServerFailed, match=said):
         list_by_address(url, timeout_s=10)
+
+
+SKILL = "---\\nname: {0}\\ndescription: Does {0}.\\nversion: 1.10\\n---\\nBody of {0}.\\n"
+SKILLS = """
+import hashlib
+TEXT = "SKILL"
+EXT = {"extensions": {"io.modelcontextprotocol/skills": {}}}
+def entry(name, text=None, **front):
+    uri, text = f"skill://{name}/SKILL.md", text or TEXT.format(name)
+    digest = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    resources = [{"uri": uri, "digest": digest}, {"uri": f"skill://{name}/references/more.md", "digest": "sha256:0"}]
+    about = {"name": name, "description": f"Does {name}.", "version": 1.1, **front}
+    return {"uri": uri, "frontmatter": {**about, "version": "1.10"}, "resources": resources}
+def read(request):
+    name = request["params"]["uri"].split("/")[2]
+    return {"contents": [{"uri": request["params"]["uri"], "text": TEXT.format(name)}]}
+""".replace('SKILL"', SKILL + '"', 1)
+
+AFTER_HANDSHAKE = """
+first = next(requests)
+say(id=first["id"], result={"protocolVersion": "2025-11-25", "capabilities": EXT, "serverInfo": {"name": "x"}})
+next(requests)
+"""
+WITHOUT_HANDSHAKE = """
+say(id=next(requests)["id"], error={"code": -32601, "message": "Method not found"})
+asked = next(requests)
+assert asked["method"] == "server/discover"
+say(id=asked["id"], result={"supportedVersions": ["2026-07-28"], "capabilities": EXT})
+"""
+
+
+def skills(script: str) -> dict[str, dict]:
+    command = [sys.executable, "-c", SERVER + SKILLS + script]
+    listed = list_by_command(command, timeout_s=10, grace_s=0.1)
+    assert listed["tools"] == []
+    return {skill["uri"]: skill for skill in listed["skills"]}
+
+
+@pytest.mark.parametrize("begin", [AFTER_HANDSHAKE, WITHOUT_HANDSHAKE], ids=["handshake", "stateless"])
+def test_skills_are_listed_and_read_without_their_other_files(begin):
+    found = skills(
+        begin
+        + """
+for request in requests:
+    if request["method"] == "skills/list":
+        more = "cursor" in request.get("params", {})
+        say(id=request["id"], result={"skills": [entry("b" if more else "a")], **({} if more else {"nextCursor": "2"})})
+    else:
+        assert request["method"] == "resources/read" and request["params"]["uri"].endswith("/SKILL.md")
+        say(id=request["id"], result=read(request))
+"""
+    )
+    assert [skill["skill"]["instructions"] for skill in found.values()] == ["Body of a.", "Body of b."]
+    assert found["skill://a/SKILL.md"]["files"] == ["SKILL.md", "references/more.md"]
+
+
+def test_a_skill_that_is_not_as_listed_is_told_and_a_renewed_entry_is_taken():
+    found = skills(
+        AFTER_HANDSHAKE
+        + """
+for request in requests:
+    method, params = request["method"], request.get("params", {})
+    if method == "skills/list":
+        listed = [entry("old", "other text"), entry("forged", description="Harmless."), entry("gone"), entry("fine")]
+        say(id=request["id"], result={"skills": [*listed, entry("bad", "x")]})
+    elif method == "skills/get" and "bad" in params["uri"]:
+        say(id=request["id"], result={"skill": entry("bad", "still another")})
+    elif method == "skills/get":
+        say(id=request["id"], result={"skill": entry(params["uri"].split("/")[2])} if "old" in params["uri"] else {})
+    elif "gone" in params["uri"]:
+        say(id=request["id"], error={"code": -32602, "message": "no such resource"})
+    else:
+        say(id=request["id"], result=read(request))
+"""
+    )
+    problems = {uri.split("/")[2]: skill.get("problem", "") for uri, skill in found.items()}
+    assert problems == {
+        "old": "",
+        "fine": "",
+        "forged": "the front matter of its SKILL.md is not what the server listed",
+        "gone": "cannot be read: no such resource",
+        "bad": "its SKILL.md has another digest than the server listed",
+    }

@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, TypeAlias, cast
 
@@ -75,13 +75,15 @@ class Session:
     dispatcher: JSONRPCDispatcher
     version: str
     meta: Mapping[str, Any]
+    declared: Mapping[str, Any]  # The server's capabilities, as its handshake has them
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The result of a method. Raises `MCPError` if the server rejects it."""
         headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
         if self.meta:
             headers[MCP_METHOD_HEADER] = method
-            headers |= {MCP_NAME_HEADER: encode_header_value(str(params["name"]))} if "name" in params else {}
+            named = params.get("uri" if method == "resources/read" else "name")
+            headers |= {} if named is None else {MCP_NAME_HEADER: encode_header_value(str(named))}
             params = {**params, "_meta": dict(self.meta)}
         options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
         return await self.dispatcher.send_raw_request(method, params, options)
@@ -215,30 +217,42 @@ async def _negotiate(dispatcher: JSONRPCDispatcher) -> Session:
     except MCPError:
         version = LATEST_MODERN_VERSION
         meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
-        return Session(dispatcher, version, meta)
+        session = Session(dispatcher, version, meta, {})
+        with suppress(MCPError):
+            session = replace(session, declared=_capabilities(await session.request("server/discover", {})))
+        return session
     stated = result.get("protocolVersion")
     version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
-    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {})
+    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {}, _capabilities(result))
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: session.version}}
     )
     return session
 
 
+def _capabilities(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = result.get("capabilities")
+    return given if isinstance(given, Mapping) else {}
+
+
 async def list_tools(session: Session) -> Json:
-    """The tools of all pages."""
-    tools: list[Mapping[str, Any]] = []
+    return {"tools": await list_all(session, "tools")}
+
+
+async def list_all(session: Session, what: str) -> list[Mapping[str, Any]]:
+    """The entries of all pages of `tools/list`, or another such method."""
+    listed: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     cursor = ""
     while True:
-        page = await session.request("tools/list", {"cursor": cursor} if cursor else {})
-        tools += objects(page.get("tools"))
+        page = await session.request(f"{what}/list", {"cursor": cursor} if cursor else {})
+        listed += objects(page.get(what))
         cursor = page.get("nextCursor") or ""
         if not isinstance(cursor, str) or not cursor:
-            return {"tools": tools}
-        if len(cursor) > _MAX_CURSOR or cursor in seen or len(seen) >= _MAX_PAGES or len(tools) > _MAX_TOOLS:
+            return listed
+        if len(cursor) > _MAX_CURSOR or cursor in seen or len(seen) >= _MAX_PAGES or len(listed) > _MAX_TOOLS:
             raise ServerFailed(
-                f"the server's list does not end: {len(tools):,} tools on {len(seen) + 1:,} pages so far"
+                f"the server's list does not end: {len(listed):,} {what} on {len(seen) + 1:,} pages so far"
             )
         seen.add(cursor)
 

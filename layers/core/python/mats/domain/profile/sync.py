@@ -22,6 +22,7 @@ class SourceKind(StrEnum):
     DOCUMENT = "document"  # A file, a folder or an address of a known format
     MCP = "mcp"  # A live MCP server: its address, or the command that starts it
     MCP_REGISTRY = "mcp-registry"
+    MCP_CARD = "mcp-card"
     ARD = "ard"
     A2A = "a2a"
     BEDROCK = "bedrock"

@@ -25,7 +25,7 @@ _CHUNK = 1 << 16
 LINE_ENDINGS = (".jsonl", ".ndjson")
 """Extensions of files with one value per line."""
 _DOCUMENTS = (".json", ".yaml", ".yml")
-_CLAIMED = ("server.json", "agent-card.json", "agent.json")
+_CLAIMED = ("server.json", "server-card.json", "agent-card.json", "agent.json")
 _SKIPPED_FOLDERS = frozenset(".git node_modules __pycache__ .venv".split())
 _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
 """Limits against decompression bombs, in bytes and times the packed size; rejected if both are exceeded."""

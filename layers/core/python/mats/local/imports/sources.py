@@ -37,9 +37,9 @@ from mats.local.imports.formats import registrations
 from mats.ports import SourceState
 from mats.settings import Settings
 
-LIVE = "`mcp -- COMMAND...`, `mcp URL`, `mcp-registry URL`, `a2a URL`, `ard URL`, `bedrock`"
+LIVE = "`mcp -- COMMAND...`, `mcp URL`, `mcp-registry URL`, `mcp-card URL`, `a2a URL`, `ard URL`, `bedrock`"
 """Sources that are not named by a path or an address alone, for help."""
-_BY_ADDRESS = (SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.A2A)
+_BY_ADDRESS = (SourceKind.MCP_REGISTRY, SourceKind.MCP_CARD, SourceKind.ARD, SourceKind.A2A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ def open_reading(
     if kind is SourceKind.MCP_REGISTRY:
         registry = registries.McpRegistry(url, fetch, since=since)
         return Reading([(source._replace(url=""), registry.pages())], not since, registry.cursor)
-    values = registries.agent_card if kind is SourceKind.A2A else registries.catalog
-    return Reading([(source, values(url, fetch))])
+    of_kind = {SourceKind.A2A: registries.agent_card, SourceKind.MCP_CARD: registries.server_cards}
+    return Reading([(source, of_kind.get(kind, registries.catalog)(url, fetch))])
 
 
 def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Iterator[tuple[Source, Stream]]:
