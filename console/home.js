@@ -10,7 +10,7 @@ const TRIES = ["refund a customer's card payment", "turn a street address into c
 /** The page: examples of requests, and what the registry of this service has, if it has one. */
 export async function home(signal) {
   const found = (await hasRegistry({ signal })) ? await ask("registry/home", { signal }) : null;
-  return [welcome(), found && h("div", { class: "parts-of-home" }, kinds(found), newest(found), unmet(found))];
+  return [welcome(), found && h("div", { class: "parts-of-home" }, kinds(found), newest(found), unmet(found), neverFound(found))];
 }
 
 /** Examples of requests. */
@@ -35,6 +35,12 @@ function newest({ newest: rows }) {
     rows.length ? h("ul", { class: "brief" }, rows.map(({ id, name, kind, namespace, registered }) =>
       h("li", {}, h("a", { href: linkTo("registry", "", { open: id }) }, name), " ", h("span", { class: `kind ${kind}` }, kind ?? "?"), h("span", { class: "hint" }, " ", namespace, registered && [", ", day(registered)]))))
       : h("p", { class: "hint" }, "Nothing is registered yet. ", h("a", { href: "#/import" }, "Import a document"), "."));
+}
+
+function neverFound({ never_found: { count: number, ids } }) {
+  return number > 0 && part("Registered and never found", "#/outcomes", "What is not found, and why",
+    h("p", { class: "hint" }, `${plural(number, "capability was", "capabilities were")} never among the first five results in 30 days.`),
+    h("ul", { class: "brief" }, ids.map((id) => h("li", {}, h("a", { href: linkTo("outcomes", "", { open: id }) }, id)))));
 }
 
 function unmet({ demand, answers, unmatched }) {

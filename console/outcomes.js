@@ -1,6 +1,7 @@
 // The page of outcomes: how often what was found succeeded, as callers reported.
 
 import { count, h, plural } from "./dom.js";
+import { lostSection } from "./mirror.js";
 import { reportPage } from "./page.js";
 import { linkTo } from "./query.js";
 import { day, facet, formatTime, interval } from "./table.js";
@@ -14,13 +15,14 @@ export const outcomes = reportPage({
 });
 
 function show({ totals, capabilities, more, failures }, sort, params) {
-  if (!totals.capabilities) return { content: h("p", {}, "No outcomes yet. Callers report them with ", h("code", {}, "POST /feedback"), ", ", h("code", {}, "report_outcome"), " in MCP, or ", h("code", {}, "mats feedback"), ".") };
+  if (!totals.capabilities) return { content: [h("p", {}, "No outcomes yet. Callers report them with ", h("code", {}, "POST /feedback"), ", ", h("code", {}, "report_outcome"), " in MCP, or ", h("code", {}, "mats feedback"), "."), lostSection(params)] };
   const content = [
     h("p", {}, `On ${plural(totals.capabilities, "capability", "capabilities")}: ${words(totals)}.`), shareOf(totals),
     facet("Order", "outcomes", params, Object.entries(SORTS).map(([id, label]) => ({ id: `sort-${id}`, label, count: "", changes: { sort: id === "failed" ? undefined : id }, current: id === sort }))),
     h("h2", {}, "By capability"),
     h("ul", { class: "rows outcomes" }, capabilities.map((one) => capability(one, params))),
     more > 0 && h("p", { class: "foot" }, `${count(more)} more are not listed.`),
+    lostSection(params),
     h("h2", {}, "Latest failures"),
     failures.length ? h("ul", { class: "rows failures" }, failures.map((one) => failure(one, params))) : h("p", { class: "hint" }, "None."),
   ];

@@ -3,6 +3,7 @@
 import { ask, hasRegistry, pathOf } from "./api.js";
 import { copyButton } from "./copy.js";
 import { facts, h, fill, markWords, plural, say, section } from "./dom.js";
+import { mirrorSection } from "./mirror.js";
 import { linkTo } from "./query.js";
 import { formatTime, interval } from "./table.js";
 import { useSection } from "./use.js";
@@ -77,6 +78,7 @@ function parts(id, capability, words) {
     capability.same_text?.length > 0 && sameText(id, capability),
     capability.snippets && useSection(capability),
     profile && fiveFields(profile, words, capability),
+    isLocal && registration && mirrorSection(id),
     registration && registrationSection(registration),
     profile && !registration && !isLocal && publicSection(profile, words),
     versions.length > 0 && history(versions),

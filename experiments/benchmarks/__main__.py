@@ -7,6 +7,7 @@ from experiments.benchmarks import mcp, pipeline, reranker, size
 from experiments.benchmarks.console import console
 from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
+from experiments.benchmarks.mirror import mirror
 from experiments.benchmarks.openapi import openapi
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
 from experiments.benchmarks.session import session
@@ -24,6 +25,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "console": console,
     "openapi": openapi,
     "files": files,
+    "mirror": mirror,
 }
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ def test_home_shows_kinds_what_is_new_and_what_was_not_found(two, empty):
     gaps = page.get_by_role("region", name="Asked for and not found")
     expect(gaps.get_by_text("2 of 2 answers in 30 days had no clear match.")).to_be_visible()
     expect(gaps.get_by_role("listitem")).to_contain_text("2 requests by 1 caller")
+    never = page.get_by_role("region", name="Registered and never found")
+    expect(never.get_by_text("never among the first five results in 30 days")).to_be_visible()
     kinds.get_by_role("link", name="agent").click()
     expect(rows(page)).to_have_count(1)
 

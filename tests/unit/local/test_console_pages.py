@@ -15,7 +15,7 @@ from mats.domain.profile.origin import fingerprint
 from mats.local.console.actions import ActionRequest, ImportRequest, TrustQuery, TrustRequest
 from mats.local.console.api import parse_query
 from mats.local.console.capability_list import Snapshot
-from mats.local.console.demand import DemandReader
+from mats.local.console.demand import ReportReader
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery, ListRow
 from mats.local.console.use_counts import OutcomeQuery, UseCounts
@@ -340,7 +340,7 @@ def test_cheap_demand_is_always_current_and_costly_demand_is_kept():
         return {"gaps": [], "number": len(found)}
 
     cost = 0.01
-    reader = DemandReader(find, ticks)
+    reader = ReportReader(find, ticks)
     assert [reader.get(7)["number"] for _ in range(2)] == [1, 2]
     cost = 2.0
     assert [reader.get(30)["number"] for _ in range(3)] == [3, 3, 3]
@@ -351,14 +351,16 @@ def test_demand_that_cannot_be_computed_in_the_background_is_tried_again():
     def fail(days: int) -> dict:
         raise DependencyFailed("held by another process")
 
-    reader = DemandReader(fail, Ticks())
+    reader = ReportReader(fail, Ticks())
     assert reader.peek(30) is None
     with pytest.raises(DependencyFailed):
         reader.get(30)
 
 
 def test_home_has_kinds_the_newest_and_demand(local, service):
+    answer(local, "q1", REFUND, at=local.clock.now())
     page = service.home()
     assert (page["kinds"]["tool"], page["registered"], page["demand"]) == (2, 2, [])
     assert {one["id"] for one in page["newest"]} == {REFUND, OTHER}
+    assert page["never_found"] == {"count": 1, "ids": [OTHER]}
     assert OutcomeCounts() == (0, 0, 0, 0, None, None)

@@ -45,6 +45,7 @@ class LeaveReceipt:
         self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
     ) -> "PendingReceipt":
         """Start storing the receipt of an answer whose candidates are known."""
+        others = query.namespaces or query.tags or query.effects
         receipt = Receipt(
             query_id=query_id,
             text=query.text if self.texts else "",
@@ -52,7 +53,8 @@ class LeaveReceipt:
             audiences=frozenset(audiences),
             at=stages.clock.now(),
             shown=tuple(profile.id for profile in found.profiles),
-            narrowed=bool(query.kinds or query.namespaces or query.tags or query.effects),
+            narrowed=bool(query.kinds or others),
+            kinds=() if others else query.kinds,
             vector=pack_vector(found.vector) if found.vector is not None else None,
         )
         early = self.early

@@ -30,15 +30,17 @@ from mats.ports import (
 )
 
 _FIELDS = (
-    "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "relevance", "narrowed", "encoder",
+    "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "relevance", "narrowed", "kinds",
+    "encoder",
 )  # fmt: skip
+_LISTS = ("audiences", "shown", "kinds")
 _COLUMNS = ", ".join((*_FIELDS, "vector"))
-_PLACES = ", ".join("?" * 12)
+_PLACES = ", ".join("?" * 13)
 
 
 def _to_row(receipt: Receipt) -> tuple[object, ...]:
     fields = receipt.to_json()
-    lists = {name: json.dumps(fields[name]) for name in ("audiences", "shown")}
+    lists = {name: json.dumps(fields[name]) for name in _LISTS}
     return (*({**fields, **lists}[name] for name in _FIELDS), receipt.vector)
 
 
@@ -46,7 +48,7 @@ def receipt_of(row: Sequence[Any]) -> Receipt:
     """The receipt of a row of the columns of `receipts`, in the order of the schema, without its expiry."""
     *values, vector = row
     fields = dict(zip(_FIELDS, values, strict=True))
-    lists = {name: json.loads(fields[name]) for name in ("audiences", "shown")}
+    lists = {name: json.loads(fields[name]) for name in _LISTS}
     return Receipt.from_json({**fields, **lists}, vector)
 
 

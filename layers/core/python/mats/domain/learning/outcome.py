@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Self
 
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, Kind
 from mats.domain.ranking.blend import Verdict
 from mats.domain.text.words import spelled_words
 
@@ -37,13 +37,14 @@ class Receipt:
     nearest: Id | None = None  # The best candidate, shown or not
     relevance: float | None = None  # That of the best candidate, 0 to 1
     narrowed: bool = False  # True if the query had filters
+    kinds: tuple[Kind, ...] = ()  # Those that it asked for, if these were its only filter
     encoder: str = ""  # Name of the encoder of the vector; empty without a vector
     vector: bytes | None = None  # Of the query, as `pack_vector` makes it
 
     def to_json(self) -> dict[str, Any]:
         """Every attribute but the vector, as JSON, for stores."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "vector"}
-        return {**values, "audiences": sorted(self.audiences), "shown": list(self.shown)}
+        return {**values, "audiences": sorted(self.audiences), "shown": list(self.shown), "kinds": list(self.kinds)}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], vector: bytes | None) -> Self:
@@ -53,6 +54,7 @@ class Receipt:
         parsed = {
             "audiences": frozenset(values["audiences"]),
             "shown": tuple(map(Id, values["shown"])),
+            "kinds": tuple(map(Kind, values.get("kinds", ()))),
             "verdict": Verdict(verdict) if verdict else None,
             "relevance": None if relevance is None else float(relevance),
             "narrowed": bool(values["narrowed"]),

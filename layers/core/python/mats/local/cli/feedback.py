@@ -1,8 +1,8 @@
-"""The commands on what callers report: feedback, its confirmation, and unmet demand."""
+"""The commands on what callers ask and report: feedback, its confirmation, unmet demand, what owners lose."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,9 @@ from mats.domain.learning.demand import Gap
 from mats.domain.learning.outcome import Event
 from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import local_caller
-from mats.local.cli.output import AsJson, facts, note, out, plain, print_json, print_result
+from mats.local.cli.output import AsJson, facts, note, out, plain, print_json, print_result, table_of
 from mats.local.console.demand import demand_json
+from mats.local.preview.mirror import FIVE, Mirror, MirrorQuery
 from mats.settings import SettingsInvalid
 
 _SHOWN = 20
@@ -107,3 +108,55 @@ def _facts_of(gap: Gap) -> list[tuple[str, object]]:
         lacks = f"; its text lacks: {', '.join(gap.nearest.lacks)}" if gap.nearest.lacks else ""
         rows.append(("nearest", f"{gap.nearest.id}, relevance {gap.nearest.relevance:.2f}{lacks}"))
     return rows
+
+
+def mirror(
+    context: typer.Context,
+    id: Annotated[
+        str, typer.Argument(metavar="[ID]", help="Of one capability; without it, all that is not found.")
+    ] = "",
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Only the last N days; receipts are kept for 30.")] = 30,
+    audience: Annotated[
+        list[str] | None, typer.Option(help="Show what an owner in this audience may see; repeatable. Default: all.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an owner what was asked of a capability, how it did, to what it lost requests and why.
+
+    Searches logged requests again, without the reranker. Of one capability it also tries a sentence that would win
+    lost requests, in a search of a copy: nothing is saved.
+    """
+    found = Mirror.over(local_system(context.obj, create=False), days).answer(
+        MirrorQuery(id=id, days=days, audience=tuple(audience or ()), limit=1_000 if as_json else _SHOWN)
+    )
+    if as_json:
+        print_json(found)
+        return
+    if id:
+        out.print(facts(_facts_of_one(found)))
+    else:
+        table = table_of("capability", "asked", "shown", "first", "succeeded", "lost", "because")
+        for one in found["capabilities"]:
+            numbers = (str(one[name]) for name in ("asked", "shown", "first", "succeeded", "lost"))
+            table.add_row(plain(one["id"]), *numbers, one["cause"] or "")
+        out.print(table)
+        never = found["never_found"]
+        note(f"{never['count']:,} never among the first {FIVE} of {found['requests']:,} requests; --json lists them")
+    for text in found["notes"]:
+        note(text)
+
+
+def _facts_of_one(one: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    yield "id", one["id"]
+    yield "asked", f"{one['asked']:,} times; {one['lost']:,} lost"
+    yield "shown", f"{one['shown']:,} times among the first {FIVE}, {one['first']:,} times first"
+    yield "reported", f"{one['chosen']:,} chosen, {one['succeeded']:,} succeeded"
+    if one["cause"]:
+        yield "because", f"{one['cause']}: {one['advice']}"
+    for rival in one["lost_to"]:
+        why = "".join(f"\n{reason}" for reason in rival["why"])
+        yield "lost to", f"{rival['id'] or 'one that you may not see'}, {rival['requests']:,} times{why}"
+        yield from (("", f"  {text}") for text in rival["examples"])
+    if rewrite := one["rewrite"]:
+        yield "try", rewrite["sentence"]
+        yield "", rewrite["effect"]

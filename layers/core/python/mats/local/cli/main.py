@@ -14,7 +14,7 @@ from mats.local.cli.call import call
 from mats.local.cli.doctor import doctor
 from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
-from mats.local.cli.feedback import confirm, demand, feedback
+from mats.local.cli.feedback import confirm, demand, feedback, mirror
 from mats.local.cli.import_ import import_
 from mats.local.cli.init import init
 from mats.local.cli.mcp import mcp
@@ -74,7 +74,7 @@ def _common(
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
     unpin, review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch,
-    enrich, erase, show, stats, demand, replay, evaluate, compare, calibrate, gate,
+    enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

@@ -38,6 +38,7 @@ from mats.local.console.actions import (
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
 from mats.local.console.use_counts import OutcomeQuery
+from mats.local.preview.mirror import MirrorQuery
 from mats.ports import Precondition
 from mats.resources import resource
 
@@ -143,6 +144,7 @@ PATHS: Mapping[str, Mapping[str, Handler]] = {
     "/registry/exposure": {"GET": _without_parameters(RegistryService.exposure)},
     "/registry/sources": {"GET": _without_parameters(RegistryService.sources)},
     "/registry/demand": {"GET": _with_query(lambda service, query: service.demand(query.days), DemandQuery)},
+    "/registry/mirror": {"GET": _with_query(RegistryService.mirror, MirrorQuery)},
     "/registry/home": {"GET": _without_parameters(RegistryService.home)},
     "/registry/outcomes": {"GET": _with_query(RegistryService.outcomes, OutcomeQuery)},
     "/registry/actions": {"POST": _with_body(lambda service, body: service.actions.run(body), ActionRequest)},
@@ -186,7 +188,7 @@ register_url_convertor("anything", _Anything())
 
 def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[BaseRoute]:
     guarded, slow = partial(_guarded_route, service, access), anyio.CapacityLimiter(_PREVIEWS)
-    limiters = {"/registry/import": slow, "/registry/preview": slow}
+    limiters = dict.fromkeys(("/registry/import", "/registry/preview", "/registry/mirror"), slow)
     return [
         *(guarded(path, handlers, limiters.get(path)) for path, handlers in PATHS.items()),
         guarded(CAPABILITIES + "{id:anything}", _CAPABILITY),

@@ -1,11 +1,11 @@
-"""Demand, computed again only as often as its cost allows: grouping thousands of requests takes a second or more."""
+"""Reports over the log of use, computed again only as often as their cost allows; the JSON of demand."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from mats.domain.errors import CapabilityError
 from mats.usecases.find_demand import Demand
@@ -17,27 +17,28 @@ _SHARE = 20
 _QUERY_IDS = 20
 
 LOGGER = logging.getLogger("mats.console")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Generic[T]):
     at: float
     cost_s: float
-    value: dict[str, Any]
+    value: T
 
 
-class DemandReader:
+class ReportReader(Generic[T]):
     """Safe to share between threads."""
 
-    def __init__(self, find: Callable[[int], dict[str, Any]], now: Callable[[], float] = time.monotonic) -> None:
-        """`find` computes the demand of so many days."""
+    def __init__(self, find: Callable[[int], T], now: Callable[[], float] = time.monotonic) -> None:
+        """`find` computes the report of so many days."""
         self._find, self._now = find, now
-        self._found: dict[int, _Found] = {}
+        self._found: dict[int, _Found[T]] = {}
         self._lock = threading.Lock()
         self._running: set[int] = set()
 
-    def get(self, days: int) -> dict[str, Any]:
-        """The demand of the last days. What is costly may be minutes old, and is then renewed in the background."""
+    def get(self, days: int) -> T:
+        """The report of the last days. What is costly may be minutes old, and is then renewed in the background."""
         found = self._found.get(days)
         if found is None or found.cost_s < _CHEAP_S:
             return self._compute(days)
@@ -45,7 +46,7 @@ class DemandReader:
             self._start(days)
         return found.value
 
-    def peek(self, days: int) -> dict[str, Any] | None:
+    def peek(self, days: int) -> T | None:
         """As `get`, but None where it would have to be computed first; that is then done in the background."""
         if days in self._found:
             return self.get(days)
@@ -57,17 +58,17 @@ class DemandReader:
             if days in self._running:
                 return
             self._running.add(days)
-        threading.Thread(target=self._renew, args=(days,), name="demand", daemon=True).start()
+        threading.Thread(target=self._renew, args=(days,), name="report", daemon=True).start()
 
     def _renew(self, days: int) -> None:
         try:
             self._compute(days)
         except CapabilityError as error:
-            LOGGER.warning("demand was not computed: %s", error)
+            LOGGER.warning("a report was not computed: %s", error)
         finally:
             self._running.discard(days)
 
-    def _compute(self, days: int) -> dict[str, Any]:
+    def _compute(self, days: int) -> T:
         began = self._now()
         value = self._find(days)
         ended = self._now()

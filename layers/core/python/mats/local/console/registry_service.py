@@ -18,15 +18,16 @@ from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console.actions import ImportRequest, RegistryActions, import_documents
 from mats.local.console.capability_list import CapabilityList, Snapshot
-from mats.local.console.demand import DemandReader, demand_json
+from mats.local.console.demand import ReportReader, demand_json
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
 from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
 from mats.local.imports.sources import state_json
+from mats.local.preview.mirror import Mirror, MirrorQuery
 from mats.local.preview.report import near_duplicates, preview_over
 from mats.ports import Precondition, Stored
 
 _POLL_S = 0.05
-_NEWEST, _GAPS = 6, 5
+_NEWEST, _GAPS, _NEVER = 6, 5, 20
 _FEW = 300
 """Answers whose demand is computed while the home page waits."""
 _BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
@@ -42,7 +43,8 @@ class RegistryService:
         self._uses = UseCounts(local.stores.use_log, local.clock)
         self._encoder = local.models.encoder.name if local.models.encoder else ""
         self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck, self._encoder)
-        self._demand = DemandReader(lambda days: demand_json(find_demand(local, days)))
+        self._demand = ReportReader(lambda days: demand_json(find_demand(local, days)))
+        self._mirror = ReportReader(lambda days: Mirror.over(local, days))
         self.actions = RegistryActions(local, self._settle, assigns_trust)
 
     def refresh(self) -> None:
@@ -137,6 +139,14 @@ class RegistryService:
         """Requests of the last days for which nothing was found."""
         return self._demand.get(days)
 
+    def mirror(self, query: MirrorQuery) -> dict[str, Any]:
+        """What is not found and why; with an id, all of one capability. Operators see everything, owners what they may.
+
+        Raises:
+            CapabilityNotFound: nothing is registered under the id, or the owner does not see it.
+        """
+        return self._mirror.get(query.days).answer(query)
+
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""
         try:
@@ -222,16 +232,18 @@ class RegistryService:
             self._list.expire()
 
 
-def _home_json(snapshot: Snapshot, uses: UseCounts, demand: DemandReader) -> dict[str, Any]:
+def _home_json(snapshot: Snapshot, uses: UseCounts, demand: ReportReader[dict[str, Any]]) -> dict[str, Any]:
     """Counts, the newest entries, and requests that found nothing; `demand` is null until it is computed."""
     newest = snapshot.page(ListQuery(sort=Sort.REGISTERED_DOWN, limit=_NEWEST), uses)["capabilities"]
     found = demand.get(DAYS) if uses.answers <= _FEW else demand.peek(DAYS)
+    never = [row.id for row in snapshot.rows if row.findable and not uses.times_found(row.id)] if uses.answers else []
     return {
         "kinds": snapshot.kinds,
         "registered": len(snapshot.rows),
         "newest": newest,
         "answers": uses.answers,
         "unmatched": uses.unmatched_count,
+        "never_found": {"count": len(never), "ids": never[:_NEVER]},
         "demand": found
         and [
             {name: gap[name] for name in ("name", "requests", "callers", "examples")} for gap in found["gaps"][:_GAPS]

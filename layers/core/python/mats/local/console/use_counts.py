@@ -13,6 +13,7 @@ from mats.bootstrap.local import SqliteUseLog
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import wilson_interval
 from mats.edge.requests import Parameters
+from mats.local.preview.mirror import FIVE
 from mats.ports import Clock, OutcomeCounts, ShownAnswer
 
 DAYS = 30
@@ -38,6 +39,7 @@ class UseCounts:
         self._unmatched: Counter[str] = Counter()
         self._stale: set[Id] = set()
         self._shown: Counter[Id] = Counter()
+        self._found: dict[str, set[Id]] = {}
         self._outcomes: dict[Id, OutcomeCounts] = {}
         self._version = 0
 
@@ -64,6 +66,10 @@ class UseCounts:
     def times_shown(self, id: Id) -> int:
         """In how many answers of the last days a capability was shown."""
         return self._shown.get(id, 0)
+
+    def times_found(self, id: Id) -> int:
+        """On how many of the last days an answer had it among the first five."""
+        return sum(id in found for found in self._found.values())
 
     def outcomes_of(self, id: Id) -> OutcomeCounts:
         return self._outcomes.get(id, _NONE)
@@ -93,13 +99,14 @@ class UseCounts:
                 break
         for day in [day for day in self._days if day < oldest]:
             self._shown.subtract(self._days.pop(day))
-            del self._requests[day], self._unmatched[day]
+            del self._requests[day], self._unmatched[day], self._found[day]
             self._version += 1
 
     def _count(self, answer: ShownAnswer) -> None:
         day = answer.at[:10]
         self._days.setdefault(day, Counter()).update(answer.shown)
         self._shown.update(answer.shown)
+        self._found.setdefault(day, set()).update(answer.shown[:FIVE])
         self._requests[day] += 1
         self._unmatched[day] += answer.unmatched
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, time
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mats.bootstrap.local import LocalSystem
@@ -391,6 +392,21 @@ class _EncodedQueries:
         return [self.vectors.get(text) for text in texts]
 
 
+def offline(discover: Discover, texts: Iterable[str], known: Mapping[str, Vector] = MappingProxyType({})) -> Discover:
+    """Discovery without a reranker, with the vectors of these queries, of which some may be known."""
+    retrieve, vectors = discover.retrieve, dict(known)
+    if encoder := retrieve.encoder:
+        for text in texts:
+            try:
+                vectors[text] = vectors.get(text) or encoder.encode_query(text)
+            except DependencyFailed:
+                break  # the answer is marked as degraded
+        encoded = _EncodedQueries(encoder.name, encoder.dimension, vectors)
+        retrieve = replace(retrieve, encoder=encoded, breaker=CircuitBreaker())
+    stages = replace(discover.stages, budgets=_BUDGETS)
+    return replace(discover, retrieve=retrieve, rerank=Rerank(reranker=None), stages=stages)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """Preview registrations. Competitors are limited to those that the caller may see; the candidate is not."""
@@ -461,36 +477,18 @@ class Preview:
         self, queries: Sequence[TriedQuery], candidate: Stored, audiences: Collection[str]
     ) -> tuple[QueryPreview, ...]:
         """Search each query with the candidate in the index, and with the candidate without that example."""
-        discover = self._prepare(queries)
+        discover = offline(self.discover, [query.text for query in queries])
         bare = {query: without_example(candidate.profile, query.text) for query in queries}
         bare_candidates = {
             query: self._candidate(profile, []) for query, profile in bare.items() if profile != candidate.profile
         }
         with self.index.with_candidate(candidate) as index:
-            answers = {query: _ask(discover, index, query, audiences) for query in queries}
+            answers = {query: ask(discover, index, Query(query=query.text), audiences) for query in queries}
         unaided = dict(answers)
         for query, bare_candidate in bare_candidates.items():
             with self.index.with_candidate(bare_candidate) as index:
-                unaided[query] = _ask(discover, index, query, audiences)
+                unaided[query] = ask(discover, index, Query(query=query.text), audiences)
         return tuple(_query_preview(query, answers[query], unaided[query], bare[query]) for query in queries)
-
-    def _prepare(self, queries: Sequence[TriedQuery]) -> Discover:
-        """Discovery without a reranker, and with the vectors of these queries."""
-        retrieve, vectors = self.discover.retrieve, {}
-        if encoder := retrieve.encoder:
-            for query in queries:
-                try:
-                    vectors[query.text] = encoder.encode_query(query.text)
-                except DependencyFailed:
-                    break  # the answer is marked as degraded
-            encoded = _EncodedQueries(encoder.name, encoder.dimension, vectors)
-            retrieve = replace(retrieve, encoder=encoded, breaker=CircuitBreaker())
-        return replace(
-            self.discover,
-            retrieve=retrieve,
-            rerank=Rerank(reranker=None),
-            stages=replace(self.discover.stages, budgets=_BUDGETS),
-        )
 
 
 def preview_over(local: LocalSystem) -> Preview:
@@ -504,9 +502,9 @@ def preview_over(local: LocalSystem) -> Preview:
     )
 
 
-def _ask(discover: Discover, index: SearchIndex, query: TriedQuery, audiences: Collection[str]) -> Shortlist:
+def ask(discover: Discover, index: SearchIndex, query: Query, audiences: Collection[str]) -> Shortlist:
     over = replace(discover, retrieve=replace(discover.retrieve, index=index))
-    return over(Query(query=query.text), audiences)
+    return over(query, audiences)
 
 
 def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bare: Profile) -> QueryPreview:
