@@ -36,7 +36,7 @@ from mats.ports import (
     SyncTarget,
     Writer,
 )
-from mats.settings import Settings, SettingsInvalid
+from mats.settings import Settings, SettingsInvalid, variable_of
 from mats.usecases.find_demand import Demand, FindDemand
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
     observers, render = _metrics(read_state)
     if not settings.otel:
         return Telemetry(observers=observers, render_metrics=render)
-    with needed_by("MATS_OTEL", "otel"):
+    with needed_by(variable_of("otel"), "otel"):
         from mats.adapters.spans import Spans, close_provider, exporting_provider  # noqa: PLC0415 - the extra `otel`
     provider = exporting_provider()
     spans = Spans(provider, model_provider="openai" if settings.llm_url else "aws.bedrock")

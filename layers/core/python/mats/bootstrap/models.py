@@ -16,7 +16,7 @@ from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.ranking.blend import Scale, Thresholds
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.ports import Encoder, Reranker, Writer
-from mats.settings import Settings
+from mats.settings import Settings, variable_of
 from mats.usecases.stages import Budgets
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def batch_bedrock(settings: Settings) -> "Bedrock":
 
 def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
     """The server of MATS_LLM_URL with these timeouts. Raises DependencyFailed: urllib3 is not installed."""
-    with needed_by("MATS_LLM_URL", "local"):
+    with needed_by(variable_of("llm_url"), "local"):
         from mats.adapters.chat_completions.client import ChatCompletions  # noqa: PLC0415 - urllib3
         from mats.adapters.chat_completions.form import Output  # noqa: PLC0415
     return ChatCompletions(

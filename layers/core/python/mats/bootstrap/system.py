@@ -89,17 +89,13 @@ class Stores(Protocol):
     @property
     def receipts(self) -> Receipts | None: ...  # Stores them in the background
     @property
-    def early_receipts(
-        self,
-    ) -> Receipts | None: ...  # Before answers are complete
+    def early_receipts(self) -> Receipts | None: ...  # Before answers are complete
     @property
     def outcomes(self) -> Outcomes | None: ...  # None where feedback has a function of its own
     @property
     def tally_book(self) -> TallyBook | None: ...  # What callers reported, for those who answer
     @property
-    def spread(
-        self,
-    ) -> "SpreadChange | None": ...  # None: the store announces by itself
+    def spread(self) -> "SpreadChange | None": ...  # None: the store announces by itself
 
     def openers(self) -> Sequence[Callable[[], object]]:
         """Open connections to the stores that answers need."""

@@ -35,11 +35,7 @@ class Digest:
     _kept: dict[frozenset[str], tuple[str, str]] = field(default_factory=dict)
 
     def __call__(self, audiences: frozenset[str]) -> str:
-        """At most `MAX_TOKENS` tokens; empty if there is nothing.
-
-        Raises:
-            DependencyFailed: the index did not answer.
-        """
+        """At most `MAX_TOKENS` tokens; empty if there is nothing. Raises DependencyFailed: the index did not answer."""
         today = self.clock.now()[:10]
         day, text = self._kept.get(audiences, ("", ""))
         if day != today:

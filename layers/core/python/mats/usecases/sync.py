@@ -14,15 +14,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import PreconditionFailed, RegistrationInvalid
 from mats.domain.profile.changes import Reason, changes_of
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.sync import (
-    DESCRIBING,
-    Step,
-    TrackedEntry,
-    content_digest,
-    exceeds_guard,
-    merge,
-    next_step,
-)
+from mats.domain.profile.sync import DESCRIBING, Step, TrackedEntry, content_digest, exceeds_guard, merge, next_step
 from mats.ports import Item, SourceBook, SyncTarget
 
 

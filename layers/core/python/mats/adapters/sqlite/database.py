@@ -173,26 +173,26 @@ class Database(Readable):
                 return StorageUnusable(f"{where}: {error}")
 
 
-class Transaction(Readable):
-    """One open transaction. A lock serializes threads on its connection."""
+class _OneConnection(Readable):
+    """Reads over one connection; a lock serializes threads on it."""
 
     def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
         self._database, self._connection = database, connection
-        self._lock = threading.Lock()
-        self._ended = False
+        self._lock, self._ended = threading.Lock(), False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Its connection, with everything written in the transaction.
-
-        Raises:
-            DependencyFailed: the transaction has ended, for example while a late search was still waiting.
-        """
-        with self._lock:
+        with self._lock, self._database.error_translation():
             if self._ended:
                 raise DependencyFailed("the transaction has ended")
-            with self._database.error_translation():
-                yield self._connection
+            yield self._connection
+
+
+class Transaction(_OneConnection):
+    """One open transaction, with everything written in it.
+
+    Reading raises DependencyFailed if it has ended, for example while a late search was still waiting.
+    """
 
     def end(self) -> None:
         """Roll back."""
@@ -215,21 +215,12 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(_PAUSE_S)
 
 
-class Watch(Readable):
+class Watch(_OneConnection):
     """Detects writes of other connections, in this process and others. Safe to share between threads."""
-
-    def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
-        self._database, self._connection = database, connection
-        self._lock = threading.Lock()
 
     def version(self) -> int:
         """A number that changes with every write, except those through this watch; cheap to read."""
         return int(self.rows("PRAGMA data_version")[0][0])
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._database.error_translation():
-            yield self._connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

@@ -15,8 +15,7 @@ _BLOCKED = tuple(
 )  # fmt: skip
 """Link-local, cloud metadata, multicast, reserved and tunnel addresses."""
 
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-"""IPv4 addresses translated to IPv6 (RFC 6052)."""
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # IPv4 addresses translated to IPv6 (RFC 6052)
 
 
 class Unfetchable(Invalid):
@@ -47,11 +46,7 @@ def without_query(url: str) -> str:
 
 
 def split_url(url: str) -> SplitResult:
-    """The parts of an http or https address.
-
-    Raises:
-        Unfetchable: it is not an address, or holds credentials.
-    """
+    """The parts of an http or https address. Raises Unfetchable: it is not an address, or holds credentials."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
