@@ -19,7 +19,6 @@ LEFT_OUT = (
     "client",
     "domain/capability/beir.py",
     "domain/learning/demand.py",
-    "domain/protocols/addresses.py",
     "evaluation",
     "local",
     "resources.py",

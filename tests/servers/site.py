@@ -57,9 +57,9 @@ def site(answer: Answer) -> Iterator[str]:
             for name, value in {**headers, "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body if self.command != "HEAD" else b"")
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_HEAD = do_DELETE = do_GET  # noqa: N815
 
     server = LoopbackServer(("127.0.0.1", 0), Handler)
     server.mistakes = []

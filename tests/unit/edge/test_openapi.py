@@ -200,6 +200,8 @@ def test_an_answer_says_what_the_contract_shows():
         "lifecycle": Lifecycle.DEPRECATED,
         "suspicious": [],
         "effects": [],
+        "unfit": "",
+        "proof": None,
         "alternates": ["org.other/refund"],
         "enriched": True,
         "why": {

@@ -20,6 +20,7 @@ from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
 from mats.domain.ranking.query import Filter
+from mats.domain.shortlist.fitness import Proofs
 from mats.domain.shortlist.rank import Scoring
 from mats.domain.text.synonyms import synonyms_of
 from mats.edge.app import Application
@@ -33,6 +34,7 @@ from mats.ports import (
     Observer,
     Outcomes,
     ProfileStore,
+    ProofBook,
     Receipts,
     Registry,
     Reranker,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
     from mats.usecases.learn import Teach
+    from mats.usecases.probe import ProbeEndpoints
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
     from mats.usecases.resend import SpreadChange
@@ -86,6 +89,9 @@ class Stores(Protocol):
     def model_switch(self) -> "DynamoModelSwitch | None": ...  # The operators' choice of models
     @property
     def synonyms(self) -> SynonymBook | None: ...
+
+    @property
+    def proofs(self) -> ProofBook | None: ...
     @property
     def receipts(self) -> Receipts | None: ...  # Stores them in the background
     @property
@@ -166,6 +172,7 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
             tallies=self._tallies,
+            proofs=self._proofs,
             margin=SETTLED if self.settings.rerank == "auto" else None,
             gate=FirstComeGate((os.cpu_count() or 1) * per_core),
         )
@@ -198,6 +205,29 @@ class System(Generic[S_co]):
         fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
         groups = CurrentChoice(book.load, self.clock, fresh_ms, _log_unread("synonyms"), ())
         return lambda text: synonyms_of(groups()).rewrites(text)
+
+    @cached_property
+    def _proofs(self) -> Callable[[], Proofs]:
+        """What endpoints last showed of life, as it was within the last minute, locally the last second."""
+        if (book := self.stores.proofs) is None:
+            return dict
+        fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
+        return CurrentChoice(book.load, self.clock, fresh_ms, _log_unread("proofs of life"), {})
+
+    def probe(self, *, private: bool = False) -> "ProbeEndpoints":
+        """The use case that looks at endpoints; also at those in private networks and on this machine if `private`.
+
+        Raises:
+            NotPossible: there is no place for what is seen.
+        """
+        from mats.adapters.probe import ProbeClient  # noqa: PLC0415 - not for discovery
+        from mats.usecases.probe import ProbeEndpoints  # noqa: PLC0415 - as above
+
+        if (book := self.stores.proofs) is None:
+            raise NotPossible([Fault("", "there is no place for what is seen: set MATS_SWITCHES_TABLE")])
+        return ProbeEndpoints(
+            profiles=self.stores.profiles, book=book, look=ProbeClient(private), clock=self.clock, pause=time.sleep
+        )
 
     def _switch_of(
         self, make: Callable[[str], M | None], chosen: Callable[[ModelChoice], str | None]

@@ -31,6 +31,8 @@ class Filters(TypedDict, total=False):
     """All of these."""
     effects: Iterable[Effect | str]
     """Whose owner says any of these."""
+    holds: Mapping[str, Any] | None
+    """What the caller can call with: `auth`, `transports`, `read_only`, `leave_out`; see `Holds` of the API."""
     limit: int | None
     min_relevance: MinRelevance | None
     """Only results of at least this relevance, 0 to 1, or of a `weak` match."""

@@ -13,6 +13,7 @@ from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.skill import SkillReading
 from mats.domain.ranking.blend import Signal, Verdict
+from mats.domain.shortlist.fitness import Life
 from mats.domain.shortlist.rank import Result, Shortlist
 
 Rounded = Annotated[float, AfterValidator(lambda value: round(value, 4))]  # A number with four decimal places
@@ -51,6 +52,23 @@ class Why(_ResponseModel):
         return cls.model_validate({**words._asdict(), "used_for": used_for})
 
 
+class Proof(_ResponseModel):
+    """What the endpoint last showed of life, when operators let it be looked at."""
+
+    life: Life = Field(description="`gated` is alive; `dead` after three misses in a row over 20 minutes or more.")
+    at: str
+    because: str
+    misses: int = Field(description="In a row, up to `at`.")
+    since: str = Field(description="The time of the first of them.")
+
+
+class Excluded(_ResponseModel):
+    """A capability that the request asked to leave out, as it cannot be called now with what the caller holds."""
+
+    id: str
+    because: str
+
+
 class RankedCapability(_ResponseModel):
     """One result, best first."""
 
@@ -73,6 +91,12 @@ class RankedCapability(_ResponseModel):
     )
     suspicious: list[str] = Field(description="Reasons for caution; they do not change the score.")
     effects: list[str] = Field(default=[], description=_EFFECTS)
+    unfit: str = Field(
+        default="",
+        description="Why it cannot be called now, with what the request `holds`; it is ranked behind equals. Empty if "
+        "nothing is known against it.",
+    )
+    proof: Proof | None = None
     alternates: list[str] = Field(
         default=[],
         description="Ids of capabilities with nearly the same text that were left out for this one and others, at most "
@@ -92,6 +116,8 @@ class RankedCapability(_ResponseModel):
             weights=dict(result.weights),
             relevance=result.relevance,
             summary=profile.enrichment.summary,
+            unfit=result.unfit,
+            proof=Proof.model_validate(result.proof) if result.proof else None,
             alternates=list(result.alternates),
             why=Why.of(result.why, result.candidate.used_for) if result.why else None,
             **same,
@@ -177,6 +203,7 @@ class Answer(_ResponseModel):
         default=None, description="The steps of a request that asked for parts, in its order; null for another one."
     )
     uncovered: list[str] = Field(default=[], description="The texts of the parts whose verdict is `none`.")
+    excluded: list[Excluded] = Field(default=[], description="What `holds.leave_out` left out of the candidates.")
     took_ms: dict[str, _Milliseconds]
     cost: Cost
     versions: Versions
@@ -202,6 +229,7 @@ class Answer(_ResponseModel):
             results=results,
             parts=parts or None,
             uncovered=list(shortlist.uncovered_parts),
+            excluded=[Excluded(id=id, because=because) for id, because in shortlist.excluded],
             took_ms=trace.took_ms,
             cost=Cost.model_validate(trace.usage),
             versions=Versions(

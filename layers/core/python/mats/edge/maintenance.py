@@ -13,12 +13,14 @@ from mats.edge.observers import log_record
 from mats.ports import Generations, Outcomes, Registry
 from mats.usecases.backfill import Backfill
 from mats.usecases.deadline import Progress
+from mats.usecases.probe import ProbeEndpoints
 from mats.usecases.reconcile import Reconcile
 from mats.usecases.reindex import Reindex
 
 RESERVE_MS = 120_000
 """A piece ends when less than this is left: a page takes less, even where every call is slow and tried again."""
 _ANSWERS = 100  # Answers of a page of `relearn`
+_ROUND_MS = 60_000
 PACE_S = 300  # Time between two pieces of a backfill, each of which sends what may be sent in this time
 
 
@@ -27,7 +29,7 @@ class MaintenanceEvent(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact"]
+    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact", "probe"]
     after: Id | None = None  # The last capability, or of `relearn` the last query id
     stage: Annotated[int, Field(ge=0, le=2)] = 0
     """Of a reindex 1 while the new index is checked; of `reconcile` the place that is listed."""
@@ -50,6 +52,8 @@ class Maintenance:
     outcomes: Outcomes | None = None  # None where nothing is remembered
     send_reports: Callable[[Sequence[str]], None] = lambda query_ids: None
     """Puts the reports on these answers into the event path again, where learning has its own rights and retries."""
+    probe: ProbeEndpoints | None = None
+    """None where nothing keeps what endpoints show."""
 
     def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
         """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.
@@ -81,6 +85,8 @@ class Maintenance:
                 return self._backfill(asked.after, asked.per_minute)
             case "relearn":
                 return self._relearn(asked.after or "")
+            case "probe" if self.probe:
+                return self._probe(self.probe)
             case "rollback":
                 self.generations.roll_back()
             case "retire":
@@ -88,6 +94,11 @@ class Maintenance:
             case "compact":
                 self.compact()
         return iter(())
+
+    def _probe(self, probe: ProbeEndpoints) -> Iterator[Progress]:
+        """Rounds of a minute until no endpoint is due."""
+        while any((counts := {**probe(budget_ms=_ROUND_MS), "endpoints": 0}).values()):
+            yield Progress(counts, None)
 
     def _reconcile(self, after: Id | None, stage: int) -> Iterator[Progress]:
         run = self.reconcile.begin()

@@ -17,7 +17,17 @@ from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.exact import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.rank import Result, Scoring, Shortlist, note_on_moved, note_on_none, present, rank
+from mats.domain.shortlist.fitness import Fitness, Proofs
+from mats.domain.shortlist.rank import (
+    Result,
+    Scoring,
+    Shortlist,
+    note_on_moved,
+    note_on_none,
+    place_unfit,
+    present,
+    rank,
+)
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import NO_LABELS, Clock, Ids, Labels, Receipts, Reranker, RerankResult
@@ -195,6 +205,7 @@ class Discover:
 
     The answer names models that are not configured in `without`.
     `tallies` reads what callers reported on candidates; None: reliability is the trust alone.
+    `proofs` reads what endpoints last showed of life.
     `margin`: the reranker is asked only where the first place is open: no exact match has it, and the relevance of the
     second is nearer than this. None: always.
     `gate` limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it.
@@ -208,6 +219,7 @@ class Discover:
     ids: Ids
     calibration: CalibrationSource | None = None
     tallies: Callable[[Collection[Id]], Tallies] | None = None
+    proofs: Callable[[], Proofs] = dict
     margin: float | None = None
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
@@ -239,7 +251,8 @@ class Discover:
         stages, reranker = self.stages, self.rerank.current()
         trace = self._trace(reranker)
         trace.began_ms = began = stages.clock.elapsed_ms()
-        admitted = Filter.of(query, audiences, scope)
+        fitness = Fitness(query.holds, self.proofs(), {})
+        admitted = replace(Filter.of(query, audiences, scope), fitness=fitness if fitness.matters else None)
 
         def find(texts: Sequence[str], trace: Trace, picked: Sequence[Profile] = ()) -> _Found:
             started = stages.clock.elapsed_ms()
@@ -283,6 +296,8 @@ class Discover:
         trace.thresholds = thresholds = self.thresholds.of(
             reranked=bool(reranked.scores), searched=min(1.0, found.comparable / self.retrieve.depth)
         )
+        if fitness.matters:
+            ranked = place_unfit(ranked, fitness, thresholds)
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict
         trace.notes += note_on_moved(shown.ranked[: shown.count])
@@ -292,6 +307,7 @@ class Discover:
         shortlist = Shortlist(
             query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=shown.ranked,
             shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
+            excluded=tuple(fitness.excluded.items()),
         )  # fmt: skip
         return receipt.complete(shortlist) if receipt else shortlist
 

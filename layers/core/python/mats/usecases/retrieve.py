@@ -27,6 +27,7 @@ from mats.domain.ranking.named import (
     products_named,
 )
 from mats.domain.ranking.query import Filter, is_listing
+from mats.domain.shortlist.fitness import Fitness
 from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.spelling import correct, may_be_misspelt
@@ -313,7 +314,8 @@ class Retrieve:
         in_turn = take_in_turn([[profile.id for profile in profiles] for profiles in lists])
         window = [by_id[id] for id in list(dict.fromkeys([*(each.id for each in picked), *in_turn]))[: self.window]]
         first = min((profile.first_registered for profile in window), default="")
-        chosen = self._limit(texts[0], window, _most_exact(answered), first, stages.clock.now())
+        exact, now = _most_exact(answered), stages.clock.now()
+        chosen = self._limit(texts[0], window, exact=exact, first=first, now=now, fitness=admitted.fitness)
         near = dict(chosen.near)
         for found in answered:
             near |= {id: near.get(id, frozenset()) | others for id, others in found.chosen.near.items()}
@@ -508,15 +510,23 @@ class Retrieve:
         found = self._load([*ids[: self.k], *ids[self.k :][-_WITNESSES:]], admitted)
         profiles, now = [profile for profile in found if profile.id in ahead], stages.clock.now()
         first = min((profile.first_registered for profile in found), default="")
-        chosen, end, window = self._limit(text, profiles, exact, first, now), self.k, max(self.k, self.window)
+        limit = partial(self._limit, text, exact=exact, first=first, now=now, fitness=Fitness.of(admitted))
+        chosen, end, window = limit(profiles), self.k, max(self.k, self.window)
         for further in (window if chosen.newcomers else self.k + chosen.free, window):
-            if chosen.free > 0:
+            if chosen.free > 0 or (len(profiles) < self.k and admitted.fitness and admitted.fitness.excluded):
                 profiles += self._load(ids[end:further], admitted)
-                chosen, end = self._limit(text, profiles, exact, first, now), further
+                chosen, end = limit(profiles), further
         return chosen
 
     def _limit(
-        self, text: str, profiles: Sequence[Profile], exact: Mapping[Id, Exactness], first: str, now: str
+        self,
+        text: str,
+        profiles: Sequence[Profile],
+        *,
+        exact: Mapping[Id, Exactness],
+        first: str,
+        now: str,
+        fitness: Fitness | None,
     ) -> Chosen:
         """The first `k` of those of near-duplicates, echoes and newcomers that are kept; others fill free places.
 
@@ -524,7 +534,8 @@ class Retrieve:
         """
         named = [position for position, profile in enumerate(profiles) if exact.get(profile.id, 0) >= Exactness.NAME]
         echoes, new = find_echoes(text, profiles), find_newcomers(profiles, first, now)
-        shared = limit_near_duplicates(profiles, unrated=self.unrated, echoes=echoes, exact=named)
+        unfit = [n for n, profile in enumerate(profiles) if fitness.because(profile)] if fitness else []
+        shared = limit_near_duplicates(profiles, unrated=self.unrated, echoes=echoes, exact=named, unfit=unfit)
         kept, spare = limit_newcomers(shared.kept, new, of=len(profiles), k=self.k, share=self.new_share)
         return Chosen(
             profiles=[profiles[position] for position in sorted([*kept, *spare][: self.k])],
@@ -570,6 +581,7 @@ def _is_admitted(profile: Profile, admitted: Filter) -> bool:
         and admitted.admits_kind(profile.kind)
         and admitted.admits_namespace(profile.namespace)
         and admitted.admits_tags(profile.filtered_tags)
+        and (admitted.fitness is None or admitted.fitness.admits(profile))
     )
 
 

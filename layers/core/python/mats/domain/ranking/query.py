@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -39,6 +39,29 @@ Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 def _distinct(value: object) -> object:
     return list(dict.fromkeys(value)) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+
+_Transport = Literal["mcp", "stdio", "streamable-http", "sse", "http", "a2a", "skill", "bedrock"]
+
+
+class Holds(RequestModel):
+    """What a caller can call with. What is left out of it is not looked at."""
+
+    auth: Annotated[tuple[Label, ...], Field(max_length=50)] | None = Field(
+        default=None,
+        description="The authentication schemes that it has credentials for, as `invocation.auth` names them: "
+        "`bearer`, `apiKey`. `bearer@com.acme` is for this namespace and those below. Empty: none.",
+    )
+    transports: tuple[_Transport, ...] | None = Field(
+        default=None, description="The protocols and MCP transports that it speaks."
+    )
+    read_only: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="Only what its owner says to be read-only."
+    )
+    leave_out: Annotated[bool, Field(strict=True)] = Field(
+        default=False,
+        description="Leave out what cannot be called now, into `excluded`, instead of ranking it behind equals.",
+    )
 
 
 class Query(RequestModel):
@@ -81,6 +104,10 @@ class Query(RequestModel):
     )
     effects: Annotated[tuple[Effect, ...], BeforeValidator(_distinct)] = Field(
         default=(), description="Whose owner says any of these of its effects; empty: all."
+    )
+    holds: Holds | None = Field(
+        default=None,
+        description="What the caller can call with: what needs more is ranked behind what is as good a match.",
     )
     limit: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         default=None,
@@ -152,6 +179,8 @@ class Filter:
     tags: frozenset[str] = frozenset()
     audiences: frozenset[str] = frozenset()
     scope: Scope = ANYWHERE
+    fitness: Any = field(default=None, compare=False)
+    """A `Fitness` (`domain/shortlist/fitness`) that judges what is found; no index filters by it."""
 
     @classmethod
     def of(cls, query: Query, audiences: Collection[str], scope: Scope = ANYWHERE) -> Self:

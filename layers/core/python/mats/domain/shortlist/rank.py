@@ -26,6 +26,7 @@ from mats.domain.ranking.blend import (
 )
 from mats.domain.ranking.exact import Exactness, order_of_exact
 from mats.domain.ranking.query import Query
+from mats.domain.shortlist.fitness import Fitness, Proof
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.fence import spell_out
 from mats.domain.text.words import clip
@@ -98,6 +99,8 @@ class Result:
     why: MatchedWords | None = None
     alternates: tuple[Id, ...] = ()
     moved: bool = False  # Whether what callers reported places it higher
+    unfit: str = ""  # Why it cannot be called now; empty if nothing is known against it
+    proof: Proof | None = None
 
     @property
     def id(self) -> Id:
@@ -131,6 +134,7 @@ class Shortlist:
     shown: int
     trace: Trace
     parts: tuple[Part, ...] = ()
+    excluded: tuple[tuple[Id, str], ...] = ()  # What the query asked to leave out, with the reason
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -357,6 +361,31 @@ def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequen
         id = candidate.id
         before[id] = frozenset(active.intersection(originals.get(id, ()) if id in active else candidate.near))
     return before
+
+
+_GRADES = (Verdict.NONE, Verdict.WEAK, Verdict.MATCH)
+
+
+def place_unfit(ranked: Sequence[Result], fitness: Fitness, thresholds: Thresholds) -> tuple[Result, ...]:
+    """The results, judged, with each unfit one behind the last fit one that is as good a match; exact ones are better.
+
+    The others keep their order.
+    """
+    order = [
+        replace(each, unfit=fitness.because(profile), proof=fitness.proof(profile))
+        for each, profile in ((each, each.candidate.profile) for each in ranked)
+    ]
+
+    def grade(result: Result) -> int:
+        exact = result.candidate.exact in (Exactness.ID, Exactness.TAUGHT)
+        return len(_GRADES) if exact else _GRADES.index(thresholds.verdict(result.relevance))
+
+    for result in [each for each in reversed(order) if each.unfit]:
+        place, own = order.index(result), grade(result)
+        equals = [n for n in range(place + 1, len(order)) if not order[n].unfit and grade(order[n]) >= own]
+        if equals:
+            order.insert(equals[-1], order.pop(place))
+    return tuple(order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

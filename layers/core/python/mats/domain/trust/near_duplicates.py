@@ -210,16 +210,18 @@ def limit_near_duplicates(
     most: int = MOST_KEPT,
     echoes: Collection[int] = (),
     exact: Collection[int] = (),
+    unfit: Collection[int] = (),
 ) -> NearDuplicates:
     """Leave out every profile that has `MOST_OF_A_DAY` near-duplicates of higher priority, and all but `most` echoes.
 
     Of those that have less trust or are younger than one of their near-duplicates, `most` are enough.
 
-    Priority: more trust, then an exact match, then active before deprecated, then an earlier day of registration, then
-    the given order, most relevant first. Each is compared with those that stay only, so that two different texts are
-    not related by a chain of copies between them. Of near-duplicates with equal trust and lifecycle, the first
-    registered always stays: later copies cannot displace it. Echoes stay by trust, lifecycle and time of registration.
-    What a namespace registered on one day is equally old: it may come from one import, whose order says nothing.
+    Priority: more trust, then fit before unfit, then an exact match, then active before deprecated, then an earlier day
+    of registration, then the given order, most relevant first. Each is compared with those that stay only, so that two
+    different texts are not related by a chain of copies between them. Of near-duplicates with equal trust and
+    lifecycle, the first registered always stays: later copies cannot displace it. Echoes stay by trust, lifecycle and
+    time of registration. What a namespace registered on one day is equally old: it may come from one import, whose
+    order says nothing.
 
     Args:
         profiles: The candidates in the order of fusion, each id once.
@@ -227,6 +229,7 @@ def limit_near_duplicates(
         most: Echoes, and near-duplicates of each other of which one is older or has more trust, that may stay.
         echoes: The positions of profiles that repeat the request (`find_echoes`), whatever else they say.
         exact: The positions of profiles whose id, name or title the request is.
+        unfit: The positions of profiles that cannot be called now.
     """
     wordings = [Wording.of(profile) for profile in profiles]
     near: dict[int, set[int]] = {}
@@ -239,7 +242,7 @@ def limit_near_duplicates(
                 near.setdefault(later, set()).add(earlier)
     if not near and len(echoes) <= most:
         return NearDuplicates(range(len(profiles)), {})
-    kept = _choose(profiles, near, frozenset(echoes), frozenset(exact), unrated, most)
+    kept = _choose(profiles, near, frozenset(echoes), frozenset(exact), frozenset(unfit), unrated, most)
     ids = [profile.id for profile in profiles]
     return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
 
@@ -257,15 +260,19 @@ def _choose(
     near: Mapping[int, set[int]],
     echoes: frozenset[int],
     exact: frozenset[int],
+    unfit: frozenset[int],
     unrated: int,
     most: int,
 ) -> list[int]:
-    rank = [(-trust_of(each, unrated), each.lifecycle is Lifecycle.DEPRECATED) for each in profiles]
+    rank = [
+        (-trust_of(each, unrated), position in unfit, each.lifecycle is Lifecycle.DEPRECATED)
+        for position, each in enumerate(profiles)
+    ]
     since, day = _since(profiles), [profile.first_registered[:DAY] for profile in profiles]
 
-    def by_day(position: int) -> tuple[int, bool, bool, str, int]:
-        trust, deprecated = rank[position]
-        return trust, position not in exact, deprecated, day[position], position
+    def by_day(position: int) -> tuple[int, bool, bool, bool, str, int]:
+        trust, is_unfit, deprecated = rank[position]
+        return trust, is_unfit, position not in exact, deprecated, day[position], position
 
     def by_age(position: int) -> tuple[str, int]:
         return since[position], position

@@ -54,6 +54,7 @@ def search_results(shortlist: Shortlist, known: Collection[str] = ()) -> Json:
             {"text": part.text, "verdict": part.verdict and part.verdict.value, "results": list(part.results)}
             for part in shortlist.parts
         ],
+        "excluded": [{"id": spell_out(id), "because": because} for id, because in shortlist.excluded],
     }
     return {**_without_defaults(answer), "results": [_result(result, room, known) for result in shortlist.results]}
 
@@ -70,6 +71,7 @@ def _result(result: Result, room: int, known: Collection[str]) -> Json:
         "lifecycle": profile.lifecycle.value,
         "suspicious": list(result.suspicious),
         "effects": list(profile.effects),
+        "unfit": result.unfit,
     })  # fmt: skip
 
 
@@ -145,6 +147,7 @@ def _head(structured: Json) -> Iterator[str]:
     parts += [f"{name} {', '.join(structured[name])}" for name in ("degraded", "without") if name in structured]
     yield "; ".join([*parts, f"query_id {structured['query_id']}"])
     yield from (_one_line(f"note: {note}") for note in structured.get("notes", ()))
+    yield from (_one_line(f"left out {each['id']}: {each['because']}") for each in structured.get("excluded", ()))
     for part in structured.get("parts", ()):
         served = f": {', '.join(part['results'])}" if part["results"] else ""
         yield _one_line(
@@ -157,6 +160,7 @@ def _line(result: Json) -> str:
     facts = [result["kind"], f"{result['relevance']:.2f}", result.get("lifecycle", ""), provider]
     facts += [effect for effect in result.get("effects", ()) if effect == DESTROYS]
     suspicious = f" [suspicious: {'; '.join(result['suspicious'])}]" if "suspicious" in result else ""
+    suspicious += f" [unfit: {result['unfit']}]" if "unfit" in result else ""
     summary = f": {result['summary']}" if "summary" in result else ""
     return _one_line(f"{result['id']} ({', '.join(filter(None, facts))}){suspicious}{summary}")
 
@@ -209,6 +213,9 @@ class SearchArguments(Arguments):
     limit: Annotated[int, Field(ge=1)] = _LIMIT
     min_relevance: Relevance = Field(default="weak", description="Default: weak.")
     known: Annotated[list[Label], Field(max_length=1_000)] = Field(default=[], description="Ids already seen.")
+    holds: dict[str, Any] | None = Field(
+        default=None, description="What you can call with: auth, transports, read_only."
+    )
 
 
 class GetArguments(Arguments):

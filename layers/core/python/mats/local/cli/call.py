@@ -1,6 +1,5 @@
 """`mats call`."""
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
 from mats.edge.http import local_caller
-from mats.local.cli.output import AsJson, CapabilityId, Exit, err, note, out, plain, print_json
+from mats.local.cli.output import AsJson, CapabilityId, Exit, err, note, out, parse_object, plain, print_json
 
 
 def call(
@@ -77,12 +76,9 @@ def _parse(text: str) -> Mapping[str, Any]:
             text = sys.stdin.read()
         elif text.startswith("@"):
             text = Path(text[1:]).read_text("utf-8")
-        found = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise typer.BadParameter(f"cannot be read: {error}", param_hint="--input") from error
-    if not isinstance(found, dict):
-        raise typer.BadParameter("must be a JSON object", param_hint="--input")
-    return found
+    return parse_object(text, "--input")
 
 
 def _confirm(command: str, *, yes: bool) -> bool:

@@ -22,6 +22,7 @@ from mats.local.cli.move import backup, copy_table, export, restore
 from mats.local.cli.operate import backfill, reconcile, reindex, switch
 from mats.local.cli.output import ExitCodes, note
 from mats.local.cli.preview import preview
+from mats.local.cli.probe import probe
 from mats.local.cli.registry import add, edit, list_, show, stats
 from mats.local.cli.remove import erase, remove
 from mats.local.cli.replay import replay
@@ -73,8 +74,8 @@ def _common(
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
-    unpin, review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill, switch,
-    enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
+    unpin, review, import_, sync, preview, probe, export, backup, restore, copy_table, reconcile, reindex, backfill,
+    switch, enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)

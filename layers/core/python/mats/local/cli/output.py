@@ -65,6 +65,17 @@ def parse_id(text: str) -> str:
     return text
 
 
+def parse_object(text: str, option: str) -> dict[str, Any]:
+    """The JSON object that an option gives."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"is not JSON: {error}", param_hint=option) from error
+    if not isinstance(found, dict):
+        raise typer.BadParameter("must be a JSON object", param_hint=option)
+    return found
+
+
 CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=parse_id)]
 
 

@@ -16,7 +16,19 @@ from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.http import local_caller, to_json
 from mats.edge.requests import DiscoverRequest, Format
 from mats.edge.routes import search_answer
-from mats.local.cli.output import AsJson, Effects, Exit, Kinds, Namespaces, Tags, err, out, plain, print_json
+from mats.local.cli.output import (
+    AsJson,
+    Effects,
+    Exit,
+    Kinds,
+    Namespaces,
+    Tags,
+    err,
+    out,
+    parse_object,
+    plain,
+    print_json,
+)
 from mats.ports import Answered, Observation
 from mats.settings import Settings, SettingsInvalid, variable_of
 
@@ -39,6 +51,13 @@ def search(
     namespaces: Namespaces = None,
     tags: Tags = None,
     effects: Effects = None,
+    holds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="What you can call with: auth, transports, read_only; with leave_out, the rest is left out.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(help="Maximum number of results.", show_default="15; 5 with --format")
     ] = None,
@@ -71,6 +90,7 @@ def search(
         **_text(query), "parts": parts, "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
         "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
         "min_relevance": _relevance(min_relevance), "format": format, "token_budget": token_budget, "known": known,
+        "holds": parse_object(holds, "--holds") if holds else None,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
     local = None if url else local_system(context.obj, create=False)
@@ -163,6 +183,8 @@ def _details(result: dict[str, Any], explain: bool) -> Text:
     lines = []
     if result["suspicious"]:
         lines.append(plain(f"suspicious: {'; '.join(result['suspicious'])}", "red"))
+    if result["unfit"]:
+        lines.append(plain(f"unfit: {result['unfit']}", "yellow"))
     if result["summary"]:
         lines.append(plain(result["summary"]))
     signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in Signal if name in result["signals"])
@@ -190,6 +212,8 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
         text.append_text(plain(f" ({why_degraded})"))
     for note in answer["notes"]:
         text.append(f"\nNote: {note}")
+    for left in answer["excluded"]:
+        text.append_text(plain(f"\nLeft out: {left['id']} {left['because']}"))
     return text
 
 
@@ -221,7 +245,8 @@ def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[
 
 def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
     filters = {name: getattr(request, name) for name in ("kinds", "namespaces", "tags", "effects")}
-    limits = {"limit": request.limit, "min_relevance": request.min_relevance}
+    held = request.holds.model_dump(exclude_none=True, mode="json") if request.holds else None
+    limits = {"limit": request.limit, "min_relevance": request.min_relevance, "holds": held}
     query = list(request.queries or ()) or request.query
     if request.format:
         tools = {"token_budget": request.token_budget, "known": request.known}
