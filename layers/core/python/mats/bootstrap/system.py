@@ -224,7 +224,7 @@ class System(Generic[S_co]):
         from mats.usecases.probe import ProbeEndpoints  # noqa: PLC0415 - as above
 
         if (book := self.stores.proofs) is None:
-            raise NotPossible([Fault("", "there is no place for what is seen: set MATS_SWITCHES_TABLE")])
+            raise NotPossible([Fault("", "there is no place for what is seen: set `switches_table`")])
         return ProbeEndpoints(
             profiles=self.stores.profiles, book=book, look=ProbeClient(private), clock=self.clock, pause=time.sleep
         )
