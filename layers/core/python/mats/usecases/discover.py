@@ -55,7 +55,7 @@ class LeaveReceipt:
         self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
     ) -> "PendingReceipt":
         """Start storing the receipt of an answer whose candidates are known."""
-        others = query.namespaces or query.tags or query.effects
+        others = query.namespaces or query.tags or query.effects or query.holds
         receipt = Receipt(
             query_id=query_id,
             text=query.text if self.texts else "",
