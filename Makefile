@@ -22,6 +22,7 @@ INFRA := .venv/.infra
 SERVERS := .venv/.servers
 SITE := .venv/.site
 INTEGRATIONS := .venv/.integrations
+REHEARSAL := .venv/.rehearsal
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-servers test-long test-bedrock check format evaluate gate bench bench-aws calibrate readme docs site pictures lock clean
@@ -53,12 +54,13 @@ test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, D
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
 
-LONG := kills chaos engines frameworks gate
+LONG := kills chaos engines frameworks gate rehearsal
 SLICE ?= $(LONG)
-test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks with the container, and the whole gate (SLICE="kills chaos engines frameworks gate" for some)
-	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate,$(SLICE))); \
-	test "$(SLICE)" = gate || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
+test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks with the container, the whole gate, a rehearsed deployment (SLICE="kills chaos engines frameworks gate rehearsal" for some)
+	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate rehearsal,$(SLICE))); \
+	test -z "$(filter-out gate rehearsal,$(SLICE))" || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
 	@$(if $(filter gate,$(SLICE)),$(MAKE) --no-print-directory gate)
+	@$(if $(filter rehearsal,$(SLICE)),$(MAKE) --no-print-directory rehearse)
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock
@@ -111,6 +113,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(LOCK) --extra local --extra otel --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
+	@$(TOOLS_LOCK) --group pyproject.toml:rehearsal -o requirements/rehearsal.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:site --constraint requirements/lock.txt -o requirements/site.txt
 	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama --group pyproject.toml:prices -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
@@ -143,7 +146,7 @@ maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire, back
 
 # --- infra: docs/aws.md ---
 
-.PHONY: preflight bootstrap synth diff deploy destroy
+.PHONY: preflight bootstrap synth diff deploy destroy rehearse
 CONTEXT ?=
 PREFLIGHT ?=
 CDK = PATH="$(abspath $(BIN)):$$PATH" npx --yes aws-cdk@2.1148.1
@@ -189,6 +192,15 @@ destroy: setup $(INFRA) ## Take the system down; the tables and what is in them 
 	@echo "The stack $(NAME) goes: API, functions, queues, index. The stack $(NAME)-data and its tables stay; everything else"
 	@echo "can be made again from them. docs/runbook.md, \"Take it down\", says how to delete them, too."
 	@$(CDK) destroy $(NAME) --exclusively $(if $(YES),--force) $(CHOSEN)
+
+$(REHEARSAL)/.ready: requirements/rehearsal.txt | $(READY) $(INFRA)
+	@echo "Installing an emulator of AWS into $(REHEARSAL), apart from the rest, because its pins differ."
+	@rm -rf $(REHEARSAL) && $(BIN)/uv venv --quiet --python $(BIN)/python $(REHEARSAL)
+	@$(BIN)/uv pip install --quiet --python $(REHEARSAL)/bin/python --require-hashes -r $<
+	@touch $@
+
+rehearse: setup $(INFRA) $(REHEARSAL)/.ready ## Bootstrap, deploy, update, destroy and deploy again on an emulator of AWS, without an account (CONTEXT)
+	@$(BIN)/python -m tests.rehearsal --context "$(CONTEXT)"
 
 clean: ## Remove the virtual environment; your registry stays (.mats)
 	rm -rf .venv

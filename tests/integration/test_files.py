@@ -211,6 +211,64 @@ def test_a_reply_that_is_lost_writes_once_more_and_changes_nothing(world: FilesW
     assert faults(world) == RIGHT
 
 
+def put_behind(s3: S3, *bodies: bytes) -> None:
+    """Records that nobody of us wrote, behind the last one."""
+    last = max(key for key in s3.current if "/log/" in key)
+    for number, body in enumerate(bodies, start=int(last[-12:]) + 1):
+        s3.put(f"{last[:-12]}{number:012}", body, None, None)
+
+
+def test_records_that_nobody_can_read_are_left_out_and_what_they_held_is_mended(world: FilesWorld, s3: S3):
+    world.handle(*register(world, "pay"))
+    put_behind(s3, b"no json", b"[]", b'{"put": 5}', b'{"put": [["{}", null]]}', b'{"put": [["{}"]]}', b'{"purge": 3}')
+    world.handle(*register(world, "ship"))
+    assert faults(world) == world.faults(world.files) == RIGHT
+    last = max(key for key in s3.current if "/log/" in key)
+    s3.put(last, b"overwritten", None, None)
+    assert faults(world)["lost"] == 1
+    assert world.reconcile() == 1
+    assert faults(world) == RIGHT
+
+
+@pytest.mark.parametrize("body", [b"", b"no database", b"SQLite format 3\0" + b"\1" * 5_000, None])
+def test_a_file_that_nobody_can_read_is_named_with_its_remedy_which_works(
+    world: FilesWorld, s3: S3, body: bytes | None
+):
+    world.handle(*register(world, "pay"))
+    assert world.faults(world.files) == RIGHT
+    world.generations.compact(least=1)
+    (key,) = (each for each in s3.current if "/files/" in each)
+    if body is None:
+        s3.destroy(key)
+    else:
+        s3.put(key, body, None, None)
+    with pytest.raises(DependencyFailed, match="delete every version of HEAD"):
+        faults(world)
+    assert world.faults(world.files) == RIGHT  # as it was
+    s3.destroy("index/HEAD")
+    world.reconcile()
+    world.handle(*register(world, "ship"))
+    world.reconcile()
+    assert faults(world) == RIGHT
+
+
+def test_many_compactions_and_a_writer_at_a_time_lose_nothing(
+    world: FilesWorld, s3: S3, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(stores, "KEPT", 1)
+    for turn in range(6):
+        for name in ("pay", "ship"):
+            world.handle(*register(world, name, text=f"{turn} {name}"))
+        others = [world.open()[1] for _ in range(4)]
+        ids = register(world, "late", text=f"late {turn}")
+        with ThreadPoolExecutor(5) as pool:
+            pending = [pool.submit(each.compact, least=1) for each in others]
+            pool.submit(world.handle, *ids).result()
+            assert sum(each.result() for each in pending) >= 1
+        assert faults(world) == RIGHT
+    assert len([key for key in s3.current if "/files/" in key]) == 1
+
+
 def test_a_file_of_another_release_is_read(world: FilesWorld, s3: S3, tmp_path: Path):
     world.handle(*register(world, "pay", "ship"))
     world.registry.remove(PAY)

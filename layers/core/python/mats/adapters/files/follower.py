@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -90,12 +91,7 @@ class Follower(Generic[C]):
         folder = Path(tempfile.mkdtemp(prefix="mats-"))
         path = folder / "mats.db"
         try:
-            if held.file and not self._store.bucket.download(held.file, path):
-                raise DependencyFailed(
-                    f"{held.file} is gone from the bucket {self._store.bucket.name}; try again, and if it stays away, "
-                    "delete every version of HEAD and run `mats reconcile`"
-                )
-            copy = self._make(path)
+            copy = self._load(held.file, path)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -103,6 +99,17 @@ class Follower(Generic[C]):
             self._discard()
         self._folders.append((folder, copy))
         self._copy, self._of, self.position = copy, held.name, held.end
+
+    def _load(self, file: str, path: Path) -> C:
+        try:
+            if file and not (self._store.bucket.download(file, path) and path.stat().st_size):
+                raise FileNotFoundError("it is gone or empty")
+            return self._make(path)
+        except (FileNotFoundError, ValueError, sqlite3.DatabaseError) as error:
+            raise DependencyFailed(
+                f"{file} of the bucket {self._store.bucket.name} cannot be read ({error}); try again, and if "
+                "it stays so, delete every version of HEAD and run `make maintain TASK=reconcile`"
+            ) from error
 
     def _discard(self) -> None:
         folder, copy = self._folders.pop(0)

@@ -1,6 +1,7 @@
 """The search index port over files in a bucket: writes are records, searches run on a copy in SQLite."""
 
 import base64
+import logging
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -25,6 +26,7 @@ from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import Filter
 from mats.ports import Hit, Stored, Vector
 
+LOGGER = logging.getLogger("mats")
 _ALL = 1 << 62
 """Searches by meaning are exact among any number: the other way needs onnxruntime, which the layers do not have."""
 
@@ -46,9 +48,17 @@ class IndexCopy:
     def apply(self, records: Sequence[Record]) -> None:
         with self._database.writing(durable=False) as connection:
             for record in records:
-                for text, vector in record.get("put", ()):
-                    write(connection, Stored(Profile.model_validate_json(text), _vector(vector)))
-                drop_tombstones(connection, record.get("purge", ()))
+                try:
+                    entries = [
+                        Stored(Profile.model_validate_json(text), _vector(v)) for text, v in record.get("put", ())
+                    ]
+                    purged = [Id(str(id)) for id in record.get("purge", ())]
+                except (ValueError, TypeError) as error:  # the nightly comparison writes what is missing
+                    LOGGER.error("a record of the index is left out, because it cannot be read: %s", error)
+                    continue
+                for entry in entries:
+                    write(connection, entry)
+                drop_tombstones(connection, purged)
 
     def ids(self, after: Id | None) -> Iterator[Id]:
         """As `SearchIndex.ids`."""

@@ -126,7 +126,7 @@ class Store:
         while True:
             keys = [self._record_key(name, position + number) for number in range(1, asked + 1)]
             blobs = [self.bucket.load(keys[0])] if asked == 1 else _readers().map(self.bucket.load, keys)
-            found = [json.loads(blob.body) for blob in takewhile(bool, blobs) if blob]
+            found = [_parse_record(blob.body) for blob in takewhile(bool, blobs) if blob]
             if found:
                 yield found
             if len(found) < asked:
@@ -175,6 +175,16 @@ class Store:
 
     def _record_key(self, name: str, number: int) -> str:
         return f"{self.prefix}/{name}/log/{number:012}"
+
+
+def _parse_record(body: bytes) -> Record:
+    """The record; an empty one where it cannot be read: its entries are missing until the nightly comparison."""
+    try:
+        record = json.loads(body)
+        return {} if not isinstance(record, dict) else record
+    except ValueError as error:
+        LOGGER.error("a record of the index is left out, because it cannot be read: %s", error)
+        return {}
 
 
 @cache

@@ -1,0 +1,1 @@
+"""A rehearsal of a deployment on an emulator of AWS: `make rehearse`."""
