@@ -54,7 +54,7 @@ test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, D
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
 
-LONG := kills chaos engines frameworks gate rehearsal
+LONG := kills chaos engines frameworks gate
 SLICE ?= $(LONG)
 test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks with the container, the whole gate, a rehearsed deployment (SLICE="kills chaos engines frameworks gate rehearsal" for some)
 	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate rehearsal,$(SLICE))); \
