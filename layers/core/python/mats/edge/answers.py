@@ -107,7 +107,7 @@ class RankedCapability(_ResponseModel):
     @classmethod
     def of(cls, result: Result) -> Self:
         profile = result.candidate.profile
-        same = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
+        same: dict[str, Any] = {name: getattr(profile, name) for name in _OF_PROFILE}
         same |= {"kind": profile.indexed_kind, "suspicious": list(result.suspicious)}
         return cls(
             id=profile.id,
@@ -122,6 +122,9 @@ class RankedCapability(_ResponseModel):
             why=Why.of(result.why, result.candidate.used_for) if result.why else None,
             **same,
         )
+
+
+_OF_PROFILE = RankedCapability.model_fields.keys() & Profile.model_fields.keys()
 
 
 class PartResult(_ResponseModel):
