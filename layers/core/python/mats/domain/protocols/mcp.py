@@ -82,13 +82,13 @@ def _to_current_card(card: Mapping[str, Any], base: str) -> Mapping[str, Any]:
     address = next(
         filter(None, (text_at(level, key) for level in (transport, card) for key in ("endpoint", "url"))), ""
     )
-    url = _joined(base, address)
+    url = _join_address(base, address)
     remotes = card.get("remotes") or ([{"type": "streamable-http", "url": url}] if url else [])
     rest = {key: value for key, value in card.items() if key not in ("serverInfo", "transport", "endpoint", "url")}
     return {**info, **rest, "remotes": remotes}
 
 
-def _joined(base: str, address: str) -> str:
+def _join_address(base: str, address: str) -> str:
     """An absolute address; empty if there is none."""
     try:
         joined = urljoin(base, address) if address else ""

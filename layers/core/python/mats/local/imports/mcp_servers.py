@@ -87,17 +87,17 @@ async def _read_as_listed(session: Session, uri: str, entry: object) -> Json:
     if files and files.get(uri) != digest:
         raise Invalid([Fault("", "its SKILL.md has another digest than the server listed")])
     skill = decode(text.encode(errors="replace"), name="SKILL.md")
-    if _spelled(skill["frontMatter"]) != _spelled(value_at(entry, "frontmatter")):
+    if _as_texts(skill["frontMatter"]) != _as_texts(value_at(entry, "frontmatter")):
         raise Invalid([Fault("", "the front matter of its SKILL.md is not what the server listed")])
     root = uri.removesuffix("SKILL.md")
     return {"uri": uri, "skill": skill, "files": [each.removeprefix(root) for each in files if each.startswith(root)]}
 
 
-def _spelled(value: Any) -> Any:
+def _as_texts(value: Any) -> Any:
     """A value with its scalars as text: YAML and JSON differ in numbers and dates."""
     if isinstance(value, Mapping):
-        return {str(key): _spelled(inner) for key, inner in value.items()}
-    return [_spelled(inner) for inner in value] if isinstance(value, list) else str(value)
+        return {str(key): _as_texts(inner) for key, inner in value.items()}
+    return [_as_texts(inner) for inner in value] if isinstance(value, list) else str(value)
 
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

@@ -52,11 +52,11 @@ def _registrations(value: Json, source: Source) -> Iterator[MappedValue]:
                 yield MappedValue(where, notes=(Fault("status", f"is {status[:40]}; skipped"),))
                 continue
             changes = {"lifecycle": "deprecated"} if status == "DEPRECATED" else {}
-            for mapped in _mapped(record, source):
-                yield replace(_changed(mapped, record, changes), where=f"{where} {mapped.where}".rstrip())
+            for mapped in _map_documents(record, source):
+                yield replace(_with_record(mapped, record, changes), where=f"{where} {mapped.where}".rstrip())
 
 
-def _mapped(record: Mapping[str, Any], source: Source) -> list[MappedValue]:
+def _map_documents(record: Mapping[str, Any], source: Source) -> list[MappedValue]:
     """Of the documents of a record, that which has something to register, or the first."""
     from mats.local.imports.formats import map_value  # noqa: PLC0415 - this module is one of its formats
 
@@ -90,7 +90,7 @@ def _of_server(record: Mapping[str, Any], source: Source) -> Source:
     return source._replace(server=url, server_entry=server_entry(server) if server else None, namespace=own)
 
 
-def _changed(mapped: MappedValue, record: Mapping[str, Any], changes: Mapping[str, str]) -> MappedValue:
+def _with_record(mapped: MappedValue, record: Mapping[str, Any], changes: Mapping[str, str]) -> MappedValue:
     """With the record's version, where the document has none."""
     if not (registration := mapped.registration):
         return mapped
