@@ -47,7 +47,7 @@ def sign_in(page, token):
 
 def test_the_read_token_searches_and_shows(guarded):
     page = guarded.open(at("search", q=QUESTION))
-    expect(page.get_by_text("no token: send the read or the write token").first).to_be_visible()
+    expect(page.get_by_text("no token: send a token of this service").first).to_be_visible()
     sign_in(page, READ)
     expect(names(page).first).to_have_text("refund")
     unfold(page)

@@ -83,10 +83,84 @@ def test_the_registry_asks_for_the_write_token(service):
     for method, path, body in (("GET", "/registry", None), ("PUT", at, item), ("DELETE", at, None)):
         assert ask(service, method, path, body)[0] == 401
         status, headers, text = ask(service, method, path, body, token=READ)
-        assert (status, json.loads(text)["detail"]) == (403, "this token may only read: send the write token")
+        assert (status, json.loads(text)["detail"]) == (
+            403,
+            "this token may only read, report: send one with the scope write",
+        )
         assert "insufficient_scope" in headers["WWW-Authenticate"]
     assert ask(service, "PUT", at, item, token=WRITE, **{"If-None-Match": "*"})[0] == 200
     assert ask(service, "GET", at, token=WRITE)[0] == 200
+
+
+def named(mats: Mats, name: str, scope: str) -> str:
+    """A new token."""
+    return mats("token", "add", name, "--scope", scope, "--json").json["token"]
+
+
+def test_a_named_token_works_at_once_and_until_it_is_revoked(service, stocked):
+    made = stocked("token", "add", "ci", "--scope", "write")
+    token = made.out.strip()
+    assert (made.code, token in made.err) == (0, False)
+    assert ask(service, "GET", "/registry", token=token)[0] == 200
+    assert ask(service, "POST", "/registry/trust", {"namespace": "com.acme"}, token=token)[0] == 403
+    for refused in (("add", "ci", "--scope", "read"), ("revoke", "x"), ("add", "A b", "--scope", "read")):
+        assert stocked("token", *refused).code in (1, 2)
+    assert [(one["name"], one["scope"]) for one in stocked("token", "list", "--json").json] == [("ci", "write")]
+    assert token not in stocked("token", "list").out
+    assert stocked("token", "revoke", "ci").code == 0
+    status, _, text = ask(service, "GET", "/registry", token=token)
+    assert (status, token in text) == (401, False)
+    kept = [file.read_bytes() for file in stocked.home.iterdir()]
+    assert not any(token.encode() in content for content in kept)
+
+
+def test_reports_of_a_named_token_are_its_own(service, stocked):
+    ann, ben = named(stocked, "ann", "report"), named(stocked, "ben", "report")
+
+    def reliability(token: str):
+        return json.loads(ask(service, "GET", "/capabilities/com.acme/refund", token=token)[2])["reliability"]
+
+    answer = json.loads(ask(service, "POST", "/discover", {"query": "refund a payment"}, token=ann)[2])
+    report = {"query_id": answer["query_id"], "outcomes": [{"id": "com.acme/refund", "event": "failed"}]}
+    assert ask(service, "POST", "/feedback", report, token=ben)[0] == 404
+    assert ask(service, "POST", "/feedback", report, token=READ)[0] == 404
+    assert ask(service, "POST", "/feedback", report, token=ann)[0] == 202
+    assert reliability(ann)["failures"] == 1
+    assert reliability(ann)["mean"] < (reliability(ben) or {"mean": 1})["mean"]
+    assert reliability(READ) == reliability(ben)
+
+
+def test_a_token_that_reads_reports_neither_over_http_nor_mcp(service, stocked):
+    reads, reports = named(stocked, "reads", "read"), named(stocked, "reports", "report")
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    call = {"name": "report_outcome", "arguments": {"query_id": "x", "missing": "y"}}
+    calling = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    assert "report_outcome" in ask(service, "POST", "/mcp", listing, token=reports)[2]
+    assert "report_outcome" not in ask(service, "POST", "/mcp", listing, token=reads)[2]
+    assert "no answer" in ask(service, "POST", "/mcp", calling, token=reports)[2]
+    assert "no answer" not in ask(service, "POST", "/mcp", calling, token=reads)[2]
+    assert ask(service, "POST", "/feedback", {"query_id": "x", "missing": "y"}, token=reads)[0] == 403
+
+
+def test_operators_do_over_http_what_owners_cannot(service, stocked):
+    writes, operates = named(stocked, "writes", "write"), named(stocked, "operates", "operate")
+    action = {"action": "trust", "ids": ["com.acme/refund"], "trust": 70}
+    for path, body in (
+        ("/registry/trust", {"namespace": "com.acme", "trust": 60}), ("/registry/actions", action),
+        ("/registry/synonyms", {"words": ["PR", "pull request"]}),
+    ):  # fmt: skip
+        assert ask(service, "POST", path, body, token=writes)[0] in (403, 422)
+        assert ask(service, "POST", path, body, token=operates)[0] == 200
+    at, change = "/registry/capabilities/com.acme/refund", {"tags": ["x"]}
+    assert ask(service, "PATCH", at, change, token=writes)[0] == 422
+    assert ask(service, "PATCH", at, change, token=operates)[0] == 200
+
+
+def test_the_document_has_the_registry_with_its_scopes(service):
+    paths = json.loads(ask(service, "GET", "/openapi.json")[2])["paths"]
+    assert paths["/registry/capabilities/{id}"].keys() == {"get", "put", "patch", "delete"}
+    assert paths["/registry/trust"]["post"]["security"] == [{"token": ["operate"]}]
+    assert paths["/discover"]["post"]["security"] == [{"token": ["read"]}]
 
 
 @pytest.mark.parametrize(
@@ -139,10 +213,10 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
 @pytest.mark.parametrize(
     ("url", "token", "code", "told"),
     [
-        ("", "", 2, "set MATS_READ_TOKEN"),
-        ("", "x" * 40, 2, "set MATS_READ_TOKEN"),
+        ("", "", 2, "set MATS_TOKEN"),
+        ("", "x" * 40, 2, "set MATS_TOKEN"),
         ("http://mats.example.com", READ, 2, "must be https"),
-        ("https://mats.example.com", "", 2, "set MATS_READ_TOKEN"),
+        ("https://mats.example.com", "", 2, "set MATS_TOKEN"),
         ("http://127.0.0.1:1", READ, 3, "does not answer"),
     ],
 )
@@ -174,5 +248,5 @@ def test_wrong_usage_is_exit_code_2_and_says_what_to_set(stocked, options):
     ran = stocked("serve", "--port", "0", *options)
     assert ran.code == 2
     assert ran.out == ""
-    assert any(word in ran.err for word in ("MATS_READ_TOKEN", "cannot be read", "No such option"))
+    assert any(word in ran.err for word in ("MATS_READ_TOKEN", "MATS_TOKEN", "cannot be read", "No such option"))
     assert READ not in ran.err

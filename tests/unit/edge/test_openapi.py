@@ -28,6 +28,7 @@ from mats.edge.requests import (
     Parameters,
 )
 from mats.edge.routes import ROUTES, load
+from mats.local.console import api
 from tests.builders import a_profile
 
 DOCUMENT = json.loads(json.dumps(openapi.document(), allow_nan=False))
@@ -109,13 +110,19 @@ PARTS = (
 # the document
 
 
-def test_schemas_are_those_referred_to():
-    assert DOCUMENT["openapi"].startswith("3.1")
-    assert {f"#/components/schemas/{name}" for name in SCHEMAS} == set(_refs(DOCUMENT))
+LOCAL = json.loads(json.dumps(openapi.document((*ROUTES, *api.ROUTES), scoped=True), allow_nan=False))
+DOCUMENTS = pytest.mark.parametrize("document", [DOCUMENT, LOCAL], ids=["aws", "local"])
 
 
-def test_operations_have_unique_ids_and_described_responses():
-    operations = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+@DOCUMENTS
+def test_schemas_are_those_referred_to(document):
+    assert document["openapi"].startswith("3.1")
+    assert {f"#/components/schemas/{name}" for name in document["components"]["schemas"]} == set(_refs(document))
+
+
+@DOCUMENTS
+def test_operations_have_unique_ids_and_described_responses(document):
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
     assert len({operation["operationId"] for operation in operations}) == len(operations)
     assert all(response["description"] for o in operations for response in o["responses"].values())
 
@@ -152,6 +159,17 @@ def test_requests_are_accepted_exactly_as_documented(body, taken):
     else:
         with pytest.raises(RequestInvalid):
             DiscoverRequest.of(body, DiscoverParameters())
+
+
+def test_the_registry_and_scopes_are_in_the_document_of_the_local_service_alone():
+    assert not [path for path in DOCUMENT["paths"] if path.startswith("/registry")]
+    for route in api.ROUTES:
+        operation = LOCAL["paths"][route.documented_path][route.method.lower()]
+        assert operation["security"] == [{"token": [route.scope]}]
+    schemas = LOCAL["components"]["schemas"]
+    assert schemas["Registration"]["required"] == ["namespace", "name", "kind"]
+    assert schemas.keys() > SCHEMAS.keys()
+    assert {name: schemas[name] for name in SCHEMAS} == SCHEMAS
 
 
 # the answers

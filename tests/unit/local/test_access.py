@@ -1,70 +1,171 @@
 """Who may use the service: tokens, host names, and the options that set them."""
 
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
+from starlette.responses import Response
 
-from mats.edge.routes import ROUTES
-from mats.local.access import Access, Tokens, digest, header_fields, origin_problem, registry_problem
+from mats.domain.errors import DependencyFailed, NotPossible, StorageUnusable
+from mats.edge.routes import ROUTES, TokenScope
+from mats.local.access import Access, TokenGuard, header_fields, origin_problem, registry_problem
 from mats.local.cli.serve import access_to, is_loopback
+from mats.local.console import api
+from mats.local.tokens import Token, TokenBook, digest
 from mats.settings import Settings
 
 READ, WRITE = "r" * 32, "w" * 40
-TOKENS = Tokens(digest(READ), digest(WRITE))
+SCOPES = list(TokenScope)
+SECRETS = {scope: f"{scope}-" * 8 for scope in SCOPES}
+TOKENS = TokenBook(
+    Path("nowhere"), [Token(scope, scope, digest(secret), "2026-01-01") for scope, secret in SECRETS.items()]
+)
 SHARED = Access(frozenset({"mats.example.com"}), TOKENS)
 OPEN = [
     "/", "/docs", "/healthz", "/openapi.json", "/console/main.js", "/evaluation/scale.svg", "/static/docs.js",
     "/docs/assets/swagger-ui.css",
 ]  # fmt: skip
+OPERATE = [f"/registry/{name}" for name in ("trust", "review", "lessons", "synonyms")]
+EVERY_ROUTE = sorted({(route.method, route.path) for route in (*ROUTES, *api.ROUTES)})
 
 
-def status_of(path: str, *authorization: str) -> int | None:
-    problem = TOKENS.problem(path, authorization)
-    return problem and problem.status
+def needed(method: str, path: str) -> TokenScope | None:
+    """The table of security.md."""
+    if path in OPEN:
+        return None
+    if path.startswith("/registry"):
+        return TokenScope.OPERATE if method == "POST" and path in OPERATE else TokenScope.WRITE
+    return TokenScope.REPORT if path == "/feedback" else TokenScope.READ
 
 
-@pytest.mark.parametrize(
-    ("path", "statuses"),
-    [
-        *((path, (None, None, None)) for path in OPEN),
-        *((path, (401, None, None)) for path in sorted({route.path for route in ROUTES} - {*OPEN})),
-        *((f"/registry{below}", (401, 403, None)) for below in ("", "/capabilities/a/b", "/", "/x")),
-    ],
-)
-def test_files_need_no_token_endpoints_one_and_the_registry_that_for_writing(path, statuses):
-    assert (status_of(path), status_of(path, f"Bearer {READ}"), status_of(path, f"bearer {WRITE}")) == statuses
+def sent(method: str, path: str, *authorization: str, tokens: TokenBook = TOKENS) -> tuple[int, dict[str, str], str]:
+    """The status, headers and body of a request to a guarded application that answers everything with 204."""
+    answer: list[dict] = []
+    headers = [(b"authorization", value.encode("latin-1")) for value in authorization]
+
+    async def send(message: dict) -> None:
+        answer.append(message)
+
+    async def receive() -> dict:
+        return {"type": "http.request"}
+
+    guard = TokenGuard(Response(status_code=204), tokens, api.scope_needed)
+    anyio.run(guard, {"type": "http", "method": method, "path": path, "headers": headers}, receive, send)
+    named = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
+    return answer[0]["status"], named, answer[1]["body"].decode()
+
+
+def status_of(method: str, path: str, *authorization: str) -> int:
+    return sent(method, path, *authorization)[0]
+
+
+@pytest.mark.parametrize(("method", "path"), EVERY_ROUTE)
+def test_every_route_asks_for_its_scope_or_a_higher_one(method, path):
+    scope = needed(method, path)
+    at = path.replace("{id+}", "com.acme/a").replace("{identifier+}", "urn:air:a:b")
+    assert status_of(method, at) == (401 if scope else 204)
+    for having, secret in SECRETS.items():
+        allowed = scope is None or SCOPES.index(having) >= SCOPES.index(scope)
+        assert status_of(method, at, f"bearer {secret}") == (204 if allowed else 403)
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), [
+    ("HEAD", "/registry/trust", "write"), ("PUT", "/registry/trust", "write"), ("post", "/registry/trust", "write"),
+    ("PATCH", "/registry/capabilities/a/b/c", "write"), ("GET", "/registry/", "write"), ("GET", "/registry/x", "write"),
+    ("GET", "/registryx", "read"), ("GET", "/feedback", "report"), ("GET", "/metrics", "read"), ("GET", "/x", "read"),
+])  # fmt: skip
+def test_other_methods_and_paths_need_no_less(method, path, scope):
+    assert api.scope_needed(method, path) == scope
 
 
 @given(st.text())
 def test_any_other_path_needs_a_token(path):
     below = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
-    assert (status_of(path) is None) == (path in OPEN or path.startswith(below))
+    assert (status_of("GET", path) == 204) == (path in OPEN or path.startswith(below))
 
 
 @pytest.mark.parametrize(
     "authorization",
     [
-        (), ("",), ("Bearer",), ("Bearer ",), (f"Bearer {READ}x",), (f"Bearer {READ[:-1]}",), (f"Basic {READ}",),
-        (READ,), (f"Bearer {READ}", f"Bearer {READ}"), (f"Bearer {READ} {READ}",), ("Bearer \xff",),
+        (), ("",), ("Bearer",), ("Bearer ",), (f"Bearer {READ}",), (f"Basic {SECRETS[TokenScope.OPERATE]}",),
+        (SECRETS[TokenScope.OPERATE],), (f"Bearer {SECRETS[TokenScope.OPERATE]}",) * 2,
+        (f"Bearer {SECRETS[TokenScope.OPERATE][:-1]}",), (f"Bearer {digest(SECRETS[TokenScope.OPERATE])}",),
+        (f"Bearer {SECRETS[TokenScope.READ]} {SECRETS[TokenScope.READ]}",), ("Bearer \xff",),
     ],
 )  # fmt: skip
 def test_anything_else_is_no_token(authorization):
-    problem = TOKENS.problem("/discover", authorization)
-    assert problem is not None
-    assert problem.status == 401
-    assert problem.headers["WWW-Authenticate"].startswith('Bearer realm="mats"')
-    assert READ not in problem.body
+    status, headers, body = sent("POST", "/discover", *authorization)
+    assert status == 401
+    assert headers["www-authenticate"].startswith('Bearer realm="mats"')
+    assert SECRETS[TokenScope.READ] not in body
+
+
+def test_a_token_is_compared_with_every_other_in_constant_time(monkeypatch):
+    compared = []
+    monkeypatch.setattr("hmac.compare_digest", lambda a, b: compared.append(a) or a == b)
+    assert TOKENS.find(SECRETS[TokenScope.READ]).name == "read"
+    assert len(compared) == len(SECRETS)
 
 
 def test_tokens_are_in_no_representation():
-    for shown in (repr(TOKENS), repr(SHARED), repr(Settings(read_token=READ, write_token=WRITE))):
+    settings = Settings(token=READ, read_token=READ, write_token=WRITE)
+    for shown in (repr(TOKENS), repr(SHARED), repr(settings), *map(repr, TOKENS.all())):
         assert READ not in shown
         assert WRITE not in shown
-        assert repr(digest(READ)) not in shown
+        assert digest(SECRETS[TokenScope.READ]) not in shown
+
+
+def test_a_named_token_is_made_found_and_revoked(tmp_path):
+    book, other = TokenBook(tmp_path), TokenBook(tmp_path)
+    secret = book.add("ci", TokenScope.WRITE, "2026-01-01")
+    assert (other.find(secret).scope, other.find(secret).caller) == (TokenScope.WRITE, "token:ci")
+    assert other.find(digest(secret)) is None
+    stored = (tmp_path / "mats.tokens").read_text()
+    assert secret not in stored
+    assert stat.S_IMODE((tmp_path / "mats.tokens").stat().st_mode) == 0o600
+    with pytest.raises(NotPossible, match="revoke it first"):
+        other.add("ci", TokenScope.READ, "2026-01-01")
+    assert other.add("agent", TokenScope.READ, "2026-01-01") != secret
+    other.revoke("ci")
+    assert book.find(secret) is None
+    assert [token.name for token in book.all()] == ["agent"]
+    with pytest.raises(NotPossible, match="mats token list"):
+        book.revoke("ci")
+
+
+def test_tokens_that_are_made_at_once_are_all_kept_or_refused(tmp_path):
+    def add(number: int) -> str:
+        try:
+            return TokenBook(tmp_path).add(f"t{number}", TokenScope.READ, "2026-01-01")
+        except DependencyFailed:
+            return ""
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [secret for secret in threads.map(add, range(24)) if secret]
+    assert made
+    assert len(TokenBook(tmp_path).all()) == len(made)
+    assert all(map(TokenBook(tmp_path).find, made))
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'[{"name": "a"}]', b'[{"name": "a", "scope": "root"}]',
+    b"\xff", b'[{"name": "a", "scope": "operate", "digest": "x", "more": 1}]', b"[" * 100_000])  # fmt: skip
+def test_with_a_damaged_file_nobody_has_a_token(tmp_path, content):
+    book = TokenBook(tmp_path)
+    secret = book.add("ci", TokenScope.WRITE, "2026-01-01")
+    (tmp_path / "mats.tokens").write_bytes(content)
+    status, _, body = sent("GET", "/registry", f"Bearer {secret}", tokens=book)
+    assert (status, str(tmp_path) in body) == (503, False)
+    with pytest.raises(StorageUnusable, match="make the tokens again"):
+        book.add("other", TokenScope.READ, "2026-01-01")
+    (tmp_path / "mats.tokens").unlink()
+    assert sent("GET", "/registry", f"Bearer {secret}", tokens=book)[0] == 401
 
 
 @pytest.mark.parametrize(("host", "alone", "shared"), [
@@ -125,6 +226,25 @@ def test_loopback_needs_no_token_and_no_names(host):
         access_to(host, settings=Settings(), allowed=["mats.example.com"], read_file=None, write_file=None)
 
 
+def scopes_of(access: Access) -> dict[str, TokenScope]:
+    """Of the two tokens without a name, with which everybody is one caller."""
+    assert access.tokens is not None
+    found = {secret: access.tokens.find(secret) for secret in (READ, WRITE)}
+    assert {token.caller for token in found.values()} == {"shared"}
+    return {secret: token.scope for secret, token in found.items()}
+
+
+def test_a_named_token_is_enough_to_listen_for_others(tmp_path):
+    secret = TokenBook(tmp_path).add("ci", TokenScope.WRITE, "2026-01-01")
+    settings = Settings(home=tmp_path)
+    access = access_to("0.0.0.0", settings=settings, allowed=["a.example"], read_file=None, write_file=None)
+    assert access.tokens is not None
+    assert access.tokens.find(secret).name == "ci"
+    both = access_to("0.0.0.0", settings=replace(settings, read_token=READ, write_token=WRITE), allowed=(),
+        read_file=None, write_file=None)  # fmt: skip
+    assert [token.name for token in both.tokens.all()] == ["read", "write", "ci"]
+
+
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "10.0.0.1", "mats.example.com", "", "127.0.0.1.evil.example", "127.1"]
 )
@@ -134,7 +254,7 @@ def test_other_addresses_need_both_tokens(host):
             access_to(host, settings=settings, allowed=(), read_file=None, write_file=None)
     both = Settings(read_token=READ, write_token=WRITE)
     access = access_to(host, settings=both, allowed=["Mats.Example.com."], read_file=None, write_file=None)
-    assert access.tokens == TOKENS
+    assert scopes_of(access) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
     assert access.knows("mats.example.com")
 
 
@@ -158,7 +278,7 @@ def test_tokens_may_be_in_files(tmp_path: Path):
     read.write_text(f"{READ}\n")
     write.write_text(f"{WRITE}\r\n")
     access = access_to("0.0.0.0", settings=Settings(), allowed=(), read_file=read, write_file=write)
-    assert access.tokens == TOKENS
+    assert scopes_of(access) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
     for settings, file in ((Settings(read_token=READ), read), (Settings(), tmp_path / "none"), (Settings(), tmp_path)):
         with pytest.raises(typer.BadParameter):
             access_to("0.0.0.0", settings=settings, allowed=(), read_file=file, write_file=write)

@@ -255,19 +255,16 @@ def test_a_namespace_has_trust_and_a_verified_provider(local, service):
             service.actions.assign(TrustRequest(namespace=namespace, provider=provider))
 
 
-def test_a_service_that_owners_write_to_assigns_no_trust(local):
-    service = RegistryService(local, timeout_s=0.0, assigns_trust=False)
-    with pytest.raises(RequestInvalid, match="mats trust"):
-        service.actions.assign(TrustRequest(namespace="com.acme", trust=100))
-    with pytest.raises(RequestInvalid, match="mats trust"):
-        act(service, action="trust", ids=[REFUND], trust=100)
-    with pytest.raises(RequestInvalid, match="mats trust"):
-        act(service, action="clear", ids=[REFUND])
+def test_owners_assign_no_trust(local):
+    service = RegistryService(local, timeout_s=0.0).for_owners()
+    for action in ({"action": "trust", "trust": 100}, {"action": "clear"}):
+        with pytest.raises(RequestInvalid, match="scope operate"):
+            act(service, ids=[REFUND], **action)
     assert service.actions.trust_of(TrustQuery(namespace="com.acme"))["trust"] is None
 
 
 def test_where_owners_write_what_operators_trust_is_written_by_operators_alone(local, service):
-    owners = RegistryService(local, timeout_s=0.0, assigns_trust=False)
+    owners = service.for_owners()
     service.actions.assign(TrustRequest(namespace="com.acme", provider="Acme"))
     new = an_item(namespace="com.acme.support", name="refund_now")
     for write in (

@@ -242,6 +242,7 @@ class Settings:
         (), "clients whose tokens name no audience, as Cognito's access tokens, by `client_id`"
     )
     jwt_claim: str = _setting("audiences", "claim that lists a caller's audiences; dots lead into an object")
+    token: str = _setting("", "bearer token that `--url` sends to a service; `mats token add` makes one", secret=True)
     read_token: str = _setting("", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True)
     write_token: str = _setting(
         "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True

@@ -12,7 +12,7 @@ from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import FOR_EVER, Retention, SystemClock, fresh_id
 from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.home import open_private, replacing
+from mats.adapters.sqlite.home import WriteInProgress, open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteExposure, SqliteOutcomes, SqliteReceipts, SqliteUseLog

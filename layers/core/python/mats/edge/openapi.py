@@ -20,14 +20,21 @@ def respond(application: Application, request: Request) -> Response:
     return Response(200, json.dumps(document()), {"Content-Type": "application/json"})
 
 
-def document() -> dict[str, Any]:
-    documented = [route for route in ROUTES if route.operation_id]
+def document(routes: Sequence[Route] = ROUTES, *, scoped: bool = False) -> dict[str, Any]:
+    """The document of these routes; `scoped`: with the scope of a token that each one needs."""
+    documented = [route for route in routes if route.operation_id]
+    paths: dict[str, Json] = {}
     bodies = [body for route in documented for body in (route.request, *route.responses.values()) if body]
     queries = {route.query: load(route.query) for route in documented if route.query}
     models = dict.fromkeys([*queries.values(), *(load(name) for body in bodies for name in body.models)])
     _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_REF)
     schemas = definitions["$defs"]
     parameters = {name: _query_parameters(schemas.pop(model.__name__)) for name, model in queries.items()}
+    for route in documented:
+        operation = _operation(route, [*_path_parameters(route), *parameters.get(route.query, ())])
+        security = {"security": [{"token": [route.scope]}]} if scoped else {}
+        paths.setdefault(route.documented_path, {})[route.method.lower()] = {**operation, **security}
+    schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if scoped else {}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,13 +42,8 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "Finds the model, agent, tool or skill for a request, and invokes nothing.",
         },
-        "paths": {
-            route.documented_path: {
-                route.method.lower(): _operation(route, [*_path_parameters(route), *parameters.get(route.query, ())])
-            }
-            for route in documented
-        },
-        "components": {"schemas": schemas},
+        "paths": paths,
+        "components": {"schemas": schemas, **schemes},
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -104,6 +105,24 @@ def health(application: Application, request: Request) -> Response:
     return json_response(application.health(request.caller))
 
 
+class TokenScope(StrEnum):
+    """What a token of the local service may do; each includes those before it."""
+
+    READ = "read"
+    REPORT = "report"
+    WRITE = "write"
+    OPERATE = "operate"
+
+    @property
+    def allows(self) -> str:
+        """It with all that it includes, in words."""
+        return ", ".join(scope for scope in TokenScope if self.includes(scope))
+
+    def includes(self, other: "TokenScope") -> bool:
+        order = list(TokenScope)
+        return order.index(self) >= order.index(other)
+
+
 @dataclass(frozen=True, slots=True)
 class BodySpec:
     """A documented body: its description and alternative models, each as `module.Class` below `mats.edge`.
@@ -112,7 +131,7 @@ class BodySpec:
     """
 
     description: str
-    models: Sequence[str] = ()
+    models: Sequence[str | type] = ()
     media_type: str = "application/json"
     alternative: str = ""
     """The media type of the same answer as text, if there is one."""
@@ -128,6 +147,7 @@ class Route:
 
     `handler` is a function of the application and the request, as `module.function` below `mats.edge`, whose module is
     imported by its first request. `query` is a model of `Parameters`, spelled alike: the handler gets them parsed.
+    `scope` is what a token of the local service needs.
     Errors are problem documents (RFC 9457), or in ARD's own form. The rest is documentation; routes without an
     `operation_id` have none.
     """
@@ -135,7 +155,8 @@ class Route:
     method: str
     path: str
     handler: str
-    query: str = ""
+    query: str | type = ""
+    scope: TokenScope = TokenScope.READ
     ending: str = ""
     refused_methods: tuple[str, ...] = ()
     operation_id: str = ""
@@ -189,8 +210,10 @@ def route_at(path: str) -> Route | None:
 
 
 @cache
-def load(name: str) -> Any:
-    """A model or function by its module and name below `mats.edge`."""
+def load(name: str | type) -> Any:
+    """A model or function by its module and name below `mats.edge`, or itself."""
+    if not isinstance(name, str):
+        return name
     module, _, attribute = name.rpartition(".")
     return getattr(import_module(f"mats.edge.{module}"), attribute)
 
@@ -289,6 +312,7 @@ ROUTES = (
         method="POST",
         path="/feedback",
         handler="routes.give_feedback",
+        scope=TokenScope.REPORT,
         operation_id="feedback",
         summary="Report what happened to the results of an answer",
         description="Safe to repeat: an event of a result counts once. Only the caller that got the answer can report, "

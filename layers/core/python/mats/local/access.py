@@ -5,53 +5,28 @@ a host name that the page's owner points to this address (DNS rebinding), or str
 request forgery). The first has a foreign `Host`, the second a foreign `Origin`, and no page can forge either.
 """
 
-import hashlib
-import hmac
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mats.domain.errors import CapabilityError
 from mats.domain.protocols.protocol import is_ip
 from mats.edge import http
-from mats.edge.routes import route_at
+from mats.edge.routes import TokenScope, route_at
+from mats.local.tokens import Token, TokenBook
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MIN_TOKEN = 32  # Characters; `openssl rand -hex 32` gives 64
 _OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
 _OPEN_BELOW = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
 """Files of the release and the state of the service: the same for every registry."""
+LOGGER = logging.getLogger("mats.service")
 _CHALLENGE = 'Bearer realm="mats"'
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """SHA-256 of the tokens: of equal length, so that comparing them takes the same time for any token."""
-
-    read: bytes = field(repr=False)
-    write: bytes = field(repr=False)
-
-    def problem(self, path: str, authorization: Sequence[str]) -> http.Response | None:
-        """The error for a request with these `Authorization` headers; None if it may have the path."""
-        if path in _OPEN or path.startswith(_OPEN_BELOW):
-            return None
-        sent = digest(_bearer(authorization))
-        may_write, may_read = hmac.compare_digest(sent, self.write), hmac.compare_digest(sent, self.read)
-        if may_write or (may_read and not f"{path}/".startswith("/registry/")):
-            return None
-        if may_read:
-            challenge = {"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope"'}
-            return http.problem(403, "this token may only read: send the write token", headers=challenge)
-        error = ', error="invalid_token"' if authorization else ""
-        detail = "unknown token" if authorization else "no token"
-        return http.problem(
-            401,
-            f"{detail}: send the read or the write token of this service as Authorization: Bearer",
-            headers={"WWW-Authenticate": f"{_CHALLENGE}{error}"},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +34,7 @@ class Access:
     """The host names beside loopback, and the tokens. Without tokens the service is for this machine alone."""
 
     hosts: frozenset[str] = frozenset()
-    tokens: Tokens | None = None
+    tokens: TokenBook | None = None
 
     def knows(self, host: str) -> bool:
         """True if a `Host` header names this service. No DNS record can make a page have an address as its host."""
@@ -79,10 +54,6 @@ class Access:
 
 
 THIS_MACHINE = Access()
-
-
-def digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
 
 
 def _bearer(authorization: Sequence[str]) -> str:
@@ -143,17 +114,51 @@ def registry_problem(method: str, scheme: str, headers: Headers, access: Access 
     return None
 
 
+_KEY = "mats.access"
+
+
+def token_of(scope: Scope) -> Token | None:
+    """The token of a request that passed the guard; None without a guard."""
+    token: Token | None = scope.get(_KEY)
+    return token
+
+
 class TokenGuard:
     """Rejects requests without the token they need, before anything else is read of them."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
-        self._app, self._tokens = app, tokens
+    def __init__(self, app: ASGIApp, tokens: TokenBook, scope_needed: Callable[[str, str], TokenScope]) -> None:
+        self._app, self._tokens, self._scope_needed = app, tokens, scope_needed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = None
-        if scope["type"] == "http":
-            problem = self._tokens.problem(scope["path"], Headers(scope=scope).getlist("authorization"))
-        await (to_starlette(scope["path"], problem) if problem else self._app)(scope, receive, send)
+        path = scope.get("path", "")
+        if scope["type"] != "http" or path in _OPEN or path.startswith(_OPEN_BELOW):
+            await self._app(scope, receive, send)
+        elif problem := self._problem(scope):
+            await to_starlette(path, problem)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _problem(self, scope: Scope) -> http.Response | None:
+        """The error of a request; None if its token has the scope it needs, which is noted."""
+        authorization = Headers(scope=scope).getlist("authorization")
+        try:
+            token = self._tokens.find(_bearer(authorization))
+        except CapabilityError as error:
+            LOGGER.error("%s", error)
+            return http.error_response(error, internal_details=False)
+        needed = self._scope_needed(scope["method"], scope["path"])
+        if token and token.scope.includes(needed):
+            scope[_KEY] = token
+            return None
+        if token:
+            challenge = {"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
+            return http.problem(
+                403, f"this token may only {token.scope.allows}: send one with the scope {needed}", headers=challenge
+            )
+        reason, detail = (', error="invalid_token"', "unknown token") if authorization else ("", "no token")
+        challenge = {"WWW-Authenticate": f"{_CHALLENGE}{reason}"}
+        detail = f"{detail}: send a token of this service with the scope {needed} as Authorization: Bearer"
+        return http.problem(401, detail, headers=challenge)
 
 
 def to_starlette(path: str, answer: http.Response) -> Response:

@@ -1,5 +1,6 @@
 """The HTTP service: API, console, metrics and pages, with their threads."""
 
+import json
 import logging
 import re
 from collections import Counter
@@ -7,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -23,11 +24,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mats.bootstrap.local import LocalSystem, open_telemetry
 from mats.domain.errors import DependencyFailed
-from mats.domain.learning.outcome import SHARED
-from mats.edge import http
+from mats.edge import http, openapi
+from mats.edge.app import Application
 from mats.edge.http import Caller, local_caller
 from mats.edge.observers import Observers
-from mats.edge.routes import ROUTES, respond
+from mats.edge.routes import ROUTES, TokenScope, respond
 from mats.local.access import (
     METHODS,
     THIS_MACHINE,
@@ -38,12 +39,14 @@ from mats.local.access import (
     raw_path,
     read_body,
     to_starlette,
+    token_of,
 )
 from mats.local.console import api
-from mats.local.console.api import CAPABILITIES, PATHS
+from mats.local.console.api import CAPABILITIES, scope_needed
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
+from mats.local.tokens import Token
 from mats.local.worker import EnrichmentWorker
 from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState, SourceState
 from mats.resources import swagger_ui
@@ -52,7 +55,7 @@ OTHER = "other"  # The route of a path that is nobody's, and the method that is 
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_FIXED = frozenset({"/", "/metrics", "/docs", *PATHS})
+_FIXED = frozenset({"/", "/metrics", "/docs", *(route.path for route in api.ROUTES)})
 _BELOW: Mapping[str, str] = {
     CAPABILITIES: f"{CAPABILITIES}{{id}}",
     "/console/": "/console/{file}",
@@ -156,9 +159,7 @@ def application(
     local: LocalSystem, access: Access = THIS_MACHINE, after_listing: Callable[[], None] = lambda: None
 ) -> Starlette:
     """The service; `after_listing` is called once, when the console's list is complete."""
-    caller, registry = local_caller(local.settings), RegistryService(local, assigns_trust=not access.tokens)
-    if access.tokens:
-        caller = replace(caller, sees_internal_errors=False, subject=SHARED)
+    caller, registry = local_caller(local.settings), RegistryService(local)
     telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
 
     def count_exposure(observation: Observation) -> None:
@@ -194,16 +195,37 @@ def application(
     observed = Middleware(
         ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
     )
+    guard = [Middleware(TokenGuard, tokens=access.tokens, scope_needed=scope_needed)] if access.tokens else []
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[observed, *([Middleware(TokenGuard, tokens=access.tokens)] if access.tokens else [])],
+        middleware=[observed, *guard],
         exception_handlers={
             404: _not_found,
             405: _wrong_method,
             ClientDisconnect: _client_disconnected,
             Exception: _internal_error,
         },
+    )
+
+
+@cache
+def _openapi() -> http.Response:
+    document = json.dumps(openapi.document((*ROUTES, *api.ROUTES), scoped=True))
+    return http.Response(200, document, {"Content-Type": "application/json"})
+
+
+def _respond(application: Application, request: http.Request) -> http.Response:
+    described = request.method == "GET" and request.path == "/openapi.json"
+    return _openapi() if described else respond(application, request)
+
+
+def _caller_of(token: Token | None, caller: Caller) -> Caller:
+    """The caller that a token names; without one, the user of this machine."""
+    return (
+        caller
+        if token is None
+        else replace(caller, sees_internal_errors=token.scope is TokenScope.OPERATE, subject=token.caller)
     )
 
 
@@ -215,6 +237,7 @@ def _endpoint(
 
     async def answer(request: Request) -> Response:
         body, current = await read_body(request, _MAX_BODY_BYTES), current_request(request.scope)
+        token = token_of(request.scope)
         headers = header_fields(request.headers)
         hosts = request.headers.getlist("host")
         if request.url.path == _MCP and not access.tokens and (len(hosts) != 1 or not access.knows(hosts[0])):
@@ -229,10 +252,12 @@ def _endpoint(
             query=parse_qs(request.url.query, keep_blank_values=True),
             headers=headers,
             body=body,
-            caller=replace(caller, request_id=current.id),
+            caller=replace(_caller_of(token, caller), request_id=current.id),
         )
         answering = replace(app, observe=Observers([app.observe, current.keep])) if wants_answers else app
-        answered = await anyio.to_thread.run_sync(respond, answering, parsed)
+        if token and not token.scope.includes(TokenScope.REPORT):
+            answering = replace(answering, feedback=None)
+        answered = await anyio.to_thread.run_sync(_respond, answering, parsed)
         return Response(answered.body, answered.status, dict(answered.headers))
 
     return answer

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mats import __version__
-from mats.local.cli import dataset
+from mats.local.cli import dataset, token
 from mats.local.cli.call import call
 from mats.local.cli.doctor import doctor
 from mats.local.cli.enrich import enrich
@@ -81,6 +81,7 @@ for command in _COMMANDS:
     app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)
 app.add_typer(source_commands, name="source")
 app.add_typer(dataset.commands, name="dataset")
+app.add_typer(token.commands, name="token")
 
 
 def main() -> None:

@@ -80,7 +80,7 @@ def search(
         list[str] | None, typer.Option(help="A tool not to print again; may be given several times; with --format.")
     ] = None,
     url: Annotated[
-        str | None, typer.Option(help="Ask the service at this address, with the token in MATS_READ_TOKEN.")
+        str | None, typer.Option(help="Ask the service at this address, with the token in MATS_TOKEN.")
     ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the verdict is `none`.")] = False,
     as_json: AsJson = False,
@@ -229,15 +229,15 @@ def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[
         from mats import client as api  # noqa: PLC0415 - urllib3, for --url only
     except ImportError as error:
         raise typer.BadParameter("needs urllib3: pip install 'mats[client]'", param_hint="--url") from error
-    token = settings.read_token or settings.write_token
+    token = settings.token or settings.read_token or settings.write_token
     try:
         with api.Client(url, auth=api.Bearer(token) if token else None) as client:
             return _ask(client, request)
     except (ValueError, api.WrongRequest) as error:
-        hint = f"set {variable_of('read_token')} to its token" if not token else "check it"
+        hint = f"set {variable_of('token')} to its token" if not token else "check it"
         raise typer.BadParameter(f"{error} ({hint})", param_hint="--url") from error
     except api.NotAllowed as error:
-        variable = variable_of("read_token")
+        variable = variable_of("token")
         raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}): set {variable}") from error
     except api.MatsError as error:
         raise DependencyFailed(str(error)) from error

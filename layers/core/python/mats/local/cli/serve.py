@@ -22,11 +22,13 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile.assignment import Assigned
 from mats.edge.observers import JsonFormatter, LineFormatter
-from mats.local.access import LOOPBACK, MIN_TOKEN, Access, Tokens, digest
+from mats.edge.routes import TokenScope
+from mats.local.access import LOOPBACK, MIN_TOKEN, Access
 from mats.local.cli.output import Exit, bar, complain, err, out, program
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
+from mats.local.tokens import Token, TokenBook, digest
 from mats.local.worker import drain
 from mats.resources import resource
 from mats.settings import Settings, variable_of
@@ -46,7 +48,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """RFC 6750."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _WHAT_TO_SET = (
-    "set MATS_READ_TOKEN and MATS_WRITE_TOKEN, or give --read-token-file and --write-token-file: two different tokens "
+    "make one with `mats token add NAME --scope write`; or set MATS_READ_TOKEN and MATS_WRITE_TOKEN, or give "
+    "--read-token-file and --write-token-file: two different tokens "
     f"of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
 )
 _LIST_S = 2.0
@@ -152,7 +155,7 @@ def _address(listener: socket.socket) -> str:
 
 
 def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
-    token = '-H "Authorization: Bearer $MATS_READ_TOKEN" ' if access.tokens else ""
+    token = '-H "Authorization: Bearer $MATS_TOKEN" ' if access.tokens else ""
     count = sum(1 for _ in local.stores.registry.ids())
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
     return Text.assemble(
@@ -217,10 +220,12 @@ def access_to(
     Raises:
         typer.BadParameter: others could reach it without a token; the message says what to set.
     """
-    tokens = _tokens(
+    others = _tokens(
         _token(settings.read_token, read_file, variable_of("read_token"), "--read-token-file"),
         _token(settings.write_token, write_file, variable_of("write_token"), "--write-token-file"),
     )
+    book = TokenBook(settings.home, others)
+    tokens = book if book.all() else None
     if not tokens and allowed:
         raise typer.BadParameter(f"is for a service that others reach: {_WHAT_TO_SET}", param_hint="--allowed-host")
     if not tokens and not is_loopback(host):
@@ -239,14 +244,15 @@ def is_loopback(host: str) -> bool:
         return host.lower() in LOOPBACK
 
 
-def _tokens(read: str, write: str) -> Tokens | None:
+def _tokens(read: str, write: str) -> Sequence[Token]:
+    """The two tokens without a name: who has one shares it with others."""
     if not read and not write:
-        return None
+        return ()
     if not (read and write):
         raise typer.BadParameter(f"the {'write' if read else 'read'} token is missing: {_WHAT_TO_SET}")
     if read == write:
         raise typer.BadParameter(f"the tokens are the same: {_WHAT_TO_SET}")
-    return Tokens(digest(read), digest(write))
+    return Token("read", TokenScope.REPORT, digest(read)), Token("write", TokenScope.WRITE, digest(write))
 
 
 def _token(text: str, file: Path | None, variable: str, option: str) -> str:

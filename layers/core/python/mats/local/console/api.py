@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import anyio.to_thread
@@ -20,11 +20,14 @@ from starlette.types import Scope
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.faults import RequestModel
-from mats.domain.capability.registration import MAX_ITEM_BYTES
+from mats.domain.capability.registration import MAX_ITEM_BYTES, Registration
 from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
+from mats.edge import routes as edge
+from mats.edge.answers import Problem
 from mats.edge.requests import Parameters
-from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem
+from mats.edge.routes import BodySpec, TokenScope
+from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem, token_of
 from mats.local.console.actions import MAX_BODY_BYTES as MAX_IMPORT_BYTES
 from mats.local.console.actions import (
     ActionRequest,
@@ -121,60 +124,139 @@ class RegistryRequest(NamedTuple):
         return http.parse_json(self.body, most)
 
 
-Handler = Callable[[RegistryService, RegistryRequest], dict[str, Any]]
+Query: TypeAlias = type[Parameters]
+Handler: TypeAlias = Callable[[RegistryService, RegistryRequest], dict[str, Any]]
 
 
-def _with_query(answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[Parameters]) -> Handler:
-    return lambda service, request: answer(service, parse_query(request.query, model))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryRoute(edge.Route):
+    """An endpoint of the registry; a path may have several. Its answer is a JSON object."""
+
+    handler: str = ""
+    tag: str = "registry"
+    scope: TokenScope = TokenScope.WRITE
+    answer: Handler
+    most: int = MAX_BODY_BYTES  # Bytes of a body
+    is_slow: bool = False
 
 
-def _without_parameters(answer: Callable[[RegistryService], dict[str, Any]]) -> Handler:
-    return _with_query(lambda service, _: answer(service), NoParameters)
+def _item(
+    method: str, operation_id: str, summary: str, answer: Handler, request: BodySpec | None = None
+) -> RegistryRoute:
+    return RegistryRoute(
+        method=method,
+        path=f"{CAPABILITIES}{{id+}}",
+        operation_id=operation_id,
+        summary=summary,
+        path_description=_ID,
+        request=request,
+        responses=_ANSWERS,
+        answer=answer,
+    )
 
 
-def _with_body(
-    answer: Callable[[RegistryService, Any], dict[str, Any]], model: type[RequestModel], most: int = MAX_BODY_BYTES
-) -> Handler:
-    return lambda service, request: answer(service, model.parse(request.item(most)))
+def _get(
+    name: str,
+    operation_id: str,
+    summary: str,
+    answer: Callable[..., dict[str, Any]],
+    query: Query = NoParameters,
+    *,
+    is_slow: bool = False,
+) -> RegistryRoute:
+    def respond(service: RegistryService, request: RegistryRequest) -> dict[str, Any]:
+        parsed = parse_query(request.query, query)
+        return answer(service) if query is NoParameters else answer(service, parsed)
+
+    return RegistryRoute(
+        method="GET",
+        path=f"/registry{name}",
+        operation_id=operation_id,
+        summary=summary,
+        query=query,
+        responses=_ANSWERS,
+        answer=respond,
+        is_slow=is_slow,
+    )
 
 
-PATHS: Mapping[str, Mapping[str, Handler]] = {
-    "/registry": {"GET": _without_parameters(RegistryService.overview)},
-    "/registry/capabilities": {"GET": _with_query(RegistryService.page, ListQuery)},
-    "/registry/exposure": {"GET": _without_parameters(RegistryService.exposure)},
-    "/registry/sources": {"GET": _without_parameters(RegistryService.sources)},
-    "/registry/demand": {"GET": _with_query(lambda service, query: service.demand(query.days), DemandQuery)},
-    "/registry/mirror": {"GET": _with_query(RegistryService.mirror, MirrorQuery)},
-    "/registry/home": {"GET": _without_parameters(RegistryService.home)},
-    "/registry/outcomes": {"GET": _with_query(RegistryService.outcomes, OutcomeQuery)},
-    "/registry/actions": {"POST": _with_body(lambda service, body: service.actions.run(body), ActionRequest)},
-    "/registry/trust": {
-        "GET": _with_query(lambda service, query: service.actions.trust_of(query), TrustQuery),
-        "POST": _with_body(lambda service, body: service.actions.assign(body), TrustRequest),
-    },
-    "/registry/review": {
-        "GET": _without_parameters(lambda service: service.actions.list_held()),
-        "POST": _with_body(lambda service, body: service.actions.review(body), ReviewRequest),
-    },
-    "/registry/lessons": {
-        "GET": _without_parameters(lambda service: service.actions.lessons()),
-        "POST": _with_body(lambda service, body: service.actions.teach(body), LessonRequest),
-    },
-    "/registry/synonyms": {
-        "GET": _without_parameters(lambda service: service.actions.synonyms()),
-        "POST": _with_body(lambda service, body: service.actions.change_synonyms(body), SynonymRequest),
-    },
-    "/registry/import": {"POST": _with_body(RegistryService.import_documents, ImportRequest, MAX_IMPORT_BYTES)},
-    "/registry/check": {"POST": lambda service, request: service.check(request.item())},
-    "/registry/preview": {"POST": lambda service, request: service.preview(request.item())},
-}
-"""The handler of each method at each fixed path of the registry."""
-_CAPABILITY: Mapping[str, Handler] = {
-    "GET": lambda service, request: service.get(request.id),
-    "PUT": lambda service, request: service.put(request.id, request.item(), request.precondition),
-    "PATCH": lambda service, request: service.patch(request.id, request.item(), request.precondition),
-    "DELETE": lambda service, request: service.remove(request.id, request.precondition),
-}
+def _post(
+    name: str,
+    operation_id: str,
+    summary: str,
+    answer: Callable[[RegistryService, Any], dict[str, Any]],
+    model: type[RequestModel] | None = None,
+    *,
+    scope: TokenScope = TokenScope.WRITE,
+    most: int = MAX_BODY_BYTES,
+    is_slow: bool = False,
+) -> RegistryRoute:
+    """The body is parsed as the model; without one, it is a registration, and `answer` gets it as it is."""
+
+    def respond(service: RegistryService, request: RegistryRequest) -> dict[str, Any]:
+        item = request.item(most)
+        return answer(service, model.parse(item) if model else item)
+
+    return RegistryRoute(
+        method="POST",
+        path=f"/registry{name}",
+        operation_id=operation_id,
+        summary=summary,
+        request=BodySpec("", (model or Registration,)),
+        responses=_ANSWERS,
+        scope=scope,
+        answer=respond,
+        most=most,
+        is_slow=is_slow,
+    )
+
+
+_ID = "`namespace/name`. `If-Match` with the `etag` of GET, or `If-None-Match: *`, make a write conditional."
+_PROBLEM = BodySpec("What is wrong, and what to do.", (Problem,), "application/problem+json")
+_ANSWERS = {200: BodySpec("Done."), **dict.fromkeys((401, 403, 404, 409, 412, 413, 415, 422, 503), _PROBLEM)}
+_PATCH = BodySpec("A JSON Merge Patch (RFC 7396).", media_type="application/merge-patch+json")
+_OPERATE = TokenScope.OPERATE
+ROUTES: tuple[RegistryRoute, ...] = (
+    _item("GET", "getRegistration", "Show a registration and what became of it", lambda s, r: s.get(r.id)),
+    _item("PUT", "putRegistration", "Register, or replace the whole registration",
+          lambda s, r: s.put(r.id, r.item(), r.precondition), BodySpec("", (Registration,))),
+    _item("PATCH", "editRegistration", "Change a registration in part",
+          lambda s, r: s.patch(r.id, r.item(), r.precondition), _PATCH),
+    _item("DELETE", "removeRegistration", "Remove a registration", lambda s, r: s.remove(r.id, r.precondition)),
+    _get("/capabilities", "listRegistrations", "List registrations", RegistryService.page, ListQuery),
+    _post("/import", "importDocuments", "Register what documents describe", RegistryService.import_documents,
+          ImportRequest, most=MAX_IMPORT_BYTES, is_slow=True),
+    _post("/check", "checkRegistration", "Validate a registration", RegistryService.check),
+    _post("/preview", "previewRegistration", "Show who would find it", RegistryService.preview, is_slow=True),
+    _post("/actions", "act", "Tag, rate, clear or remove several", lambda s, b: s.actions.run(b), ActionRequest),
+    _get("/trust", "getTrust", "Show the trust of a namespace", lambda s, q: s.actions.trust_of(q), TrustQuery),
+    _post("/trust", "assignTrust", "Assign trust and a provider to a namespace", lambda s, b: s.actions.assign(b),
+          TrustRequest, scope=_OPERATE),
+    _get("/review", "listHeld", "List what waits for an operator", lambda s: s.actions.list_held()),
+    _post("/review", "review", "Approve or reject it", lambda s, b: s.actions.review(b), ReviewRequest, scope=_OPERATE),
+    _get("/lessons", "listLessons", "List what operators taught", lambda s: s.actions.lessons()),
+    _post("/lessons", "teach", "Teach what serves a request", lambda s, b: s.actions.teach(b), LessonRequest,
+          scope=_OPERATE),
+    _get("/synonyms", "listSynonyms", "List words that mean the same", lambda s: s.actions.synonyms()),
+    _post("/synonyms", "changeSynonyms", "Add or remove them", lambda s, b: s.actions.change_synonyms(b),
+          SynonymRequest, scope=_OPERATE),
+    _get("", "overview", "Count capabilities, changes and providers", RegistryService.overview),
+    _get("/home", "home", "Summarise the registry", RegistryService.home),
+    _get("/sources", "listSources", "List the sources of `mats sync`", RegistryService.sources),
+    _get("/exposure", "exposure", "Count how often each provider was shown", RegistryService.exposure),
+    _get("/outcomes", "outcomes", "Count what was reported", RegistryService.outcomes, OutcomeQuery),
+    _get("/demand", "demand", "Group requests that found nothing", lambda s, q: s.demand(q.days), DemandQuery),
+    _get("/mirror", "mirror", "Show what is not found, and why", RegistryService.mirror, MirrorQuery, is_slow=True),
+)  # fmt: skip
+
+
+def scope_needed(method: str, path: str) -> TokenScope:
+    """The scope of a token for a request at a percent-decoded path; a path that is nobody's needs any token."""
+    wanted = "GET" if method == "HEAD" else method
+    if found := next((route for route in ROUTES if route.method == wanted and route.matches(path)), None):
+        return found.scope
+    route = edge.route_at(path)
+    return TokenScope.WRITE if f"{path}/".startswith("/registry/") else route.scope if route else TokenScope.READ
 
 
 class _Anything(StringConvertor):
@@ -187,38 +269,31 @@ register_url_convertor("anything", _Anything())
 
 
 def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[BaseRoute]:
-    guarded, slow = partial(_guarded_route, service, access), anyio.CapacityLimiter(_PREVIEWS)
-    limiters = dict.fromkeys(("/registry/import", "/registry/preview", "/registry/mirror"), slow)
-    return [
-        *(guarded(path, handlers, limiters.get(path)) for path, handlers in PATHS.items()),
-        guarded(CAPABILITIES + "{id:anything}", _CAPABILITY),
-        guarded("/registry/{rest:anything}", {}),
-    ]
+    slow, owners = anyio.CapacityLimiter(_PREVIEWS), service.for_owners()
+    at: dict[str, dict[str, RegistryRoute]] = {}
+    for route in ROUTES:
+        at.setdefault(route.path.replace("+}", ":anything}"), {})[route.method] = route
 
+    def guard(path: str, methods: Mapping[str, RegistryRoute]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            body = await read_body(request, max((route.most for route in methods.values()), default=0) + 1)
+            if problem := registry_problem(request.method, request.url.scheme, request.headers, access):
+                return _response(problem)
+            if not methods:
+                return _response(http.problem(404, "there is nothing at this path of the registry"))
+            route = methods.get("GET" if request.method == "HEAD" else request.method)
+            if route is None:
+                allowed = ", ".join(methods)
+                return _response(http.problem(405, f"use {allowed}", headers={"Allow": allowed}))
+            token = token_of(request.scope)
+            asked = service if token is None or token.scope is TokenScope.OPERATE else owners
+            checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, body)
+            limiter = slow if route.is_slow else None
+            return await anyio.to_thread.run_sync(_handle, route.answer, asked, checked, limiter=limiter)
 
-def _guarded_route(
-    service: RegistryService,
-    access: Access,
-    path: str,
-    handlers: Mapping[str, Handler],
-    limiter: anyio.CapacityLimiter | None = None,
-) -> Route:
-    most = MAX_IMPORT_BYTES if path == "/registry/import" else MAX_BODY_BYTES
+        return Route(path, endpoint, methods=METHODS)
 
-    async def endpoint(request: Request) -> Response:
-        body = await read_body(request, most + 1)
-        if problem := registry_problem(request.method, request.url.scheme, request.headers, access):
-            return _response(problem)
-        handler = handlers.get("GET" if request.method == "HEAD" else request.method)
-        if not handlers:
-            return _response(http.problem(404, "there is nothing at this path of the registry"))
-        if handler is None:
-            allowed = ", ".join(handlers)
-            return _response(http.problem(405, f"use {allowed}", headers={"Allow": allowed}))
-        checked = RegistryRequest(raw_path(request), request.scope["query_string"], request.headers, body)
-        return await anyio.to_thread.run_sync(_handle, handler, service, checked, limiter=limiter)
-
-    return Route(path, endpoint, methods=METHODS)
+    return [*(guard(path, methods) for path, methods in at.items()), guard("/registry/{rest:anything}", {})]
 
 
 def _handle(handler: Handler, service: RegistryService, request: RegistryRequest) -> Response:

@@ -4,7 +4,9 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
 from mats.bootstrap.local import LocalSystem, find_demand
 from mats.domain.capability.capability import Id, capability_id
@@ -37,15 +39,21 @@ _BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "f
 class RegistryService:
     """Safe to share between threads."""
 
-    def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0, assigns_trust: bool = True) -> None:
-        """`timeout_s` is how long a write waits for the index; `assigns_trust` as of `RegistryActions`."""
+    def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0) -> None:
+        """`timeout_s` is how long a write waits for the index."""
         self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
         self._uses = UseCounts(local.stores.use_log, local.clock)
         self._encoder = local.models.encoder.name if local.models.encoder else ""
         self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck, self._encoder)
         self._demand = ReportReader(lambda days: demand_json(find_demand(local, days)))
         self._mirror = ReportReader(lambda days: Mirror.over(local, days))
-        self.actions = RegistryActions(local, self._settle, assigns_trust)
+        self.actions = RegistryActions(local, self._settle)
+
+    def for_owners(self) -> Self:
+        """The same for requests of owners, who do not assign trust."""
+        owners = copy(self)
+        owners.actions = replace(self.actions, assigns_trust=False)
+        return owners
 
     def refresh(self) -> None:
         """Store recorded answers, and read the changes since the last refresh."""

@@ -1,0 +1,105 @@
+"""Named bearer tokens of a service: a private file with their scopes and hashes."""
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from mats.bootstrap.local import WriteInProgress, replacing
+from mats.domain.errors import DependencyFailed, Fault, NotPossible, StorageUnusable
+from mats.domain.learning.outcome import SHARED
+from mats.edge.routes import TokenScope
+
+TOKENS = "mats.tokens"
+_PREFIX = "mats_"  # Scanners for secrets recognise it
+_SUBJECT = "token:"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token; `digest` is its SHA-256: it has 256 random bits, so that no salt and no slow hash are needed."""
+
+    name: str
+    scope: TokenScope
+    digest: str = field(repr=False)
+    made: str = ""  # ISO 8601; empty: in the environment or a file of its own, for everybody who has it
+
+    @property
+    def caller(self) -> str:
+        """Its caller in receipts and tallies."""
+        return f"{_SUBJECT}{self.name}" if self.made else SHARED
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+class TokenBook:
+    """The tokens of a folder, which is read again when they change, and `others`. Safe to share between threads.
+
+    Every method raises StorageUnusable: the file cannot be read; nobody has a token then.
+    """
+
+    def __init__(self, home: Path, others: Sequence[Token] = ()) -> None:
+        self._file, self._others = home / TOKENS, others
+        self._read: tuple[object, Sequence[Token]] = (None, ())
+
+    def all(self) -> Sequence[Token]:
+        return [*self._others, *self._read_file()]
+
+    def find(self, token: str) -> Token | None:
+        """The token, if it is one; the time does not tell how much of it is right."""
+        sent = digest(token)
+        return next(iter([one for one in self.all() if hmac.compare_digest(one.digest, sent)]), None)
+
+    def add(self, name: str, scope: TokenScope, made: str) -> str:
+        """Make a token, which nothing can show again. Raises NotPossible: the name is taken."""
+        token = _PREFIX + secrets.token_urlsafe(32)
+        with self._changing() as tokens:
+            if name in tokens:
+                raise NotPossible([Fault("NAME", f"there is a token {name!r} already: revoke it first")])
+            tokens[name] = Token(name, scope, digest(token), made)
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Withdraw a token; running services refuse it from now on. Raises NotPossible: there is none."""
+        with self._changing() as tokens:
+            if tokens.pop(name, None) is None:
+                raise NotPossible([Fault("NAME", f"no token {name[:80]!r}: `mats token list` shows them")])
+
+    def _read_file(self) -> Sequence[Token]:
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StorageUnusable(f"{self._file} cannot be read: {error.strerror}") from error
+        version, tokens = self._read
+        current = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if version != current:
+            tokens = self._load()
+            self._read = current, tokens
+        return tokens
+
+    def _load(self) -> Sequence[Token]:
+        try:
+            rows = json.loads(self._file.read_bytes())
+            return [Token(**{**row, "scope": TokenScope(row["scope"])}) for row in rows]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise StorageUnusable(f"{self._file} is damaged: remove it, and make the tokens again") from error
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Token]]:
+        try:
+            with replacing(self._file) as partial:
+                tokens = {token.name: token for token in self._read_file()}
+                yield tokens
+                partial.write_text(json.dumps([asdict(token) for token in tokens.values()]))
+        except WriteInProgress as error:
+            raise DependencyFailed("another process changes the tokens; try again") from error
+        except OSError as error:
+            raise StorageUnusable(f"{self._file} cannot be written: {error.strerror}") from error
