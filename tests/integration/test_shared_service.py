@@ -244,8 +244,8 @@ def test_tokens_of_the_environment_guard_loopback_too(tmp_path, monkeypatch):
         ("--read-token", READ),
     ],
 )
-def test_wrong_usage_is_exit_code_2_and_says_what_to_set(stocked, options):
-    ran = stocked("serve", "--port", "0", *options)
+def test_wrong_usage_is_exit_code_2_and_says_what_to_set(mats, options):
+    ran = mats("serve", "--port", "0", *options)
     assert ran.code == 2
     assert ran.out == ""
     assert any(word in ran.err for word in ("MATS_READ_TOKEN", "MATS_TOKEN", "cannot be read", "No such option"))
