@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mats.client import Bearer, Client, NotAllowed
 from tests.builders import an_item
-from tests.integration.conftest import Mats, Service, serving, tool
+from tests.integration.conftest import Mats, Service, rows, serving, tool
 
 ITEMS = [tool("refund", description="Give money back for a card payment")]
 
@@ -146,7 +146,7 @@ def test_operators_do_over_http_what_owners_cannot(service, stocked):
     writes, operates = named(stocked, "writes", "write"), named(stocked, "operates", "operate")
     action = {"action": "trust", "ids": ["com.acme/refund"], "trust": 70}
     for path, body in (
-        ("/registry/trust", {"namespace": "com.acme", "trust": 60}), ("/registry/actions", action),
+        ("/registry/trust", {"namespace": "org.rated", "trust": 60}), ("/registry/actions", action),
         ("/registry/synonyms", {"words": ["PR", "pull request"]}),
     ):  # fmt: skip
         assert ask(service, "POST", path, body, token=writes)[0] in (403, 422)
@@ -154,6 +154,66 @@ def test_operators_do_over_http_what_owners_cannot(service, stocked):
     at, change = "/registry/capabilities/com.acme/refund", {"tags": ["x"]}
     assert ask(service, "PATCH", at, change, token=writes)[0] == 422
     assert ask(service, "PATCH", at, change, token=operates)[0] == 200
+
+
+def test_an_import_goes_to_a_service_and_can_be_repeated(service, stocked, tmp_path):
+    token, elsewhere = named(stocked, "pipeline", "write"), Mats(tmp_path / "home")
+    items = [tool(f"far{number}", description="x" * 9_000, tags=["é" * 100]) for number in range(600)]
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(rows(*items, {"namespace": "com.acme"}, tool("far0", kind="agent")))
+    ran = elsewhere("import", str(file), "--url", service.url, "--json", MATS_TOKEN=token)
+    assert (ran.code, ran.json["new"], len(ran.json["rejected"])) == (1, 600, 2)
+    assert not elsewhere.home.exists()
+    assert ask(service, "GET", "/registry/capabilities/com.acme/far599", token=token)[0] == 200
+    file.write_bytes(rows(*items[:598], tool("far598"), tool("far599", kind="agent")))
+    again = elsewhere("import", str(file), "--url", service.url, "--json", MATS_TOKEN=token)
+    assert (again.code, again.json["unchanged"], again.json["changed"]) == (1, 598, 1)
+    assert [(one["line"], one["faults"][0]["attribute"]) for one in again.json["rejected"]] == [(600, "kind")]
+
+
+def test_an_import_leaves_what_operators_trust_to_them(service, stocked, tmp_path):
+    writes, operates = named(stocked, "importer", "write"), named(stocked, "operator", "operate")
+    assert stocked("trust", "com.trusted.*", "80").code == 0
+    file = tmp_path / "one.jsonl"
+    file.write_bytes(rows(tool("own"), {**tool("pay"), "namespace": "com.trusted"}))
+
+    def send(token: str):
+        return stocked("import", str(file), "--url", service.url, "--json", MATS_TOKEN=token)
+
+    refused = send(writes)
+    assert (refused.code, refused.json["new"], refused.json["rejected"][0]["line"]) == (1, 1, 2)
+    assert (send(operates).code, send(writes).code) == (0, 0)  # unchanged
+
+
+@pytest.mark.parametrize(
+    ("options", "scope", "code", "told"),
+    [
+        ((), "", 2, "MATS_TOKEN"),
+        ((), "report", 2, "may only read, report"),
+        (("--dry-run",), "write", 2, "leave out --dry-run"),
+        (("--url", "http://mats.example.com"), "write", 2, "must be https"),
+        (("--url", "http://127.0.0.1:1"), "write", 3, "does not answer"),
+    ],
+)
+def test_an_import_that_a_service_refuses_is_one_line(service, stocked, tmp_path, options, scope, code, told):
+    token = stocked("token", "add", f"t{len(told)}", "--scope", scope, "--json").json["token"] if scope else ""
+    (tmp_path / "one.jsonl").write_bytes(rows(tool("own")))
+    asked = ("import", str(tmp_path / "one.jsonl"), "--url", service.url, *options)
+    ran = Mats(tmp_path / "home")(*asked, MATS_TOKEN=token)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in " ".join(ran.err.replace("│", " ").split())
+
+
+def test_a_batch_is_taken_item_by_item(service):
+    batch = {"registrations": [tool("b0"), {"name": "x"}, {**tool("b2"), "trust": 9}, tool("b3")]}
+    status, _, text = ask(service, "POST", "/registry/capabilities", batch, token=WRITE)
+    answer = json.loads(text)
+    assert (status, answer["placed"]) == (200, {"com.acme/b0": "new", "com.acme/b3": "new"})
+    assert [(one["place"], {e["field"] for e in one["errors"]}) for one in answer["rejected"]] == [
+        (1, {"namespace", "kind"}), (2, {"trust"}),
+    ]  # fmt: skip
+    for wrong in ({}, [], {"registrations": []}, {"registrations": [1]}, {"registrations": [{}] * 257}):
+        assert ask(service, "POST", "/registry/capabilities", wrong, token=WRITE)[0] == 422
 
 
 def test_the_document_has_the_registry_with_its_scopes(service):

@@ -10,7 +10,15 @@ from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
 from mats.domain.protocols.descriptors import Effect
 from mats.domain.ranking.blend import MinRelevance
-from mats.edge.answers import Answer, Capability, CapabilityPage, Health, Instructions, ListedCapability
+from mats.edge.answers import (
+    Answer,
+    Capability,
+    CapabilityPage,
+    Health,
+    Instructions,
+    ListedCapability,
+    RegisteredBatch,
+)
 from mats.edge.feedback import FeedbackAnswer
 from mats.edge.requests import Format
 from mats.edge.tools.formats import ReadyMade
@@ -131,6 +139,12 @@ class Client:
         listed = [{"id": id, "event": event} for id, events in outcomes.items() for event in _to_list(events)]
         request = {"query_id": query_id, "outcomes": listed, **({"missing": missing} if missing else {})}
         return self._transport.call("POST", "/feedback", FeedbackAnswer, request)
+
+    def register(self, registrations: Sequence[Mapping[str, Any]]) -> RegisteredBatch:
+        """Register up to 256 items, with a token of the scope `write`; each is taken or rejected by itself."""
+        return self._transport.call(
+            "POST", "/registry/capabilities", RegisteredBatch, {"registrations": list(registrations)}
+        )
 
     def health(self) -> Health:
         """Tell if the API can answer, and its index and models."""

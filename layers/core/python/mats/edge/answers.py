@@ -5,10 +5,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.learning import reliability as learning
 from mats.domain.learning.voting import UsedFor
 from mats.domain.profile import index_fields as explain
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.skill import SkillReading
@@ -378,6 +379,20 @@ class FieldFault(_ResponseModel):
 
     field: str
     message: str
+
+
+class RejectedItem(_ResponseModel):
+    """An item of a batch that was not registered."""
+
+    place: int = Field(ge=0, description="In the batch; the first is 0.")
+    errors: list[FieldFault]
+
+
+class RegisteredBatch(_ResponseModel):
+    """What became of a batch; safe to send again."""
+
+    placed: dict[Id, Placed]
+    rejected: list[RejectedItem]
 
 
 class Problem(_ResponseModel):

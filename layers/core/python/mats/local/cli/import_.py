@@ -30,6 +30,7 @@ from mats.local.cli.output import (
     print_json,
     print_result,
 )  # fmt: skip
+from mats.local.cli.remote import RemoteRegistry, service_at
 from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
@@ -56,6 +57,9 @@ def import_(
     with_trust: Annotated[
         bool, typer.Option("--with-trust", help="Also assign the trust in an export; otherwise it is skipped.")
     ] = False,
+    url: Annotated[
+        str, typer.Option(help="Register at the service of this address, with the token in MATS_TOKEN.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Register many capabilities from existing descriptions.
@@ -72,10 +76,14 @@ def import_(
     settings: Settings = context.obj
     if with_trust and namespace:
         raise typer.BadParameter("--with-trust is for a local registry and the namespaces of the export")
+    if url and (with_trust or dry_run):
+        raise typer.BadParameter("registers at a service: leave out --dry-run and --with-trust", param_hint="--url")
     check_namespace(namespace, "--namespace")
     sources = _sources(what, settings, timeout, namespace, live=live)
     if dry_run:
         report = _dry_run(sources, settings, as_json=as_json)
+    elif url:
+        report = _send(sources, url, settings, timeout, as_json=as_json)
     else:
         foreign = not namespace and (live or what[0] in set(SourceKind) or any(map(is_address, what)))
         report = _run(sources, settings, began, with_trust=with_trust, foreign=foreign, as_json=as_json)
@@ -144,6 +152,24 @@ def _run(
         fail_if_waiting(local)
     else:
         print_result(outcome, text, as_json=as_json)
+    return report
+
+
+def _send(
+    sources: Iterable[tuple[Source, Stream]], url: str, settings: Settings, timeout_s: float, *, as_json: bool
+) -> Report:
+    """Map here, and register at a service, batch by batch; its index follows."""
+    began = time.monotonic()
+    with service_at(url, settings.token or settings.write_token, timeout_s) as client:
+        remote = RemoteRegistry(client)
+        importer = Importer(cast(Registry, remote), refusals=remote.refusals)
+        with bar("Sending", None) as advance:
+            importer.import_sources(sources, advance)
+    report, seconds = importer.report, time.monotonic() - began
+    if not as_json:
+        _show_remarks(report)
+    text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; the service indexes what it does not have yet"
+    print_result({**report.to_json(), "seconds": round(seconds, 2)}, text, as_json=as_json)
     return report
 
 

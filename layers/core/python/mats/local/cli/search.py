@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.http import local_caller, to_json
 from mats.edge.requests import DiscoverRequest, Format
@@ -29,8 +28,9 @@ from mats.local.cli.output import (
     plain,
     print_json,
 )
+from mats.local.cli.remote import service_at
 from mats.ports import Answered, Observation
-from mats.settings import Settings, SettingsInvalid, variable_of
+from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _REASONS = {
@@ -218,29 +218,9 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
 
 
 def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[str, Any]:
-    """The answer of `POST /discover`, with the token of the settings.
-
-    Raises:
-        typer.BadParameter: the address, or what it was asked, is invalid.
-        SettingsInvalid: the service does not know the token.
-        DependencyFailed: it does not answer.
-    """
-    try:
-        from mats import client as api  # noqa: PLC0415 - urllib3, for --url only
-    except ImportError as error:
-        raise typer.BadParameter("needs urllib3: pip install 'mats[client]'", param_hint="--url") from error
-    token = settings.token or settings.read_token or settings.write_token
-    try:
-        with api.Client(url, auth=api.Bearer(token) if token else None) as client:
-            return _ask(client, request)
-    except (ValueError, api.WrongRequest) as error:
-        hint = f"set {variable_of('token')} to its token" if not token else "check it"
-        raise typer.BadParameter(f"{error} ({hint})", param_hint="--url") from error
-    except api.NotAllowed as error:
-        variable = variable_of("token")
-        raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}): set {variable}") from error
-    except api.MatsError as error:
-        raise DependencyFailed(str(error)) from error
+    """The answer of `POST /discover`. Raises as `service_at`."""
+    with service_at(url, settings.token or settings.read_token or settings.write_token) as client:
+        return _ask(client, request)
 
 
 def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:

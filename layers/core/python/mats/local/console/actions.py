@@ -34,7 +34,8 @@ from mats.domain.text.words import clean
 from mats.edge.requests import Parameters
 from mats.local.console.selection import MAX_TEXT
 from mats.local.imports.files import File, FileUnreadable, Location, Stream
-from mats.local.imports.importer import RESERVED, DryRunRegistry, Finding, Importer, check_namespace
+from mats.local.imports.formats.registrations import map_row
+from mats.local.imports.importer import BATCH, RESERVED, DryRunRegistry, Finding, Importer, check_namespace
 from mats.local.imports.sources import read_values
 from mats.local.review import decide, waiting
 from mats.ports import Item
@@ -267,6 +268,26 @@ def import_documents(
         "capabilities": [_capability(item, dry.placed) for item in islice(dry.items.values(), _MOST_SHOWN)],
         "more": max(0, len(dry.items) - _MOST_SHOWN),
     }
+
+
+class BatchRequest(RequestModel):
+    """Registrations, each taken or rejected by itself."""
+
+    registrations: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, max_length=BATCH)]
+
+
+def register_batch(
+    local: LocalSystem, request: BatchRequest, reserved: Callable[[Collection[Id]], Collection[Id]]
+) -> dict[str, Any]:
+    """Register a batch in one transaction; the index follows. What is `reserved` is left to operators."""
+    importer, source = Importer(local.stores.registry, reserved=reserved), Source("batch")
+    rows = (map_row(str(place), item, source) for place, item in enumerate(request.registrations))
+    importer.import_sources([(source, ((Location(source.name), row) for row in rows))])
+    rejected = [
+        {"place": int(place.where), "errors": [{"field": one.attribute, "message": one.message} for one in faults]}
+        for place, faults in importer.report.rejected
+    ]
+    return {"placed": {id: placed for id, placed, _ in importer.report.registered}, "rejected": rejected}
 
 
 def _sources(request: ImportRequest) -> Iterator[tuple[Source, Stream]]:

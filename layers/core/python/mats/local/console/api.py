@@ -31,6 +31,7 @@ from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body
 from mats.local.console.actions import MAX_BODY_BYTES as MAX_IMPORT_BYTES
 from mats.local.console.actions import (
     ActionRequest,
+    BatchRequest,
     ImportRequest,
     LessonRequest,
     ReviewRequest,
@@ -226,6 +227,8 @@ ROUTES: tuple[RegistryRoute, ...] = (
     _get("/capabilities", "listRegistrations", "List registrations", RegistryService.page, ListQuery),
     _post("/import", "importDocuments", "Register what documents describe", RegistryService.import_documents,
           ImportRequest, most=MAX_IMPORT_BYTES, is_slow=True),
+    _post("/capabilities", "registerBatch", "Register up to 256, each by itself", RegistryService.register_batch,
+          BatchRequest, most=MAX_IMPORT_BYTES, is_slow=True),
     _post("/check", "checkRegistration", "Validate a registration", RegistryService.check),
     _post("/preview", "previewRegistration", "Show who would find it", RegistryService.preview, is_slow=True),
     _post("/actions", "act", "Tag, rate, clear or remove several", lambda s, b: s.actions.run(b), ActionRequest),

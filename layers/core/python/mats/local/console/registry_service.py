@@ -18,7 +18,7 @@ from mats.domain.ranking.query import Filter
 from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
-from mats.local.console.actions import ImportRequest, RegistryActions, import_documents
+from mats.local.console.actions import BatchRequest, ImportRequest, RegistryActions, import_documents, register_batch
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.demand import ReportReader, demand_json
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
@@ -171,6 +171,9 @@ class RegistryService:
 
     def import_documents(self, request: ImportRequest) -> dict[str, Any]:
         return import_documents(self._local, request, self.actions.find_reserved)
+
+    def register_batch(self, request: BatchRequest) -> dict[str, Any]:
+        return register_batch(self._local, request, self.actions.find_reserved)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.

@@ -138,6 +138,7 @@ class Importer:
     """Where rows of trust go; None: they are passed over."""
     reserved: Callable[[Collection[Id]], Collection[Id]] = reserves_none
     """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these."""
+    refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
     """Location and fingerprint of the first registration under each id."""
@@ -242,6 +243,9 @@ class Importer:
                 free.append((place, registration))
         placed = self.registry.put([registration for _, registration in free]) if free else {}
         for place, registration in free:
+            if faults := self.refusals.get(registration.id):
+                self.report.rejected.append(Finding(place, faults))
+                continue
             outcome = placed[registration.id]
             if outcome is Placed.OTHER_KIND:
                 self.report.rejected.append(Finding(place, KindConflict(registration.id).faults))
