@@ -179,8 +179,8 @@ def _contents(local: LocalSystem) -> Iterator[Row]:
         yield Row("registry", "fault", f"{dead:,} changes were given up, see `mats stats`: run `mats reconcile`")
     elif waiting := stores.queue.depth().waiting:
         yield Row("registry", "note", f"{waiting:,} changes wait: `mats serve` or `mats reconcile` handles them")
-    if local.models.encoder and (unencoded := without_vector(local)) > 0:
-        yield Row("registry", "fault", f"{unencoded:,} have no vector of this encoder: run `mats backfill`")
+    elif local.models.encoder and (unencoded := without_vector(local)) > 0:
+        yield Row("registry", "fault", f"{unencoded:,} have no vector of this encoder: run `mats reconcile`")
     for source, run, _, _ in stores.sources.all():
         if run.error:
             yield Row("sources", "fault", f"{source.name}: {run.error}; then run `mats sync {source.name}`")
