@@ -40,7 +40,7 @@ class Lambda:
 
 @pytest.fixture(scope="module")
 def deployed() -> Deployment:
-    return deployment()
+    return deployment(size="production")
 
 
 def deleted(deployed: Deployment, function: Lambda) -> list[int]:
@@ -74,3 +74,9 @@ def test_old_versions_that_nothing_points_to_are_deleted(deployed, numbers, live
     assert deleted(deployed, function) == gone
     assert function.there == [number for number in numbers if number not in gone]
     assert deleted(deployed, function) == []
+
+
+def test_a_trial_keeps_the_newest_version_and_the_one_that_answers():
+    function = Lambda([1, 2, 3, 4], [{"Name": "live", "FunctionVersion": "2"}])
+    assert deleted(deployment(), function) == [1, 3]
+    assert function.there == [2, 4]
