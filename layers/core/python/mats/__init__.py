@@ -1,3 +1,3 @@
 """mats: capability discovery as search over a registry of models, agents, tools and skills."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
