@@ -70,7 +70,7 @@ def test_any_name_is_found_by_identifier_and_address(service):
 
 
 @pytest.mark.parametrize(("method", "target", "body", "status", "code"), [
-    ("HEAD", "/agents", None, 405, ""),
+    ("DELETE", "/agents", None, 405, ""),
     ("POST", "/search", b"{", 400, "INVALID_ARGUMENT"),
     ("POST", "/search", b'{"query": {"text": "' + b"x" * 500_000 + b'"}}', 413, "REQUEST_TOO_LARGE"),
     ("GET", "/agents?filter=%ff%fe", None, 400, "INVALID_ARGUMENT"),

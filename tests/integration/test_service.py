@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -35,6 +36,14 @@ def test_docs_page_loads_no_remote_files(service):
     for asset in ("/docs/assets/swagger-ui.css", "/docs/assets/swagger-ui-bundle.js", "/static/docs.js"):
         assert asset in page
         assert service.request(asset)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/openapi.json", "/capabilities", "/docs", "/static/docs.js", "/"])
+def test_a_head_has_the_headers_of_a_get(service, path):
+    with urlopen(Request(f"{service.url}{path}", method="HEAD"), timeout=20) as answer:
+        assert (answer.status, answer.read(), answer.headers["X-Content-Type-Options"]) == (200, b"", "nosniff")
+    framed = path in ("/docs", "/")
+    assert ("frame-ancestors 'none'" in (answer.headers["Content-Security-Policy"] or "")) is framed
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,9 @@ class ObservedRequests:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = current.id
+                answered = MutableHeaders(scope=message)
+                answered[REQUEST_ID] = current.id
+                answered.setdefault("X-Content-Type-Options", "nosniff")
             await send(message)
 
         try:
@@ -151,6 +153,8 @@ _MAX_BODY_BYTES = 4 * http.MAX_BODY_BYTES
 _MCP = "/mcp"  # MCP has an origin check of its own, which admits pages of other programs on this machine
 
 _PAGES = Path(__file__).parent / "static"
+_DOCS_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
+"""Swagger UI styles elements, and has icons in its style sheet."""
 
 LOGGER = logging.getLogger("mats.service")
 
@@ -187,7 +191,10 @@ def application(
         *api.file_routes(),
         *api.routes(registry, access),
         _metrics_route(telemetry.render_metrics, access),
-        Route("/docs", lambda request: FileResponse(_PAGES / "docs.html")),
+        Route(
+            "/docs",
+            lambda request: FileResponse(_PAGES / "docs.html", headers={"Content-Security-Policy": _DOCS_POLICY}),
+        ),
         Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
         Route("/{path:path}", _endpoint(local, caller, access, telemetry.wants_answers), methods=METHODS),
@@ -247,7 +254,7 @@ def _endpoint(
                 return to_starlette(request.url.path, refused)
             headers.pop("origin", None)
         parsed = http.Request(
-            method=request.method,
+            method="GET" if request.method == "HEAD" else request.method,  # uvicorn drops the body of its answer
             path=raw_path(request),
             query=parse_qs(request.url.query, keep_blank_values=True),
             headers=headers,

@@ -156,8 +156,9 @@ class ArdEntry(_Terms):
     @classmethod
     def of(cls, profile: Profile, base: str) -> Self:
         """The entry of a profile in the registry at this address."""
-        queries = list(profile.enrichment.positive_examples[:_MAX_QUERIES]) or None
-        return cls(**_terms(profile, base), representative_queries=queries, metadata=_metadata(profile))
+        queries = list(profile.enrichment.positive_examples[:_MAX_QUERIES])
+        several = queries if len(queries) > 1 else None  # the specification asks for two at least
+        return cls(**_terms(profile, base), representative_queries=several, metadata=_metadata(profile))
 
 
 class ArdResult(ArdEntry):
