@@ -81,9 +81,9 @@ def test_a_deployed_function_is_as_its_template_says(folder: Path) -> None:
     properties["Environment"] = {"Variables": {"TABLE": {"Ref": "Registry"}}}
     deployment = Deployment(cut)
     with pytest.raises(ValueError, match="JSON"):
-        Function.of_resource(deployment.one("AWS::Lambda::Function"), folder=folder)
+        Function.of_resource(deployment.one("AWS::Lambda::Function", "Function"), folder=folder)
     properties["LoggingConfig"] = {"LogFormat": "JSON"}
-    with Function.of_resource(deployment.one("AWS::Lambda::Function"), folder=folder) as function:
+    with Function.of_resource(deployment.one("AWS::Lambda::Function", "Function"), folder=folder) as function:
         environment = function.invoke("a").response["environment"]
     assert (environment["TABLE"], environment["_HANDLER"], function.timeout_s) == ("Registry", "handler.handle", 30)
 
