@@ -305,8 +305,7 @@ def check_api_log_role(account: Account, plan: Plan, choice: str) -> Iterator[Ch
     own = any(role.rpartition("/")[2] in _resources(account, stack) for stack in plan.stacks)
     if role and not own and choice == "set":
         yield problem(
-            f"API Gateway writes logs with {role}, which others have set for the whole account",
-            "api_log_role=keep",
+            f"API Gateway writes logs with {role}, which others have set for the whole account", "api_log_role=keep"
         )
     elif not role and choice == "keep":
         yield problem("API Gateway has no role in this region with which it could write logs", "api_log_role=set")

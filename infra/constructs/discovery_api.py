@@ -55,11 +55,7 @@ class FeedbackFunction(Construct):
             **tables.settings("receipts", "outcomes", "tallies"),
         )
         made = on.function(
-            self,
-            "Feedback",
-            folder="feedback",
-            settings=settings,
-            limits=Limits(memory_mb=1024, timeout_s=_REPORT_S),
+            self, "Feedback", folder="feedback", settings=settings, limits=Limits(memory_mb=1024, timeout_s=_REPORT_S)
         )
         self.function, self.log = made.function, made.log
         tables.receipts.grant(made.role, "dynamodb:GetItem")

@@ -24,7 +24,7 @@ class LearningFunction(Construct):
         self.queue = path.add_reports(tables.outcomes, visibility=_VISIBILITY, max_receives=_MAX_RECEIVES)
         settings = on.settings(
             # trust and profiles only because settings take all three or none
-            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
+            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies")
         )
         made = on.function(
             self, "Learner", folder="learning", settings=settings, limits=Limits(memory_mb=512, timeout_s=_TIMEOUT_S)

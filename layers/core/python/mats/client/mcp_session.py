@@ -23,12 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import (
-    MCP_METHOD_HEADER,
-    MCP_NAME_HEADER,
-    MCP_PROTOCOL_VERSION_HEADER,
-    encode_header_value,
-)
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, encode_header_value
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -150,10 +145,7 @@ async def _ask_address(
     client = httpx2.AsyncClient(transport=transport, headers={**headers, **HEADERS}, timeout=None)
     try:
         with anyio.move_on_after(timeout_s):
-            async with (
-                client,
-                streamable_http_client(url, http_client=client, **_EVENT_LIMIT) as streams,
-            ):
+            async with client, streamable_http_client(url, http_client=client, **_EVENT_LIMIT) as streams:
                 result = await _converse(*streams, ask)
     except Exception as error:
         if transport.failure is None:

@@ -283,12 +283,7 @@ def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
     default one does keeps its constants. Set what is printed for the service, too: in AWS as the context key
     `calibration`.
     """
-    from mats.evaluation.calibration import (  # noqa: PLC0415
-        FEWEST,
-        fit_cosines,
-        measure_cosines,
-        own_requests,
-    )  # fmt: skip
+    from mats.evaluation.calibration import FEWEST, fit_cosines, measure_cosines, own_requests  # noqa: PLC0415  # fmt: skip
 
     system = open_system(context.obj, create=False)
     encoder = system.models.encoder

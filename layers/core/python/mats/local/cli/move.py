@@ -17,8 +17,7 @@ from mats.local.imports.importer import trust_line
 
 
 def export(
-    context: typer.Context,
-    file: Annotated[str, typer.Argument(help="Where to write; - is standard output.")] = "-",
+    context: typer.Context, file: Annotated[str, typer.Argument(help="Where to write; - is standard output.")] = "-"
 ) -> None:
     """Write every registration and all trust as JSON Lines, for `mats import --with-trust`.
 

@@ -40,8 +40,7 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
 def reindex(
     context: typer.Context,
     rollback: Annotated[
-        bool,
-        typer.Option("--rollback", help="Switch back to the previous index, which has all writes. In AWS only."),
+        bool, typer.Option("--rollback", help="Switch back to the previous index, which has all writes. In AWS only.")
     ] = False,
     retire: Annotated[
         bool, typer.Option("--retire", help="Delete every index but the current one. In AWS only; takes a minute.")

@@ -49,8 +49,7 @@ Tags = Annotated[
     typer.Option("--tag", help="Only capabilities with this tag; given several times: with all of them."),
 ]
 Effects = Annotated[
-    list[Effect] | None,
-    typer.Option("--effect", help="Only what its owner says this of; may be given several times."),
+    list[Effect] | None, typer.Option("--effect", help="Only what its owner says this of; may be given several times.")
 ]
 IntoNamespace = Annotated[
     str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)

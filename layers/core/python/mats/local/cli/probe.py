@@ -7,7 +7,7 @@ import typer
 
 from mats.bootstrap import open_system
 from mats.domain.shortlist.fitness import Life
-from mats.local.cli.output import AsJson, out, plain, print_json, print_result, readable, table_of
+from mats.local.cli.output import AsJson, plain, print_result, readable, table_of
 
 
 def probe(
@@ -37,10 +37,8 @@ def probe(
         for target, ids in targets.items()
         if (proof := proofs.get(target)) and proof.life in (Life.MISSED, Life.DEAD)
     )
-    if as_json:
-        print_json([{"url": url, **proof._asdict(), "capabilities": ids} for *_, url, proof, ids in unwell])
-        return
+    found = [{"url": url, **proof._asdict(), "capabilities": ids} for *_, url, proof, ids in unwell]
     table = table_of("endpoint", "what it showed", "capabilities")
     for _, _, url, proof, ids in unwell:
         table.add_row(plain(url, "bold cyan"), plain(proof), plain("\n".join(ids)))
-    out.print(table if unwell else "Every endpoint that was looked at answered.")
+    print_result(found, table if unwell else "Every endpoint that was looked at answered.", as_json=as_json)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -11,14 +11,8 @@ from mats.bootstrap.local import DATABASE, LocalSystem, local_system
 from mats.bootstrap.models import model_names
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration, apply_patch
-from mats.domain.errors import (
-    CapabilityNotFound,
-    Fault,
-    KindConflict,
-    NotPossible,
-    RegistrationInvalid,
-    RequestInvalid,
-)
+from mats.domain.errors import CapabilityNotFound, Fault, KindConflict, NotPossible, RegistrationInvalid, RequestInvalid
+from mats.domain.profile.assignment import parse_target
 from mats.domain.profile.origin import Placed
 from mats.domain.protocols.catalogue import from_text
 from mats.edge.answers import CapabilityPage, ListedCapability
@@ -158,6 +152,21 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
 def not_found(local: LocalSystem, id: Id) -> CapabilityNotFound:
     """The error for an unknown id; it names the nearest ones."""
     return CapabilityNotFound(id, LookUp(local.stores.index).nearest(id, local.settings.audiences))
+
+
+def get_item(local: LocalSystem, id: Id) -> Mapping[str, Any]:
+    """The item of a capability. Raises CapabilityNotFound."""
+    if item := local.stores.registry.get([id]).get(id):
+        return item
+    raise not_found(local, id)
+
+
+def target_key(text: str) -> Id:
+    """The key of a row of trust. Raises RequestInvalid."""
+    try:
+        return parse_target(text)
+    except ValueError as error:
+        raise RequestInvalid([Fault("ID", str(error))]) from error
 
 
 def show(

@@ -8,12 +8,11 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
-from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile.assignment import NOTHING_ASSIGNED, Policy, namespace_of_pattern, parse_target
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Policy, namespace_of_pattern
 from mats.domain.text.words import clip
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, out, plain, print_json, print_result
-from mats.local.cli.registry import not_found
+from mats.local.cli.registry import get_item, target_key
 from mats.local.review import decide, waiting
 
 _LONGEST = 600
@@ -45,8 +44,7 @@ def review(
         return
     held = waiting(local, [Id(target)] if target else ())
     if target and not held:
-        if not local.stores.registry.get([Id(target)]):
-            raise not_found(local, Id(target))
+        get_item(local, Id(target))
         print_result({"id": target, "held": False}, f"{target}: nothing waits", as_json=as_json)
         return
     if approve or reject:
@@ -78,10 +76,7 @@ def _show(held: list[dict[str, Any]]) -> None:
 
 
 def _set_policy(local: LocalSystem, target: str, policy: Policy, *, as_json: bool) -> None:
-    try:
-        key = parse_target(target)
-    except ValueError as error:
-        raise RequestInvalid([Fault("ID", str(error))]) from error
+    key = target_key(target)
     before = local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
     local.stores.trust.put(key, replace(before, policy=policy))
     namespace = namespace_of_pattern(key)

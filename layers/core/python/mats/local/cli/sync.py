@@ -64,10 +64,7 @@ def unknown_source(name: str) -> NotPossible:
 @commands.command("add")
 def add_source(
     context: typer.Context,
-    what: Annotated[
-        list[str],
-        typer.Argument(metavar="WHAT...", help=f"One file, folder or address; or {LIVE}."),
-    ],
+    what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"One file, folder or address; or {LIVE}.")],
     name: Annotated[str, typer.Option(help="Its name; by default from its address, path or command.")] = "",
     namespace: IntoNamespace = "",
     timeout: Annotated[

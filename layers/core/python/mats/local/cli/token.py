@@ -8,7 +8,7 @@ import typer
 from mats.bootstrap.local import SystemClock, local_system
 from mats.domain.errors import Fault, RequestInvalid
 from mats.edge.routes import TokenScope
-from mats.local.cli.output import AsJson, note, out, plain, print_json, print_result, table_of
+from mats.local.cli.output import AsJson, note, plain, print_result, table_of
 from mats.local.tokens import TokenBook
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -42,13 +42,11 @@ def add_token(
 def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the name, the scope and the age of every token."""
     tokens = TokenBook(context.obj.home).all()
-    if as_json:
-        print_json([{"name": one.name, "scope": one.scope, "made": one.made} for one in tokens])
-        return
     rows = table_of("token", "scope", "made")
     for one in tokens:
         rows.add_row(*map(plain, (one.name, one.scope, one.made)))
-    out.print(rows if tokens else "No tokens yet: `mats token add` makes one.")
+    shown = rows if tokens else "No tokens yet: `mats token add` makes one."
+    print_result([{"name": one.name, "scope": one.scope, "made": one.made} for one in tokens], shown, as_json=as_json)
 
 
 @commands.command("revoke")

@@ -16,13 +16,12 @@ from mats.domain.profile.assignment import (
     Assigned,
     is_provider,
     namespace_of_pattern,
-    parse_target,
 )
 from mats.domain.profile.origin import fingerprint
 from mats.edge.http import local_caller
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.output import AsJson, CapabilityId, print_result
-from mats.local.cli.registry import not_found
+from mats.local.cli.registry import get_item, target_key
 
 
 def trust(
@@ -46,14 +45,11 @@ def trust(
     The trust of a namespace is for capabilities without trust of their own. The nearest namespace counts. `none`
     brings cleared flags back, too.
     """
-    try:
-        key = parse_target(target)
-    except ValueError as error:
-        raise RequestInvalid([Fault("ID", str(error))]) from error
+    key = target_key(target)
     local = local_system(context.obj)
     namespace, before = namespace_of_pattern(key), local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
     if clear_flags:
-        before = replace(before, cleared=_fingerprint(local, key))
+        before = replace(before, cleared=fingerprint(Registration.parse(get_item(local, key)).item()))
     assigned = before if clear_flags and value is None and provider is None else _change(before, value, provider)
     if namespace is None:
         _assign_to_capability(local, key, assigned, provider, as_json=as_json)
@@ -86,19 +82,11 @@ def unpin(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> 
 
 
 def _pin(local: LocalSystem, id: Id, *, pinned: bool, as_json: bool) -> None:
-    if id not in local.stores.registry.get([id]):
-        raise not_found(local, id)
+    get_item(local, id)
     before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
     local.stores.trust.put(id, replace(before, pinned=pinned))
     settle(local, id)
     print_result({"id": id, "pinned": pinned}, f"{id}: {'pinned' if pinned else 'not pinned'}", as_json=as_json)
-
-
-def _fingerprint(local: LocalSystem, id: Id) -> str:
-    item = local.stores.registry.get([id]).get(id)
-    if item is None:
-        raise not_found(local, id)
-    return fingerprint(Registration.parse(item).item())
 
 
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
@@ -131,8 +119,7 @@ def _assign_to_capability(
     if provider is not None:
         message = f"a provider is verified for a namespace, not for a capability: name '{id.partition('/')[0]}.*'"
         raise RequestInvalid([Fault("--provider", message)])
-    if id not in local.stores.registry.get([id]):
-        raise not_found(local, id)
+    get_item(local, id)
     local.stores.trust.put(id, assigned)
     settle(local, id)
     trust = "withdrawn" if assigned.trust is None else assigned.trust

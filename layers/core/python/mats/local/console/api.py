@@ -83,11 +83,7 @@ def file_routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRo
     async def index(request: Request) -> Response:
         return await files.get_response("index.html", request.scope)
 
-    return [
-        Route("/", index, methods=METHODS),
-        Mount("/console", files),
-        Mount("/evaluation", Files(report, headers)),
-    ]
+    return [Route("/", index, methods=METHODS), Mount("/console", files), Mount("/evaluation", Files(report, headers))]
 
 
 def headers_of(console: Path) -> dict[str, str]:

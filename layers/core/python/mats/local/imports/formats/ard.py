@@ -25,12 +25,7 @@ from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_
 
 _NAME = "ard-entry"
 _LISTS = ("entries", "items")
-_KINDS = {
-    SERVER_CARD: Kind.TOOL,
-    AGENT_CARD: Kind.AGENT,
-    SKILL: Kind.SKILL,
-    **{own_type(kind): kind for kind in Kind},
-}
+_KINDS = {SERVER_CARD: Kind.TOOL, AGENT_CARD: Kind.AGENT, SKILL: Kind.SKILL, **{own_type(kind): kind for kind in Kind}}
 _GROUPS = frozenset("server mcp agent tool skill model".split())
 _TAGS = {SERVER_CARD: MCP, AGENT_CARD: A2A}
 
