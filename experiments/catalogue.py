@@ -50,5 +50,4 @@ def _archived_section(value: Mapping[str, Any]) -> Section:
 EXPERIMENTS: Mapping[str, Experiment] = {
     one.name: one for one in sorted(_experiments(), key=lambda experiment: experiment.place)
 }
-RUNNABLE = {name: one.run for name, one in EXPERIMENTS.items() if one.run}
-"""Those that are not decided."""
+RUNNABLE = {name: one.run for name, one in EXPERIMENTS.items() if one.run}  # Those that are not decided

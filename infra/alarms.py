@@ -27,11 +27,9 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "feedback": ("Feedback", "Failed", *(f"Outcomes{event.capitalize()}" for event in Event)),
 }
 """The metrics that functions write themselves, but for those of refusals, which have a model as dimension."""
-_FEW = 3
-"""Fewer errors or degraded answers in five minutes raise no alarm."""
+_FEW = 3  # Fewer errors or degraded answers in five minutes raise no alarm
 _OLDEST_S = 15 * 60
-_ACCOUNT_PERCENT = 80
-"""Of the account's concurrent executions."""
+_ACCOUNT_PERCENT = 80  # Of the account's concurrent executions
 
 
 class Metric(NamedTuple):
@@ -95,11 +93,9 @@ class Alarm:
     over: float | None = None
     under: float | None = None
     periods: tuple[int, int] = (1, 1)
-    means: str
-    """`{name}` is the name of the resource that the alarm is repeated for."""
+    means: str  # `{name}` is the name of the resource that the alarm is repeated for
     section: str
-    each: str = ""
-    """The resources of `Watched` that have one such alarm each: `dead_letter_queues`."""
+    each: str = ""  # The resources of `Watched` that have one such alarm each: `dead_letter_queues`
 
 
 _ANSWERS = (

@@ -18,10 +18,8 @@ from infra.inference_profiles import (
 from infra.sizes import SIZES, Size
 from mats.settings import COHERE, TITAN, Settings, fault_of, parse_value
 
-ENCODER, COHERE_ENCODER = f"{TITAN}:0", f"{COHERE}:0"
-"""The encoders on Bedrock that mats has a client for."""
-LONGEST_POLICY = 6_144
-"""Characters that IAM allows a managed policy, white space not counted."""
+ENCODER, COHERE_ENCODER = f"{TITAN}:0", f"{COHERE}:0"  # The encoders on Bedrock that mats has a client for
+LONGEST_POLICY = 6_144  # Characters that IAM allows a managed policy, white space not counted
 _HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
@@ -50,13 +48,10 @@ class Rules(NamedTuple):
 
     meaning: str
     choices: tuple[str, ...] = ()
-    limits: tuple[int, int] | None = None
-    """The least and the greatest value; 0 is always allowed."""
+    limits: tuple[int, int] | None = None  # The least and the greatest value; 0 is always allowed
     form: Form | None = None
-    needs: tuple[str, ...] = ()
-    """Keys that must be given too, or have a value, as in `auth=jwt`."""
-    replaces: str = ""
-    """Resources that a change of the key replaces."""
+    needs: tuple[str, ...] = ()  # Keys that must be given too, or have a value, as in `auth=jwt`
+    replaces: str = ""  # Resources that a change of the key replaces
 
 
 def _key(default: Any, meaning: str, **rules: Any) -> Any:
@@ -261,8 +256,7 @@ class Context:
         "days that logs of functions, API and network are kept; one of CloudWatch's choices",
         form=Form(_RETENTION.__contains__, f"one of {', '.join(map(str, _RETENTION))}"),
     )
-    settings: Settings = Settings()
-    """The values of the keys that are settings."""
+    settings: Settings = Settings()  # The values of the keys that are settings
     kms_key_arn: str = _key(
         "",
         "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",
@@ -353,8 +347,7 @@ class Context:
 # --- the parser ---
 
 KEYS = tuple(key for key in fields(Context) if key.name != "settings")
-SETTINGS = tuple(setting for setting in fields(Settings) if setting.metadata["stack"])
-"""Settings that are keys, too."""
+SETTINGS = tuple(setting for setting in fields(Settings) if setting.metadata["stack"])  # Settings that are keys, too
 
 
 class ContextInvalid(ValueError):

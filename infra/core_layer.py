@@ -27,8 +27,7 @@ LEFT_OUT = (
 )
 """Paths below `mats`; tests/architecture/test_layer_contents.py holds this list to what the functions import."""
 
-EXCLUDE = ("**/__pycache__", *(f"python/mats/{path}" for path in LEFT_OUT))
-"""The same as patterns below `SOURCE`."""
+EXCLUDE = ("**/__pycache__", *(f"python/mats/{path}" for path in LEFT_OUT))  # The same as patterns below `SOURCE`
 
 
 def copy_core_layer(folder: Path) -> Path:

@@ -36,8 +36,7 @@ ASSUMED: Mapping[str, float] = {name: value for name, (value, _) in BILL["assume
 _MODEL_PRICES = Prices.parse(_load_json(ROOT / "layers" / "core" / "python" / "mats" / "prices.json"))
 HOURS = 730
 SECONDS = HOURS * 3600
-_FILES_UP_TO = 20_000
-"""Capabilities that are searched from files: docs/decisions/0091."""
+_FILES_UP_TO = 20_000  # Capabilities that are searched from files: docs/decisions/0091
 ALARM_METRICS = charged_metrics(usd_per_hour=Context().spend_per_hour)
 
 _SMALL = {
@@ -106,8 +105,7 @@ class Line:
     price: float
     per: int
     why: str = ""
-    fixed: bool = False
-    """True if it does not depend on traffic."""
+    fixed: bool = False  # True if it does not depend on traffic
 
     @property
     def usd(self) -> float:
@@ -204,15 +202,11 @@ NODE_TYPES = {"r7g.large.search": (2, 16), "r7g.xlarge.search": (4, 32), "r7g.2x
               "r7g.4xlarge.search": (16, 128)}  # fmt: skip
 """Cores and GB of memory. More capabilities or queries need bigger nodes, not more of them."""
 _MAX_HEAP_GB = 32
-_CACHE = 0.8
-"""Share of the memory beside the heap for what a vector search reads."""
-_BUSY = 0.5
-"""Share of the cores: at a higher one, queries wait for each other, and the loss of a node is not survived."""
-_FREE_DISK = 2
-"""Times the index: a reindex makes a second one."""
+_CACHE = 0.8  # Share of the memory beside the heap for what a vector search reads
+_BUSY = 0.5  # Share of the cores: at a higher one, queries wait for each other, and the loss of a node is not survived
+_FREE_DISK = 2  # Times the index: a reindex makes a second one
 _MIN_GB = 10
-_PEAK = 10
-"""Times the mean of queries a second."""
+_PEAK = 10  # Times the mean of queries a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

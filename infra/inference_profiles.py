@@ -33,8 +33,7 @@ _JP = ("ap-northeast-1", "ap-northeast-3")
 class Family:
     """Models that are invoked in the same regions: with their own ids in `direct`, elsewhere through a profile."""
 
-    mapping: str
-    """Name of the template's mapping."""
+    mapping: str  # Name of the template's mapping
     models: tuple[str, ...]
     geographies: Mapping[str, Geography]
     direct: tuple[str, ...] = ()

@@ -29,11 +29,9 @@ _MARKS = {"ok": "ok      ", "problem": "PROBLEM ", "unknown": "unknown "}
 class CheckResult:
     """The result of a check: `ok`, a `problem`, or `unknown` where the account did not let it look."""
 
-    check: str
-    """Empty: that of the check that found it."""
+    check: str  # Empty: that of the check that found it
     status: Literal["ok", "problem", "unknown"]
-    message: str
-    """Of a problem: what is wrong, a colon, and what to do."""
+    message: str  # Of a problem: what is wrong, a colon, and what to do
 
 
 def ok(message: str) -> CheckResult:
@@ -170,8 +168,7 @@ def check_bootstrap(account: Account, plan: Plan) -> Iterator[CheckResult]:
         yield ok(f"the CDK's bootstrap stack has version {found}")
 
 
-_UNRESERVED = 100
-"""Concurrent executions that Lambda keeps from being reserved."""
+_UNRESERVED = 100  # Concurrent executions that Lambda keeps from being reserved
 
 
 def check_concurrency(account: Account, context: Context) -> Iterator[CheckResult]:
@@ -189,8 +186,7 @@ def check_concurrency(account: Account, context: Context) -> Iterator[CheckResul
         yield ok(f"Lambda runs {limit} functions at once")
 
 
-_LOG_POLICIES = 10
-"""Resource policies of CloudWatch Logs in a region."""
+_LOG_POLICIES = 10  # Resource policies of CloudWatch Logs in a region
 
 
 def check_log_policies(account: Account, plan: Plan) -> Iterator[CheckResult]:

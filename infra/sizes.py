@@ -10,8 +10,7 @@ ENRICHMENT_TIMEOUT_S = 300
 VISIBILITY_S = ENRICHMENT_TIMEOUT_S + 60
 """Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
 concurrency prevents them."""
-MAX_RECEIVES = 12
-"""Receives of a change before it becomes a dead letter."""
+MAX_RECEIVES = 12  # Receives of a change before it becomes a dead letter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +23,7 @@ class Size:
     masters: int = 0
     master: str = ""
     enrichment_concurrency: int
-    throttle_rate: int
-    """Calls of the API in a second."""
+    throttle_rate: int  # Calls of the API in a second
     kept_versions: int = 1
     """Of discovery, besides those that an alias names. A snapshot of each is stored, and paid for."""
 

@@ -44,12 +44,10 @@ class Smoke:
     profiles_table: str
     api: Client
     tell: Callable[[str], None]
-    timeout_s: float = _TIMEOUT_S
-    """Timeout of each hop."""
+    timeout_s: float = _TIMEOUT_S  # Timeout of each hop
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
-    with_models: bool = True
-    """True to wait for writer and encoder."""
+    with_models: bool = True  # True to wait for writer and encoder
 
     def __call__(self) -> None:
         """Run once; `Stuck` is raised at the first hop that does not work."""

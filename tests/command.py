@@ -31,11 +31,9 @@ Process = Forked | subprocess.Popen[bytes]
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = [sys.executable, "-m", "mats.local.cli"]
-SERVERS = {"serve", "mcp"}
-"""Commands that talk over sockets or pipes until they are stopped: always processes."""
+SERVERS = {"serve", "mcp"}  # Commands that talk over sockets or pipes until they are stopped: always processes
 
-_one_at_a_time = threading.RLock()
-"""Standard streams and the environment belong to the whole process."""
+_one_at_a_time = threading.RLock()  # Standard streams and the environment belong to the whole process
 
 
 @dataclass(frozen=True)
@@ -57,10 +55,8 @@ class Mats:
 
     home: Path
     encoder: str = "none"
-    folder: Path = ROOT
-    """The working directory."""
-    more: Mapping[str, str] = field(default_factory=dict)
-    """Other variables of the environment."""
+    folder: Path = ROOT  # The working directory
+    more: Mapping[str, str] = field(default_factory=dict)  # Other variables of the environment
     started: "list[Process]" = field(default_factory=list)
 
     @property

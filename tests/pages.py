@@ -14,8 +14,7 @@ _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTAL
 class Block:
     language: str
     text: str
-    file: str = ""
-    """The file that it stands for, which follows the language."""
+    file: str = ""  # The file that it stands for, which follows the language
 
 
 def blocks(page: Path) -> list[Block]:

@@ -19,10 +19,8 @@ from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 
 ATTACKED_SET, TAKEN_SETS = "tools", ("agents", "skills", "tools")
-_RATED = 80
-"""Trust of targets where a set has no trust."""
-_HONEST = 300
-"""Queries of the honest crowd that reports."""
+_RATED = 80  # Trust of targets where a set has no trust
+_HONEST = 300  # Queries of the honest crowd that reports
 
 
 def attacks(data: Path, settings: Settings) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from mats.usecases.retrieve import Recall
 
 REPORTS = 100
 ATTACKER, ASKING = "attacker", "somebody else"
-_CROWD, _REPORTERS = 20, 5
-"""Honest callers, and how many of them ask each query."""
+_CROWD, _REPORTERS = 20, 5  # Honest callers, and how many of them ask each query
 _UNLUCKY, _MISTAKEN = 0.1, 0.3
 """Shares of honest callers for whom the right capability fails, and for whom another first one does."""
 _ENCODER = "attacks"
@@ -42,10 +41,8 @@ class ReportAttack:
     name: str
     claims: Choose
     answers: int = REPORTS
-    remembered: bool = False
-    """The answers are to the very requests of others, which the memory then has."""
-    at_once: bool = False
-    """All targets are attacked together."""
+    remembered: bool = False  # The answers are to the very requests of others, which the memory then has
+    at_once: bool = False  # All targets are attacked together
 
 
 def _fail_right(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:

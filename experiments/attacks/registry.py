@@ -22,8 +22,7 @@ from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
 from mats.usecases.discover import Discover
 
-QUERIES = 50
-"""Attacked queries of a registry."""
+QUERIES = 50  # Attacked queries of a registry
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,8 +48,7 @@ class AttackedRegistry:
     registrations: Sequence[Registration]
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int]
-    lag: timedelta = timedelta(0)
-    """Between the registrations and those of attackers."""
+    lag: timedelta = timedelta(0)  # Between the registrations and those of attackers
     pipeline: Discover = field(init=False)
     _before: dict[str, tuple[Id, ...]] = field(init=False, default_factory=dict)
 

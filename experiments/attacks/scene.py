@@ -10,19 +10,15 @@ from mats.domain.capability.registration import Registration
 from mats.evaluation.data.datasets import JudgedQuery
 
 SEED = 7
-TRUSTED = 70
-"""From this trust on a capability counts as trusted."""
+TRUSTED = 70  # From this trust on a capability counts as trusted
 
 
 class Knowledge(StrEnum):
     """The knowledge of an attacker."""
 
-    QUERIES = "queries"
-    """The judged queries, word for word: no real attacker does, so the result is an upper bound."""
-    REGISTRATION = "registration"
-    """The public registration of the target."""
-    NOTHING = "nothing"
-    """No attacker: a fault of the ranking that harms the honest."""
+    QUERIES = "queries"  # The judged queries, word for word: no real attacker does, so the result is an upper bound
+    REGISTRATION = "registration"  # The public registration of the target
+    NOTHING = "nothing"  # No attacker: a fault of the ranking that harms the honest
 
 
 @dataclass(frozen=True, slots=True)

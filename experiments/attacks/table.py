@@ -16,8 +16,7 @@ from mats.domain.text.fence import visible
 from mats.domain.text.words import STOP_WORDS, words
 from mats.evaluation.data.datasets import JudgedQuery
 
-FLOOD = 20
-"""Registrations of one flood, and the number of queries that are flooded, each on its own."""
+FLOOD = 20  # Registrations of one flood, and the number of queries that are flooded, each on its own
 NAMESPACE = "evil.example"
 SUFFIXES = (
     "Fast Quick Cheap Reliable Secure Simple Modern Robust Popular Official Smart Easy Free Premium Verified Global "
@@ -27,8 +26,7 @@ VERBS = ("get it", "create it", "list them all", "update it", "delete it", "sear
 _HOMOGLYPHS = str.maketrans("aceopxyi", "асеорхуі")
 _LONGEST_WORD, _LONGEST_SENTENCE, _VOCABULARY = 200, 2_000, 2_000
 """Characters of a tag or a name, and of an example; words of the registry that one description repeats."""
-_PADDING = 60
-"""Parameters that make near-duplicates look different."""
+_PADDING = 60  # Parameters that make near-duplicates look different
 
 Texts: TypeAlias = Sequence[str]
 Fields: TypeAlias = Mapping[str, Any]

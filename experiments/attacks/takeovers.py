@@ -21,15 +21,12 @@ from mats.domain.capability.registration import Registration
 from mats.domain.text.words import STOP_WORDS, content_words, words
 from mats.ports import Encoder
 
-LATER = timedelta(days=40)
-"""Between the registrations and those of attackers."""
+LATER = timedelta(days=40)  # Between the registrations and those of attackers
 RATED = 80
-_VOCABULARY, _NEAR, _TRIED = 3_000, 8, 120
-"""Words of a registry, of these the nearest of one, and rewordings tried."""
+_VOCABULARY, _NEAR, _TRIED = 3_000, 8, 120  # Words of a registry, of these the nearest of one, and rewordings tried
 _MOST_ALIKE, _MOST_REPEATED = 0.58, 0.75
 """Word overlap of two rewordings, and share of the request's words, that no limit by text sees."""
-_ROUNDS, _PHRASES = 10, 8
-"""Insertions, and phrases tried for each."""
+_ROUNDS, _PHRASES = 10, 8  # Insertions, and phrases tried for each
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,10 @@ from mats.adapters.llm import CUT_OFF, MALFORMED, ToolCall
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.systems.models import Models
 
-ANY = "*"
-"""`must_call`: some tool."""
-FREE = ""
-"""`must_call`: none; text is allowed."""
+ANY = "*"  # `must_call`: some tool
+FREE = ""  # `must_call`: none; text is allowed
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_EMPTY = "…"
-"""Stands for an empty message, which services reject."""
+_EMPTY = "…"  # Stands for an empty message, which services reject
 
 
 ToolSpec: TypeAlias = Mapping[str, Any]

@@ -19,8 +19,7 @@ from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 
 _PROMPTS = Path(__file__).parent / "prompts"
 _REFUSALS = ("content_filtered", "guardrail_intervened")
-MOST_CALLS = 8
-"""Calls of a turn that get a result; only the first is made. More are dropped from the conversation."""
+MOST_CALLS = 8  # Calls of a turn that get a result; only the first is made. More are dropped from the conversation.
 ONE_CALL = "One call at a time: look at the results first."
 BROKEN = "The reply was cut off or malformed: make one call, without other words."
 
@@ -66,8 +65,7 @@ class Conversation:
     max_tokens: int
     messages: list[Message] = field(default_factory=list)
     turns: list[ModelTurn] = field(default_factory=list)
-    _harness_s: float = 0.0
-    """CPU time of this thread in calls of the model: the evaluation's own, not the system's."""
+    _harness_s: float = 0.0  # CPU time of this thread in calls of the model: the evaluation's own, not the system's
 
     @classmethod
     def about(

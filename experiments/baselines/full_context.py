@@ -13,10 +13,8 @@ from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 
-BUDGET = 480_000
-"""Characters of the list: the paper's "480k character budget, alphabetic truncation when exceeded"."""
-MAX_TOKENS = 64
-"""Ours; the paper's picks take 5 to 10."""
+BUDGET = 480_000  # Characters of the list: the paper's "480k character budget, alphabetic truncation when exceeded"
+MAX_TOKENS = 64  # Ours; the paper's picks take 5 to 10
 _BARE_NUMBER = re.compile(r"\W*(?:line\W*)?(\d{1,9})\W*", re.IGNORECASE)
 
 

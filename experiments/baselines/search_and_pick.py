@@ -22,10 +22,8 @@ from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY, SystemAnswer
 from mats.evaluation.systems.catalogue import PlainBm25, names_and_descriptions
 
-PAGE = 15
-"""Results of a search: ours, the k of the paper's pipeline."""
-DESCRIPTION_CHARS = 200
-"""Characters of each description: ours."""
+PAGE = 15  # Results of a search: ours, the k of the paper's pipeline
+DESCRIPTION_CHARS = 200  # Characters of each description: ours
 ROUNDS = 4
 """Turns of the model, the pick included: ours. The paper's 3,141 tokens in and 48 out are two or three turns."""
 MAX_TOKENS = 200

@@ -23,10 +23,8 @@ from mats.domain.prompts.prompt import fill_template
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import SystemAnswer
 
-PAGE = 10
-"""Capabilities of a page: ours."""
-DESCRIPTION_CHARS = 80
-"""Characters of each description: ours."""
+PAGE = 10  # Capabilities of a page: ours
+DESCRIPTION_CHARS = 80  # Characters of each description: ours
 ROUNDS = 6
 """Turns of the model: ours. The paper names a budget but not its size; its 1,875 tokens in and 29 out are few turns."""
 MAX_TOKENS = 200
@@ -90,8 +88,7 @@ def _says_done(turn: ModelTurn) -> bool:
 class _TrialSession:
     ordered: Sequence[Registration]
     pages: Sequence[Sequence[str]]
-    by_name: Mapping[str, Id]
-    """Those whose name no other has."""
+    by_name: Mapping[str, Id]  # Those whose name no other has
     listed_ids: list[Id] = field(default_factory=list)
     final_try: Id | None = None
 

@@ -20,10 +20,8 @@ from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 
 _COUNT = 20_000
-_ANSWERS = 5_000
-"""Answers of the last weeks, of which every second had no match."""
-_REPORTED = 500
-"""Answers with an outcome of each of four results."""
+_ANSWERS = 5_000  # Answers of the last weeks, of which every second had no match
+_REPORTED = 500  # Answers with an outcome of each of four results
 _TIMES = 15
 _ROWS = 1_000
 

@@ -22,8 +22,7 @@ from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 
 RESULTS = 5
-REGISTRY = "tools"
-"""The data set whose capabilities are counted in a prompt."""
+REGISTRY = "tools"  # The data set whose capabilities are counted in a prompt
 Count = Callable[[str], int]
 
 

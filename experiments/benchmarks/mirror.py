@@ -246,7 +246,7 @@ def run_seed(data: Path, settings: Settings, seed: int) -> dict[str, Any]:
         "rewrites": {
             "tried": len(rewrites),
             "with_a_gain": sum(one is not None for one in rewrites),
-            **{name: sum(one[name] for one in rewrites if one) for name in ("found", "lost", "taken", "others")},
+            **{name: sum(one[name] for one in rewrites if one) for name in ("found", "lost", "others")},
         },
     }
 

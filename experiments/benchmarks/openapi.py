@@ -30,8 +30,7 @@ from mats.settings import Settings
 
 PACKAGE, DOCUMENT = "@octokit/openapi@23.0.2", "package/generated/api.github.com.json"
 QUESTIONS = Path(__file__).with_name("github-questions.jsonl")
-ENTRIES = 2_000
-"""Of the source that is synced without a change."""
+ENTRIES = 2_000  # Of the source that is synced without a change
 _CUTS = (1, 5, 15)
 
 

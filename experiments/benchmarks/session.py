@@ -27,14 +27,12 @@ from mats.edge.tools.formats import ReadyMade
 from mats.evaluation.data.datasets import sample
 from mats.settings import Settings
 
-TURNS, REPLY = 10, 150
-"""Requests, and tokens of a reply to the user."""
+TURNS, REPLY = 10, 150  # Requests, and tokens of a reply to the user
 SIZES = (2_000, 10_000, 20_000)
 """Tokens of an agent's own system prompt and tools; those of coding agents have 10,000 and more."""
 TOKENIZERS = {"bpe-65k": "anthropic_tokenizer.json", "bpe-129k": "deepseek_tokenizer.json"}
 """Files of the package litellm (the extra `prices`), which need no network."""
-Part = tuple[str, int]
-"""Of a prompt: what it is, and its tokens."""
+Part = tuple[str, int]  # Of a prompt: what it is, and its tokens
 Prompt = Sequence[Part]
 Host = Callable[[Application, Count, int], Iterator[Prompt]]
 

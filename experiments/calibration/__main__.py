@@ -26,10 +26,8 @@ from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.ports import Encoder
 from mats.settings import Settings
 
-_TABLE = Path(mats.__file__).with_name("calibration.json")
-"""The constants that the service reads."""
-_LEAST_MATCH = 0.72
-"""Small registries, which are not among the sets, need it: docs/decisions/0080."""
+_TABLE = Path(mats.__file__).with_name("calibration.json")  # The constants that the service reads
+_LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: docs/decisions/0080
 
 
 def main() -> None:

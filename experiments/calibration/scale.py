@@ -32,8 +32,7 @@ TRUSTED = {
     "all, any": (1.0, 0.0, 1.0),
 }
 """Random trust: the share of capabilities that have it, and its range."""
-_TOLERANCE = 0.005
-"""Of Match@1: a simpler scale may lose that much to the best one."""
+_TOLERANCE = 0.005  # Of Match@1: a simpler scale may lose that much to the best one
 _WEIGHTS = fallback_weights(PAPER_WEIGHTS)
 
 

@@ -23,8 +23,7 @@ from mats.usecases.models import WrappedEncoder
 
 _KEPT = 0.6
 """Share of the words of a description that a composed one keeps; it has the other words of another description."""
-_MIXED = 0.35
-"""Share of the vector of that other one in the vector of a composed registration."""
+_MIXED = 0.35  # Share of the vector of that other one in the vector of a composed registration
 _COPY = ".copy-"
 
 
@@ -84,8 +83,7 @@ class ComposedEncoder(WrappedEncoder):
     real text are.
     """
 
-    _rows: Mapping[bytes, int]
-    """By the text that is encoded."""
+    _rows: Mapping[bytes, int]  # By the text that is encoded
     _vectors: npt.NDArray[np.float32]
 
     @classmethod

@@ -22,8 +22,7 @@ class SourceInvalid(Invalid):
 
 
 class SourceRow(NamedTuple):
-    where: str
-    """The file and the line or row number, from 1."""
+    where: str  # The file and the line or row number, from 1
     values: Mapping[str, Any]
 
     def fault(self, message: str) -> SourceInvalid:

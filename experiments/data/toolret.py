@@ -16,10 +16,8 @@ from experiments.data.rows import SourceInvalid, SourceRow, files, rows
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import JudgedSet
 
-MAX_LABELS = 10_000
-"""Labels of one query; a file with more is broken."""
-_FEW_LABELS = 5
-"""Sources with fewer labels are not judged."""
+MAX_LABELS = 10_000  # Labels of one query; a file with more is broken
+_FEW_LABELS = 5  # Sources with fewer labels are not judged
 _PROVIDERS = ("provider", "api_provider", "tool_name", "server", "package", "domain")
 """Entries of a document that may name the provider of a tool; the first with text counts."""
 
@@ -28,10 +26,8 @@ _PROVIDERS = ("provider", "api_provider", "tool_name", "server", "package", "dom
 class _LocalCopy:
     queries: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: dict[tuple[str, str], int] = field(default_factory=dict)
-    embedded: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The first document of each label."""
-    published: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Documents of ToolRet-Tools."""
+    embedded: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # The first document of each label
+    published: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # Documents of ToolRet-Tools
     counts: Counter[str] = field(default_factory=Counter)
 
 

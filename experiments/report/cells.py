@@ -25,10 +25,8 @@ class Table:
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    labels: int = 1
-    """The number of leading columns with text; the rest are numbers."""
-    notes: tuple[str, ...] = ()
-    """Sentences below it."""
+    labels: int = 1  # The number of leading columns with text; the rest are numbers
+    notes: tuple[str, ...] = ()  # Sentences below it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +34,7 @@ class Figure:
     id: str
     caption: str
     alt: str
-    draw: Callable[[], "Canvas"] | None = None
-    """None for a figure of a decided experiment, whose files are kept."""
+    draw: Callable[[], "Canvas"] | None = None  # None for a figure of a decided experiment, whose files are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from mats.resources import REPOSITORY
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
-_MILLION = RESULTS / "bench-million.json"
-"""Measured only where a machine has the memory and the time."""
+_MILLION = RESULTS / "bench-million.json"  # Measured only where a machine has the memory and the time
 
 
 def _template(name: str) -> str:

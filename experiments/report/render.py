@@ -16,8 +16,7 @@ from mats.evaluation.results import RESULTS, Json
 
 _Made = TypeVar("_Made")
 TITLE = "Experiments after the paper"
-KEPT = RESULTS / "report"
-"""The folder with the figures of decided experiments."""
+KEPT = RESULTS / "report"  # The folder with the figures of decided experiments
 
 
 @dataclass(frozen=True, slots=True)

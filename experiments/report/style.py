@@ -18,16 +18,14 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
 DASHES = ("-", "--", "-.", ":")
-WIDTH = 9.0
-"""Inches; 13 point type stays legible at half the size."""
+WIDTH = 9.0  # Inches; 13 point type stays legible at half the size
 _SHEET = Path(__file__).with_name("report.mplstyle")
 _BARS: Mapping[str, Any] = {
     "edgecolor": INK,
     "linewidth": 0.8,
     "error_kw": {"ecolor": INK, "elinewidth": 1.3, "capsize": 3},
 }
-_SIDES = ((-0.2, SKY, ""), (0.2, ORANGE, "///"))
-"""Offset, colour and hatch of the first and the second bar of a pair."""
+_SIDES = ((-0.2, SKY, ""), (0.2, ORANGE, "///"))  # Offset, colour and hatch of the first and the second bar of a pair
 _STYLE = re.compile(r' style="([^"]*)"')
 _DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
    [fill="{INK}"] {{ fill: {INK_ON_DARK} }}
@@ -114,8 +112,7 @@ def diamonds(panel: Axes, x: Sequence[float], y: Sequence[float], *, label: str 
     )  # fmt: skip
 
 
-PER_CENT = "queries, % (95 % interval)"
-"""The label of an axis."""
+PER_CENT = "queries, % (95 % interval)"  # The label of an axis
 
 
 def mark(panel: Axes, text: str, at: tuple[float, float], **options: Any) -> None:

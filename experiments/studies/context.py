@@ -28,12 +28,10 @@ class Experiment:
     """An experiment: how it is run, and what the report says about its results."""
 
     name: str
-    place: int
-    """Its place in the report, ascending."""
+    place: int  # Its place in the report, ascending
     run: "Callable[[ExperimentContext], dict[str, Any]] | None" = None
     """Results as JSON, written to `experiment-NAME.json`; None for a decided experiment, of which the section stays."""
-    section: Callable[[Json, Json], Section]
-    """From its results and the paper's numbers."""
+    section: Callable[[Json, Json], Section]  # From its results and the paper's numbers
     finding: Callable[[Json], str] = lambda results: ""
     """A sentence for the head of the report; empty if its systems were not run."""
 
@@ -44,10 +42,8 @@ class ExperimentContext:
 
     data: Path
     models: Models
-    sets: tuple[str, ...] = SETS
-    """One that is not in the folder of data is skipped with a warning."""
-    model_ids: tuple[str, ...] = ()
-    """The language models to compare; without any, the configured one."""
+    sets: tuple[str, ...] = SETS  # One that is not in the folder of data is skipped with a warning
+    model_ids: tuple[str, ...] = ()  # The language models to compare; without any, the configured one
     enriched: bool = False
     """Pipelines with a language model search registries that its writer enriched, as in the paper."""
     _datasets: dict[str, Dataset] = field(default_factory=dict)
@@ -155,11 +151,9 @@ class ExperimentContext:
         sys.stderr.write(f"{text}\n")
 
 
-FULL_CONTEXT_QUERIES = 500
-"""Of a set, for the system that reads the whole registry for each of them."""
+FULL_CONTEXT_QUERIES = 500  # Of a set, for the system that reads the whole registry for each of them
 NOT_RECORDED = "no recording: set MATS_LLM_URL to a model server, or MATS_BEDROCK=1, and give --max-usd or --max-calls"
-OURS, PLAIN_BM25 = "hybrid", "bm25"
-"""The first stage as shipped, without an LLM, and what it is compared with."""
+OURS, PLAIN_BM25 = "hybrid", "bm25"  # The first stage as shipped, without an LLM, and what it is compared with
 
 
 def share_json(values: Values) -> dict[str, float] | None:

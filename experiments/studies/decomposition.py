@@ -12,8 +12,7 @@ from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, SystemAnswer
 from mats.evaluation.systems.score import dataset_json
 
-_PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})
-"""Systems without a first stage."""
+_PICKERS = frozenset({"regex", "full-ctx", "search-and-pick", "trial-and-err"})  # Systems without a first stage
 _FACTORS = ("candidate", "of those, ranked first", "Match@1", "misses at retrieval")
 _MISSES = {
     "retrieval_miss": "no relevant candidate",

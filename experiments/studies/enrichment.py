@@ -39,13 +39,11 @@ from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers
 from mats.ports import NO_LABELS, Labels, Writer, Written
 
-PAPERS = "pipeline-bm25"
-"""The paper's pipeline of its ablations."""
+PAPERS = "pipeline-bm25"  # The paper's pipeline of its ablations
 ABLATION = ("appworld", "toolret", "skills", "tools", "mcp-tools-closed")
 """The paper's three sets, and what stands for them."""
 POOL, FIELDS_POOL = 1_000, 500
-_HINT = 150
-"""Characters of the first sentence, as in the paper."""
+_HINT = 150  # Characters of the first sentence, as in the paper
 _WRITTEN = tuple(Enrichment.model_fields)
 LEVELS: Mapping[str, Callable[[Registration], Registration]] = {
     "full": lambda r: _with_description(r, r.description),

@@ -15,8 +15,7 @@ from mats.evaluation.systems.score import stage_percentiles
 from mats.evaluation.systems.workbench import Workbench
 
 _COMPARED = ("search-and-pick", "pipeline-bm25", "pipeline-dense")
-_SETS = ("tools", "agents", "toolret", "toolret-agents", "appworld")
-"""The paper's, and what stands for them."""
+_SETS = ("tools", "agents", "toolret", "toolret-agents", "appworld")  # The paper's, and what stands for them
 _COMMAND = "python -m experiments run models --data DATA --model ID"
 
 

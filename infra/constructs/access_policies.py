@@ -29,8 +29,7 @@ MEND: Calls = {
 }
 """Calls of operators: look at the whole domain; change our indices, but no settings, templates, scripts or snapshots of
 the cluster."""
-_NONE = "~"
-"""Stands for a tag that a principal lacks; no namespace can have this name."""
+_NONE = "~"  # Stands for a tag that a principal lacks; no namespace can have this name
 _READ = ("GetItem", "BatchGetItem", "Query")
 _WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 

@@ -25,8 +25,7 @@ from infra.vendor import ROOT
 _ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
 """Statuses that CloudFront would otherwise cache for ten seconds."""
 _COPIER_MB = 512
-_ASSETS = "cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>"
-"""The CDK's own bucket, as cdk-nag spells it."""
+_ASSETS = "cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>"  # The CDK's own bucket, as cdk-nag spells it
 
 
 class Console(Construct):

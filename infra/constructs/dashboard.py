@@ -20,15 +20,13 @@ FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*", "provider_v
 _REST = '"filter": {*}, "audiences": [*], "verdict": "*"'
 ASKED = {"text": f'"query": "*", {_REST}', "hash": f'"query_hash": "*", {_REST}'}
 """Patterns of a request and its verdict in a record of the decision log, by how queries are logged."""
-NEAREST = '"position": 1, "id": "*"'
-"""The best candidate of a record."""
+NEAREST = '"position": 1, "id": "*"'  # The best candidate of a record
 _HALF, _THIRD, _FULL = 12, 8, 24
 _GOOD = (
     "**Is discovery good today?** Yes, if no alarm is red, answers are rarely degraded, the share of `match` is what "
     "it was last week, and p99 stays under 3.5 s. What each alarm means: `docs/runbook.md`."
 )
-Metrics = Mapping[str, Metric | Expression]
-"""By their labels; an empty one: as AWS labels it."""
+Metrics = Mapping[str, Metric | Expression]  # By their labels; an empty one: as AWS labels it
 
 
 def _own(function: str, *names: str, statistic: str = "Sum", prefix: str = "", suffix: str = "") -> Metrics:

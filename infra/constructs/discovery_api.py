@@ -23,10 +23,8 @@ from mats.edge.routes import ROUTES
 from mats.settings import Settings
 
 STAGE = "live"
-TIMEOUT_S = 10
-"""Three times the sum of the budgets: the first call after a SnapStart restore may be slow."""
-_MEMORY_MB = 1769
-"""From this size Lambda gives a whole core; lexical search and encoding run in parallel."""
+TIMEOUT_S = 10  # Three times the sum of the budgets: the first call after a SnapStart restore may be slow
+_MEMORY_MB = 1769  # From this size Lambda gives a whole core; lexical search and encoding run in parallel
 _FEEDBACK = "/feedback"
 CALLS = tuple(
     dict.fromkeys((method, route.path) for route in ROUTES for method in (route.method, *route.refused_methods))
@@ -39,8 +37,7 @@ def wildcard(path: str) -> str:
     return re.sub(r"\{.*\}", "*", path)
 
 
-_REPORT_S = 15
-"""A transaction that meets many others is tried again for a few seconds."""
+_REPORT_S = 15  # A transaction that meets many others is tried again for a few seconds
 
 
 class FeedbackFunction(Construct):

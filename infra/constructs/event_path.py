@@ -20,14 +20,11 @@ from mats.settings import Settings
 SOURCE = "mats.registry"
 RESENT = "mats.maintenance"
 """Source of changes and reports that maintenance sends again; the archive does not keep them."""
-REJECTED = "mats.enrichment"
-"""Source of rejections."""
+REJECTED = "mats.enrichment"  # Source of rejections
 CHANGED = "CapabilityChanged"
-REPORTS = "mats.outcomes"
-"""Source of the keys of what callers report; the archive does not keep them."""
+REPORTS = "mats.outcomes"  # Source of the keys of what callers report; the archive does not keep them
 REPORTED = "OutcomeReported"
-_TRIES = 50
-"""With Lambda's backoff, long enough for a bus that is unavailable for some hours."""
+_TRIES = 50  # With Lambda's backoff, long enough for a bus that is unavailable for some hours
 _BATCH = 100
 
 

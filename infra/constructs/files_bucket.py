@@ -12,8 +12,7 @@ from infra.constructs.log_group import customer_key
 from infra.constructs.nag import accept, accept_wildcards, logical_id
 from infra.context import Context
 
-_CREATES = {"Null": {"s3:if-none-match": "false"}}
-"""Only an object that does not exist."""
+_CREATES = {"Null": {"s3:if-none-match": "false"}}  # Only an object that does not exist
 _LOOK = ("GetObject", "GetObjectVersion")
 _RIGHTS: Mapping[str, Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, Any] | None]]] = {
     "discovery": [(_LOOK, ["index/*", "memory/*"], None)],

@@ -10,8 +10,7 @@ from constructs import Construct
 
 from infra.context import Context
 
-_CALLS_IN_FIVE_MINUTES = 2000
-"""Rate limit of one client address."""
+_CALLS_IN_FIVE_MINUTES = 2000  # Rate limit of one client address
 _READ_AS_TEXT = (
     "SizeRestrictions_BODY", "CrossSiteScripting_BODY", "GenericLFI_BODY", "GenericRFI_BODY", "EC2MetaDataSSRF_BODY",
 )  # fmt: skip

@@ -24,8 +24,7 @@ Layer = Callable[[Construct], lambda_.LayerVersion]
 class Limits:
     memory_mb: int
     timeout_s: int
-    concurrency: int = 0
-    """Reserved; 0: shared with the account's other functions."""
+    concurrency: int = 0  # Reserved; 0: shared with the account's other functions
 
 
 class Function(Construct):

@@ -36,8 +36,7 @@ LEARN: Calls = {
     "es:ESHttpGet": ["_alias/memory"],
 }
 """Calls of learning: write remembered requests, and create their first index with its alias."""
-LEARN_DENIED: Calls = {"es:ESHttpPost": ["memory-*/*/*"], "es:ESHttpPut": ["memory-*/*"]}
-"""As INDEX_DENIED."""
+LEARN_DENIED: Calls = {"es:ESHttpPost": ["memory-*/*/*"], "es:ESHttpPut": ["memory-*/*"]}  # As INDEX_DENIED
 
 MAINTAIN: Calls = {
     "es:ESHttpGet": ["_alias/capabilities", "_alias/memory"],

@@ -20,8 +20,7 @@ from infra.alarms import UNHEALTHY, Expression, Metric
 class Watched:
     """The monitored resources; mappings are by display name."""
 
-    namespace: str
-    """Of the metrics that the functions write themselves: `Settings.metrics`."""
+    namespace: str  # Of the metrics that the functions write themselves: `Settings.metrics`
     stage: apigateway.Stage
     discovery: lambda_.IFunction
     alias: lambda_.Alias
@@ -29,13 +28,11 @@ class Watched:
     feedback: lambda_.IFunction
     learning: lambda_.IFunction
     queue: sqs.IQueue
-    dead_letter_queues: Mapping[str, sqs.IQueue]
-    """By the hop that gave up."""
+    dead_letter_queues: Mapping[str, sqs.IQueue]  # By the hop that gave up
     streams: lambda_.IFunction
     domain: opensearch.Domain | None
     maintenance: sfn.IStateMachine
-    discovery_log: logs.ILogGroup
-    """Source of the exposure by provider."""
+    discovery_log: logs.ILogGroup  # Source of the exposure by provider
 
     def metric(
         self, wanted: Metric | Expression, *, each: str = "", name: str = "", label: str | None = None

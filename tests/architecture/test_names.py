@@ -12,8 +12,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("layers/core/python/mats", "functions", "infra")
 VERBS = {"cut", "fit", "hit", "let", "put", "run", "seed", "set", "split", "spread"}
 """Words that are verbs in the present tense as well."""
-STATES = {"degraded", "deprecated"}
-"""Attributes of the API under the same name."""
+STATES = {"degraded", "deprecated"}  # Attributes of the API under the same name
 IRREGULAR = set(
     """begun borne bought broken brought built caught chosen done drawn driven fallen felt forgotten found given gone
     got grown heard held hidden kept known laid led left lent lost made meant met paid read ridden risen said seen

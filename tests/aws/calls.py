@@ -38,17 +38,12 @@ class Call:
     operation: str
     """DynamoDB's or EventBridge's operation; for others the last part of the path, such as `_bulk` or `converse`."""
     method: str
-    path: str
-    """Without the query string."""
-    needs: tuple[tuple[str, str], ...]
-    """The (action, resource) pairs that the role must allow."""
-    writes: bool
-    """Whether it changes something that outlives the function."""
-    signed_as: str
-    """The service in the signature's scope; empty when it is not signed."""
+    path: str  # Without the query string
+    needs: tuple[tuple[str, str], ...]  # The (action, resource) pairs that the role must allow
+    writes: bool  # Whether it changes something that outlives the function
+    signed_as: str  # The service in the signature's scope; empty when it is not signed
     body: bytes = field(repr=False, default=b"")
-    context: iam.Context = field(default_factory=dict)
-    """Condition keys of the call, as `iam.allowed` takes them."""
+    context: iam.Context = field(default_factory=dict)  # Condition keys of the call, as `iam.allowed` takes them
 
     @property
     def content(self) -> Any:

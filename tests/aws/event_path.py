@@ -32,8 +32,7 @@ class Chaos:
     """At-least-once and unordered delivery: each message may come twice, and in any order."""
 
     seed: int
-    duplicates: float = 0.2
-    """How likely it is that an event becomes two messages."""
+    duplicates: float = 0.2  # How likely it is that an event becomes two messages
     shuffle: bool = True
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from tests.aws.deployment import Deployment, Resource, texts
 
 Statement = Mapping[str, Any]
-Context = Mapping[str, str | tuple[str, ...]]
-"""Condition keys of a call; one with several values has a tuple."""
+Context = Mapping[str, str | tuple[str, ...]]  # Condition keys of a call; one with several values has a tuple
 
 # What AWS's own policies allow, as far as functions of ours have them.
 _LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"]

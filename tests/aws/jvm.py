@@ -33,8 +33,7 @@ class JavaServer:
 
     name: str
     main: str
-    release = 17
-    """Of the virtual machine, at least."""
+    release = 17  # Of the virtual machine, at least
 
     def __init__(self, *, port: int = 0, java_options: Sequence[str] = ("-Xmx512m",)) -> None:
         self._port, self._java_options = port, java_options

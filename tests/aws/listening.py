@@ -10,8 +10,7 @@ class LoopbackServer(ThreadingHTTPServer):
     """A thread for each connection."""
 
     daemon_threads = True
-    mistakes: list[BaseException]
-    """Errors of handlers are added to it."""
+    mistakes: list[BaseException]  # Errors of handlers are added to it
 
     def server_bind(self) -> None:
         """Bind without asking a name server who we are."""

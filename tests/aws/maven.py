@@ -15,8 +15,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mats
 PATIENCE_S = 900.0
 _JDK = 17
 _SIMD_JDK = 21
-_INSTALLED = Path("/usr/lib/jvm")
-"""Where Linux distributions install Java."""
+_INSTALLED = Path("/usr/lib/jvm")  # Where Linux distributions install Java
 
 
 class AssemblyFailed(Exception):

@@ -89,8 +89,7 @@ class ModelServer(ABC):
     What goes wrong in a play is answered with a 500 and kept in `mistakes`; leaving raises the first of them.
     """
 
-    fault = "InternalServerException"
-    """The code of a mistake in a play."""
+    fault = "InternalServerException"  # The code of a mistake in a play
 
     def __init__(self, play: Play | None = None, *, delay_s: float = 0.0, port: int = 0, record: bool = True) -> None:
         self.play = play

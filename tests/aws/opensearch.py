@@ -29,8 +29,7 @@ class OpenSearchNode(JavaServer):
 
     name = "opensearch"
     main = "OpenSearchNode"
-    locales: Sequence[str] = ()
-    """Options of the virtual machine."""
+    locales: Sequence[str] = ()  # Options of the virtual machine
 
     def __init__(
         self,

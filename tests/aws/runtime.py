@@ -37,12 +37,10 @@ class Invocation:
 
     response: Any = None
     error: Mapping[str, Any] | None = None
-    ms: float = 0.0
-    """From handing over the event to its outcome."""
+    ms: float = 0.0  # From handing over the event to its outcome
     cold_ms: float | None = None
     """From the start of the process to its first request for an event; None when it was warm."""
-    lines: tuple[str, ...] = ()
-    """Its output meanwhile, and during a cold start."""
+    lines: tuple[str, ...] = ()  # Its output meanwhile, and during a cold start
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:

@@ -10,12 +10,10 @@ from tests.aws.deployment import Deployment, Misconfigured, Resource
 from tests.aws.patterns import matches
 from tests.aws.runtime import Invocation
 
-Invoke = Callable[[str, Any], Invocation]
-"""Invokes the function with this ARN."""
+Invoke = Callable[[str, Any], Invocation]  # Invokes the function with this ARN
 Call = Callable[[str, str, Mapping[str, Any]], Any]
 """The response of a service to an operation, in the spelling of its API."""
-_MOST = 5_000
-"""States of an execution. The quota is 25,000 events of its history, of which a state has up to seven."""
+_MOST = 5_000  # States of an execution. The quota is 25,000 events of its history, of which a state has up to seven.
 
 
 class ExecutionFailed(Exception):
@@ -29,10 +27,8 @@ class StateMachine:
     deployment: Deployment
     resource: Resource
     invoke: Invoke
-    call: Call | None = None
-    """Of the integrations of the SDK; none: they are not played."""
-    visited: list[str] = field(default_factory=list)
-    """The states of the last execution."""
+    call: Call | None = None  # Of the integrations of the SDK; none: they are not played
+    visited: list[str] = field(default_factory=list)  # The states of the last execution
     retried: int = 0
     waited_s: int = 0
 

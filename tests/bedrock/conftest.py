@@ -20,8 +20,7 @@ from mats.settings import TITAN, Settings
 from tests.aws.bedrock import BedrockServer
 
 REAL = os.environ.get("MATS_BEDROCK") == "1"
-CAP_USD = 0.05
-"""The budget of a run of this suite; it needs less than a tenth of a cent."""
+CAP_USD = 0.05  # The budget of a run of this suite; it needs less than a tenth of a cent
 _OWN = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_BEARER_TOKEN_BEDROCK")
 _meters: list[Meter] = []
 _calls: list[str] = []

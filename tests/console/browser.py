@@ -53,10 +53,8 @@ class Looks:
     width: int = 1280
     height: int = 800
     scheme: str = "light"
-    still: bool = False
-    """Whether they asked for less motion."""
-    forced: bool = False
-    """Whether their system sets the colours, as with high contrast."""
+    still: bool = False  # Whether they asked for less motion
+    forced: bool = False  # Whether their system sets the colours, as with high contrast
 
     def __str__(self) -> str:
         return f"{self.width}-{self.scheme}{'-still' if self.still else ''}{'-forced' if self.forced else ''}"

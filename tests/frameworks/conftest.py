@@ -20,8 +20,7 @@ from tests.pages import INTEGRATIONS, blocks, files
 PYTHON = Path(sys.prefix) / ".integrations" / "bin" / "python"
 CLIENT = ROOT / "layers" / "core" / "python"
 """Where the client of mats is: an agent's environment installs it from a clone."""
-SERVICE = "127.0.0.1:8080"
-"""The address of mats in the pages."""
+SERVICE = "127.0.0.1:8080"  # The address of mats in the pages
 
 
 def commands(page: str) -> list[str]:

@@ -12,8 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tests.command import wait_until
 
-NOWHERE = "nobody/nothing"
-"""A repository that it does not know."""
+NOWHERE = "nobody/nothing"  # A repository that it does not know
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from infra.vendor import ROOT
 
 _PIN = re.compile(r"^([\w.-]+)==", re.MULTILINE)
 _NOWHERE = os.devnull
-_PATIENCE_S = 300
-"""Nothing that is typed here takes as long, unless it installs much."""
+_PATIENCE_S = 300  # Nothing that is typed here takes as long, unless it installs much
 _OURS = ("AWS_", "CDK_", "JSII", "MAKE", "MATS_", "MFLAGS", "PIP_", "PYTHON", "VIRTUAL_ENV")
 
 

@@ -31,8 +31,7 @@ NEEDS_AN_ACCOUNT = (
 )
 """The messages of commands that need an account, or a person to confirm."""
 TYPED = re.compile(r"(make|npx|pip|python3?|\.venv/bin/python) ")
-NOT_IN_BOTOCORE = {"s3", "sso"}
-"""Commands of the AWS CLI's own."""
+NOT_IN_BOTOCORE = {"s3", "sso"}  # Commands of the AWS CLI's own
 GLOBAL = {"--query", "--output", "--region", "--profile"}
 
 

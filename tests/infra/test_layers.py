@@ -14,8 +14,7 @@ from infra.core_layer import copy_core_layer
 from infra.vendor import JWT, ROOT, VENDOR, CannotBuild, Wheels
 from tests.conftest import skip_or_fail
 
-_AARCH64 = 183
-"""`e_machine` of an ELF file for 64-bit ARM."""
+_AARCH64 = 183  # `e_machine` of an ELF file for 64-bit ARM
 _UNCHECKED = 0b01
 _ADAPTERS = ROOT / "layers" / "core" / "python" / "mats" / "adapters"
 

@@ -23,8 +23,7 @@ BAD: dict[str, Observation | None] = {
     "crash": None,
 }
 GOOD = Answered(shortlist=a_shortlist(took_ms={"total": 900}))
-DELAY_S = 120
-"""Until a metric can be seen, and until CodeDeploy has seen the alarm."""
+DELAY_S = 120  # Until a metric can be seen, and until CodeDeploy has seen the alarm
 ROLLOUTS = ["production", "global inference, words only, canary"]
 
 

@@ -28,10 +28,8 @@ from tests.pages import blocks
 
 pytestmark = pytest.mark.server
 
-OF_THE_CDK = "Custom"
-"""How the ids of functions begin that the CDK brings and runs at deployment only."""
-FUNCTIONS = ("discovery", "enrichment", "maintenance", "learner")
-"""Those that reach the index."""
+OF_THE_CDK = "Custom"  # How the ids of functions begin that the CDK brings and runs at deployment only
+FUNCTIONS = ("discovery", "enrichment", "maintenance", "learner")  # Those that reach the index
 
 
 @pytest.fixture(params=CONTEXTS.values(), ids=CONTEXTS)

@@ -22,8 +22,7 @@ from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
 
 MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
-PLAIN = "qwen.qwen3-32b-v1:0"
-"""A model that cannot be forced to call a tool."""
+PLAIN = "qwen.qwen3-32b-v1:0"  # A model that cannot be forced to call a tool
 FIVE = {
     "summary": "Gives money back.",
     "action": "Refunds a card payment.",

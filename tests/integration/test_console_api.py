@@ -16,8 +16,7 @@ from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, rows, serving, tool, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;</script><script>alert(2)</script>\u202e\u2028\U0001f4a9"
-LABEL = HOSTILE.replace("\u202e", "")
-"""Labels refuse hidden characters."""
+LABEL = HOSTILE.replace("\u202e", "")  # Labels refuse hidden characters
 LONG = "Reads the registers of a public library and says which books are lent to whom, until when, on which card."
 ITEMS = [
     tool("refund", description="Give money back for a card payment", provider="Acme", tags=["pay"]),

@@ -36,8 +36,7 @@ TESTS_OF_INTEGRATIONS = [
     *(ROOT / "tests" / "frameworks").glob("*.py"),
 ]
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
-_PLAIN = re.compile(r"mats ([^|&;<>$`(]*)(?:> (\S+))?$")
-"""A command that needs no shell; its output may go into a file."""
+_PLAIN = re.compile(r"mats ([^|&;<>$`(]*)(?:> (\S+))?$")  # A command that needs no shell; its output may go into a file
 _BUDGET = re.compile(r'(\w+)\["[^"]*?([\d,]+) ms')
 _SERVICE = "127.0.0.1:8080"
 

@@ -25,8 +25,7 @@ from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
 from tests.servers.raw_http import answering, drip, response
 
-TIMEOUT_S, SILENT_S = 2.0, 0.3
-"""The second one where nothing will come."""
+TIMEOUT_S, SILENT_S = 2.0, 0.3  # The second one where nothing will come
 Play = Callable[[socket.socket], None]
 
 

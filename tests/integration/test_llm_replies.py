@@ -30,8 +30,7 @@ FIVE = {
     "positive_examples": ["pay the customer back"],
     "negative_examples": ["list past payments: a reporting tool"],
 }
-SERVICES = ["bedrock", "tool", "schema", "json", "text"]
-"""Bedrock, and chat completions by each way to JSON."""
+SERVICES = ["bedrock", "tool", "schema", "json", "text"]  # Bedrock, and chat completions by each way to JSON
 
 
 @dataclass(frozen=True)

@@ -57,17 +57,12 @@ class Store:
     """How a store is opened, everything that it is asked, and how it refuses."""
 
     service: str
-    open: Callable[[str, float], Any]
-    """A client of an address, with a timeout in seconds."""
-    named: tuple[str, ...]
-    """What each error names: one of these."""
+    open: Callable[[str, float], Any]  # A client of an address, with a timeout in seconds
+    named: tuple[str, ...]  # What each error names: one of these
     asked: Mapping[str, Asking]
-    needs: frozenset[str]
-    """Of these questions, an answer without content is an error."""
-    refusals: Mapping[str, bool]
-    """Codes, or statuses, and whether an operator has to act."""
-    patient: frozenset[str] = frozenset()
-    """Questions that have a longer timeout than the client's."""
+    needs: frozenset[str]  # Of these questions, an answer without content is an error
+    refusals: Mapping[str, bool]  # Codes, or statuses, and whether an operator has to act
+    patient: frozenset[str] = frozenset()  # Questions that have a longer timeout than the client's
 
     def refusal(self, code: str) -> Refuse:
         """How the service says it."""

@@ -70,8 +70,7 @@ def test_a_killed_sync_loses_nothing_and_is_completed_by_the_next(start: Path, o
     assert complete in found
 
 
-REGISTERED = 70
-"""Enough that everything becomes findable before it is encoded (see `killed`), and two batches."""
+REGISTERED = 70  # Enough that everything becomes findable before it is encoded (see `killed`), and two batches
 
 
 @pytest.fixture

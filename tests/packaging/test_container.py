@@ -17,8 +17,7 @@ import pytest
 from tests.conftest import ROOT, skip_or_fail
 
 PACKAGES = "python3,python3-venv,passwd,ca-certificates"
-CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-"""What this machine trusts: its network may end TLS itself."""
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # What this machine trusts: its network may end TLS itself
 ADMIN_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_SECONDS = 900
 

@@ -32,10 +32,8 @@ THROTTLED = {"dynamodb": "ProvisionedThroughputExceededException", "bedrock": "T
 class Book:
     """What people have written, and so what must be found."""
 
-    live: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What is there now and can be registered."""
-    bad: set[str] = field(default_factory=set)
-    """What is there now and cannot."""
+    live: dict[str, dict[str, Any]] = field(default_factory=dict)  # What is there now and can be registered
+    bad: set[str] = field(default_factory=set)  # What is there now and cannot
     trust: dict[str, int] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     rev: int = 0

@@ -34,8 +34,7 @@ def test_maintenance_uses_every_right_that_it_has_and_lacks_none(world: World) -
     assert _actions(world.repair) == {action for action in granted if action.split(":")[0] not in _NOT_OURS}
 
 
-_NOT_OURS = ("logs", "kms", "xray")
-"""Services that Lambda itself calls with the rights of a function."""
+_NOT_OURS = ("logs", "kms", "xray")  # Services that Lambda itself calls with the rights of a function
 
 
 def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are_for(world: World) -> None:

@@ -72,12 +72,9 @@ class Environment:
 
     recorder: Recorder
     rights: list[iam.Statement]
-    domain: list[iam.Statement]
-    """The permissions of the role by the domain's own policy."""
-    keys: Mapping[str, str] = field(default_factory=dict)
-    """The customer managed keys by table."""
-    weather: Play | None = None
-    """The faults of calls that are allowed."""
+    domain: list[iam.Statement]  # The permissions of the role by the domain's own policy
+    keys: Mapping[str, str] = field(default_factory=dict)  # The customer managed keys by table
+    weather: Play | None = None  # The faults of calls that are allowed
     denied: list[str] = field(default_factory=list)
     function: Function = field(init=False)
 

@@ -19,8 +19,7 @@ class CannedResponse:
     status: int = 200
     type: str = JSON
     length: int | None = None
-    closes: bool = False
-    """The connection is closed after it."""
+    closes: bool = False  # The connection is closed after it
 
 
 @dataclass

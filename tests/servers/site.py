@@ -16,8 +16,7 @@ class Asked(NamedTuple):
     """A request."""
 
     method: str
-    target: str
-    """The path and the query, as sent."""
+    target: str  # The path and the query, as sent
     headers: Message
     body: bytes
 

@@ -14,8 +14,7 @@ WORD, SCORE = "refund", 72
 _WIDTH = 288
 _END, _UNKNOWN, _BEGIN, _FIRST_BYTE, _SPACE = 0, 1, 2, 3, 259
 _TOKENS = ["</s>", "<unk>", "<s>", *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581"]
-_TYPES = [3, 2, 3, *[6] * 256, 1]
-"""Control, unknown, byte, normal."""
+_TYPES = [3, 2, 3, *[6] * 256, 1]  # Control, unknown, byte, normal
 _TEMPLATE = (
     "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}"

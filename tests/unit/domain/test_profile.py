@@ -31,8 +31,7 @@ WRITTEN = Enrichment(
 
 # negative examples
 
-MARK = "qzx"
-"""Begins no word of any language that these tests write."""
+MARK = "qzx"  # Begins no word of any language that these tests write
 
 marked = st.lists(st.text("abc ", max_size=12).map(lambda text: f"{MARK}{text}"), min_size=1, max_size=4)
 sentences = st.lists(st.text("defgh ", min_size=1, max_size=12).filter(str.strip), max_size=3)

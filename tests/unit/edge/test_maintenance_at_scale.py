@@ -22,8 +22,7 @@ MILLION, PAGE, PAGES = 1_000_000, 64, 10
 CALL_S, TIMEOUT_S, PIECE_S = 0.03, 900, 13 * 60
 SCANNED_KB = {"registry": 3, "profiles": 30}
 """Of a capability, its versions included as in infra/bill.json; a scan reads 1 MB a page."""
-LISTED = 5_000
-"""Ids in a page of the index."""
+LISTED = 5_000  # Ids in a page of the index
 
 
 class Clock:

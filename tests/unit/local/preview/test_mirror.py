@@ -149,6 +149,22 @@ HARBOURS = (
 )
 
 
+def test_no_sentence_is_offered_that_would_take_a_first_place_from_another(local: LocalSystem):
+    ours = a_tool("gauge", "Reads the gauge that the hydrographic office keeps on the quay; a series, in metres.")
+    fill(local, *(a_tool(f"tool{n}", text, f"com.n{n}") for n, text in enumerate(HARBOURS)), ours)
+    for text in ("high sea level at the harbour in metres", "low sea level at the harbour in metres"):
+        search(local, text, times=1)
+    before = look(local, ours.id)["rewrite"]
+    served = search(local, "high or low sea level at the harbour in metres", times=1)
+    feedback = Feedback(
+        query_id=served.query_id, caller="me", outcomes=(Outcome(served.ranked[0].id, Event.SUCCEEDED),)
+    )
+    local.stores.outcomes.record(local.stores.receipts.get(served.query_id), feedback, local.clock.now())
+    after = look(local, ours.id)["rewrite"]
+    assert (before["found"], before["others"]) == (2, 0)
+    assert (after["found"], after["others"]) == (1, 1)
+
+
 def test_a_sentence_is_tried_and_nothing_is_saved(local: LocalSystem):
     crowd = [a_tool(f"tool{n}", text, f"com.n{n}") for n, text in enumerate(HARBOURS)]
     ours = a_tool("gauge", "Reads the gauge that the hydrographic office keeps on the quay; a series, in metres.")
@@ -157,7 +173,7 @@ def test_a_sentence_is_tried_and_nothing_is_saved(local: LocalSystem):
         search(local, text, times=1)
     before = local.stores.profiles.get([ours.id])
     found = look(local, ours.id)["rewrite"]
-    assert (found["lost"], found["found"], found["taken"]) == (2, 2, 0)
+    assert (found["lost"], found["found"]) == (2, 2)
     assert "harbour" in found["sentence"]
     assert "2 of 2 lost requests have it among the first 5" in found["effect"]
     assert local.stores.profiles.get([ours.id]) == before

@@ -18,8 +18,7 @@ from mats.domain.protocols.addresses import AddressRefused, check_address, split
 from mats.domain.shortlist.fitness import Life, Sighting, Target
 
 _MAX_BYTES, _CHUNK = 65_536, 4_096
-_MAX_ADDRESSES = 4
-"""Addresses tried per name; they share the timeout."""
+_MAX_ADDRESSES = 4  # Addresses tried per name; they share the timeout
 _HEADERS = {"User-Agent": "mats-probe", "Accept-Encoding": "identity"}
 _JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 _INITIALIZE = {

@@ -20,13 +20,11 @@ from mats.domain.protocols.addresses import AddressRefused, Unfetchable, check_a
 MAX_BYTES = 20_000_000
 TIMEOUT_S = 30.0
 _MAX_REDIRECTS = 5
-_MAX_ADDRESSES = 4
-"""Addresses tried per name; they share the timeout."""
+_MAX_ADDRESSES = 4  # Addresses tried per name; they share the timeout
 _MAX_HEADERS = 100
 _HTTP, _HTTPS = 80, 443
 _REDIRECTS = (301, 302, 303, 307, 308)
-HEADERS = {"Accept-Encoding": "identity", "User-Agent": "mats"}
-"""Headers of every request."""
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "mats"}  # Headers of every request
 
 
 def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES) -> bytes:

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _OTHER = re.compile(r"\W")
-_FAILED = frozenset({"failed", "rejected", "canceled"})
-"""States of a task of A2A."""
+_FAILED = frozenset({"failed", "rejected", "canceled"})  # States of a task of A2A
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,19 +31,14 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Filters(TypedDict, total=False):
     """What a search is limited to; default: nothing."""
 
-    kinds: Iterable[Kind | str]
-    """Any of these."""
-    namespaces: Iterable[str]
-    """In any of these or below."""
-    tags: Iterable[str]
-    """All of these."""
-    effects: Iterable[Effect | str]
-    """Whose owner says any of these."""
+    kinds: Iterable[Kind | str]  # Any of these
+    namespaces: Iterable[str]  # In any of these or below
+    tags: Iterable[str]  # All of these
+    effects: Iterable[Effect | str]  # Whose owner says any of these
     holds: Mapping[str, Any] | None
     """What the caller can call with: `auth`, `transports`, `read_only`, `leave_out`; see `Holds` of the API."""
     limit: int | None
-    min_relevance: MinRelevance | None
-    """Only results of at least this relevance, 0 to 1, or of a `weak` match."""
+    min_relevance: MinRelevance | None  # Only results of at least this relevance, 0 to 1, or of a `weak` match
 
 
 class Client:

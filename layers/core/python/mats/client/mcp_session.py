@@ -43,8 +43,7 @@ from mats.domain.protocols.addresses import Unfetchable
 from mats.domain.protocols.protocol import Json, objects
 from mats.domain.text.words import clean, clip
 
-MAX_BYTES = 20_000_000
-"""Limit of all that a server sends: of a process, on standard output and on standard error each."""
+MAX_BYTES = 20_000_000  # Limit of all that a server sends: of a process, on standard output and on standard error each
 _MAX_MESSAGE_BYTES = 8_000_000
 _EVENT_LIMIT: dict[str, Any] = (
     {"max_sse_event_size": _MAX_MESSAGE_BYTES}
@@ -53,8 +52,7 @@ _EVENT_LIMIT: dict[str, Any] = (
 )
 """Before version 2.3 of the SDK, which agent frameworks exclude, the limit of all bytes is the only one."""
 _MAX_PAGES, _MAX_TOOLS, _MAX_CURSOR = 200, 20_000, 10_000
-GRACE_S = 2.0
-"""Time for a process to exit: first by itself, then after SIGTERM."""
+GRACE_S = 2.0  # Time for a process to exit: first by itself, then after SIGTERM
 _LAST_WORDS_S, _POLL_S = 0.5, 0.01
 _CLIENT = {"name": "mats", "version": "1"}
 
@@ -84,8 +82,7 @@ class Session:
         return await self.dispatcher.send_raw_request(method, params, options)
 
 
-Ask: TypeAlias = Callable[[Session], Awaitable[Json]]
-"""What is asked of a server in a session."""
+Ask: TypeAlias = Callable[[Session], Awaitable[Json]]  # What is asked of a server in a session
 
 
 def ask_command(

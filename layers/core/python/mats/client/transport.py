@@ -21,13 +21,11 @@ from mats.edge.answers import Problem
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAX_BYTES = 8_000_000
-"""A shortlist with schemas of maximum size stays well below."""
+_MAX_BYTES = 8_000_000  # A shortlist with schemas of maximum size stays well below
 _CHUNK = 65_536
 _ERRORS = 300
 _CONNECTIONS = 16
-_MAX_QUOTED = 300
-"""Characters quoted of a response that is not understood."""
+_MAX_QUOTED = 300  # Characters quoted of a response that is not understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

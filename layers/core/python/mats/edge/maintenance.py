@@ -52,8 +52,7 @@ class Maintenance:
     outcomes: Outcomes | None = None  # None where nothing is remembered
     send_reports: Callable[[Sequence[str]], None] = lambda query_ids: None
     """Puts the reports on these answers into the event path again, where learning has its own rights and retries."""
-    probe: ProbeEndpoints | None = None
-    """None where nothing keeps what endpoints show."""
+    probe: ProbeEndpoints | None = None  # None where nothing keeps what endpoints show
 
     def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
         """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.

@@ -19,8 +19,7 @@ from mats.edge.requests import CapabilityParameters, DiscoverParameters, Discove
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
 
-_TOOLS = 5
-"""Default number of tools; a model reads all of their definitions."""
+_TOOLS = 5  # Default number of tools; a model reads all of their definitions
 _PATH, _INSTRUCTIONS = "/capabilities/", "/instructions"
 _AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
 
@@ -133,8 +132,7 @@ class BodySpec:
     description: str
     models: Sequence[str | type] = ()
     media_type: str = "application/json"
-    alternative: str = ""
-    """The media type of the same answer as text, if there is one."""
+    alternative: str = ""  # The media type of the same answer as text, if there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,7 @@ from mats.domain.shortlist.fitness import Life, Proof, Sighting, Target, target_
 from mats.ports import Clock, ProfileStore, ProofBook
 
 _PAGE = 256
-_TRIES = 3
-"""Looks that fail in one round before it counts as a miss."""
+_TRIES = 3  # Looks that fail in one round before it counts as a miss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,8 +153,7 @@ class DynamoSynonyms:
 
 
 _PROOFS = {"name": {"S": "proofs"}}
-_MAX_PROOFS = 380_000
-"""Bytes of an item, which DynamoDB limits to 409,600."""
+_MAX_PROOFS = 380_000  # Bytes of an item, which DynamoDB limits to 409,600
 
 
 @dataclass(frozen=True, slots=True)

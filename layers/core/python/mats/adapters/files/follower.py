@@ -13,8 +13,7 @@ from mats.adapters.connections import Moment
 from mats.adapters.files.store import Generation, Record, Store
 from mats.domain.errors import DependencyFailed
 
-FRESH_S = 5.0
-"""Time for which a copy is not compared with the bucket again."""
+FRESH_S = 5.0  # Time for which a copy is not compared with the bucket again
 LOGGER = logging.getLogger("mats")
 
 

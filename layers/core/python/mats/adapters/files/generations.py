@@ -20,8 +20,7 @@ class FilesGenerations:
 
     store: Store
     encoder: str
-    _followers: dict[str, Follower[IndexCopy]] = field(default_factory=dict)
-    """Of the generation that is being filled."""
+    _followers: dict[str, Follower[IndexCopy]] = field(default_factory=dict)  # Of the generation that is being filled
 
     def writable(self) -> Sequence[Generation]:
         """The generations, which all get every write; if there is none, the first one is made.

@@ -20,10 +20,8 @@ from mats.adapters.files.bucket import CONNECTIONS, Bucket
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
 Record: TypeAlias = dict[str, Any]
-KEPT = 1_000
-"""Records that stay behind a file: a copy that lags by no more need not read the file again."""
-_ATTEMPTS = 100
-"""Of a conditional write; in each round one of the writers succeeds."""
+KEPT = 1_000  # Records that stay behind a file: a copy that lags by no more need not read the file again
+_ATTEMPTS = 100  # Of a conditional write; in each round one of the writers succeeds
 LOGGER = logging.getLogger("mats")
 
 

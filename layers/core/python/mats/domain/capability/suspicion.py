@@ -105,13 +105,11 @@ CLASSES: Mapping[str, str] = {
 }  # fmt: skip
 """The class of each reason, in the order in which reasons are given."""
 
-_LONG = 20_000
-"""Characters of all text together: descriptors of hundreds of operations stay below."""
+_LONG = 20_000  # Characters of all text together: descriptors of hundreds of operations stay below
 _STUFFED_SHARE, _STUFFED_COUNT = 0.25, 12
 """A content word is stuffed if it is a quarter of all content words and occurs 12 times."""
 
-_SHORT, _REMEMBERED = 500, 16_384
-"""Texts of at most so many characters are remembered, and how many of them: some 8 MB."""
+_SHORT, _REMEMBERED = 500, 16_384  # Texts of at most so many characters are remembered, and how many of them: some 8 MB
 
 _WORD = r"\b"
 _GROUP = re.compile(r"\((?!\?)")
@@ -134,20 +132,16 @@ _ANY = _any_of(
     ]
 )
 """Every pattern, for text in lower case: a tenth of the time of ignoring case."""
-_UNQUOTED = frozenset({ORDERS, RANK, ROLE})
-"""Reasons whose passages a text may quote as an example of an attack."""
+_UNQUOTED = frozenset({ORDERS, RANK, ROLE})  # Reasons whose passages a text may quote as an example of an attack
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
 """Joiners, emoji presentation, soft hyphens and such: common in honest text, but still hidden from models."""
-_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
-"""A region's flag, which is spelled with tags."""
-_BROKEN_UP = 12
-"""From this count on, zero-width characters are taken as an attempt to split words."""
+_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")  # A region's flag, which is spelled with tags
+_BROKEN_UP = 12  # From this count on, zero-width characters are taken as an attempt to split words
 
 
-WRITTEN = "written"
-"""Where a finding is that is in the writer's text."""
+WRITTEN = "written"  # Where a finding is that is in the writer's text
 
 
 class Finding(NamedTuple):

@@ -48,11 +48,9 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 """Tokens that illustrate a request and name nothing."""
-_TERM = re.compile(r"[a-z]+2[a-z]+|[1-4]d|mp[34]", re.IGNORECASE)
-"""Tokens with digits that are words: seq2seq, 2D."""
+_TERM = re.compile(r"[a-z]+2[a-z]+|[1-4]d|mp[34]", re.IGNORECASE)  # Tokens with digits that are words: seq2seq, 2D
 _MIXED_WORD = re.compile(r"(?<![\w.@/-])(?=\w*[a-z\d])[A-Z]\w+(?![\w@/-])")
-_LONGEST_COUNT = 6
-"""Digits; a longer number without grouping is an account, an order or a telephone."""
+_LONGEST_COUNT = 6  # Digits; a longer number without grouping is an account, an order or a telephone
 _NUMBERED = re.compile(r"\b(barcode|code|id|isbn|number) (?=\d+\b)", re.IGNORECASE)
 """The word before a number that a request may have at any length, if the registration has that word."""
 _NAME = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -61,8 +59,7 @@ _OPENING = re.compile(r"(?:^|[.!?:;•–—|(\[\"“‘])\s*[\"“‘'(\[*-]*\s
 """The text before a word that is capitalized because something begins with it."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
 _INFLECTED = re.compile(r"[a-z]+(?:s|ing|ed)")
-_SHARED = 5
-"""Words that begin with the same letters, this many, are taken as forms of one word."""
+_SHARED = 5  # Words that begin with the same letters, this many, are taken as forms of one word
 _PROMOTION = re.compile(
     r"\b(?:free of charge|for free|unlimited|no limits|top[- ]ten|top[- ]rated|best[- ]in[- ]class|world[- ]class|"
     r"(?:world|industry|market)[- ]leading|award[- ]winning|state[- ]of[- ]the[- ]art|cutting[- ]edge|guarantee[ds]?|"

@@ -24,10 +24,8 @@ from mats.domain.text.words import content_words, may_have_stem, spelled_words, 
 
 LEAST = 0.5
 """Estimated word overlap with the first text, and with the first description, as long as nothing begins anew."""
-_SAMPLED, _DIGITS = 32, 6
-"""Words of a sample, and hexadecimal digits of each word's hash."""
-_CACHED_HASHES = 50_000
-"""Words whose hash is kept in memory, some 8 MB."""
+_SAMPLED, _DIGITS = 32, 6  # Words of a sample, and hexadecimal digits of each word's hash
+_CACHED_HASHES = 50_000  # Words whose hash is kept in memory, some 8 MB
 
 
 def sample_text(profile: Profile) -> str:
@@ -63,12 +61,9 @@ def _resemble(one: list[str], other: list[str]) -> bool:
     return len(common) >= LEAST * len(union)
 
 
-SHARE = 0.8
-"""Share of a request's content words from which on a profile repeats it."""
-FEWEST = 4
-"""Content words; a shorter request may be a capability's own name."""
-_PREFIX = 2
-"""Words that share a stem share at least these first letters."""
+SHARE = 0.8  # Share of a request's content words from which on a profile repeats it
+FEWEST = 4  # Content words; a shorter request may be a capability's own name
+_PREFIX = 2  # Words that share a stem share at least these first letters
 
 
 def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
@@ -96,20 +91,14 @@ def _repeats(asked: set[str], profile: Profile) -> bool:
     return len(asked & said) >= SHARE * len(asked)
 
 
-SIMILARITY = 0.65
-"""Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035."""
-MOST_KEPT = 3
-"""Near-duplicates of each other among the candidates, once one of them is older than the others."""
-MOST_OF_A_DAY = 5
-"""Near-duplicates among the candidates that are equally old and trusted, as a family of one import is."""
-_SHORTEST_DESCRIPTION = 20
-"""Characters; shorter descriptions coincide by chance."""
-_READ = 4_000
-"""Characters of each text that are compared; bounds the work per answer."""
+SIMILARITY = 0.65  # Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035
+MOST_KEPT = 3  # Near-duplicates of each other among the candidates, once one of them is older than the others
+MOST_OF_A_DAY = 5  # Near-duplicates among the candidates that are equally old and trusted, as a family of one import is
+_SHORTEST_DESCRIPTION = 20  # Characters; shorter descriptions coincide by chance
+_READ = 4_000  # Characters of each text that are compared; bounds the work per answer
 DAY = len("2026-01-31")
 """Near-duplicates of one day are equally old unless one of them would be left out: see `limit_near_duplicates`."""
-_CACHED = 4_096
-"""Wordings kept in memory, a few kilobytes each."""
+_CACHED = 4_096  # Wordings kept in memory, a few kilobytes each
 
 _LETTERS = re.compile(r"[\W_]+")
 
@@ -139,8 +128,7 @@ class Wording:
     text: frozenset[str]
     description: frozenset[str]
     letters: str
-    acts: frozenset[str] = frozenset()
-    """Actions of the name and the title, and for whom: classes of verbs and scopes."""
+    acts: frozenset[str] = frozenset()  # Actions of the name and the title, and for whom: classes of verbs and scopes
 
     @classmethod
     def of(cls, profile: Profile) -> "Wording":

@@ -10,12 +10,9 @@ from datetime import datetime, timedelta
 from mats.domain.profile.profile import Profile
 from mats.domain.trust.near_duplicates import DAY
 
-NEW_DAYS = 30
-"""For so many days a capability is new, if others were registered on an earlier day."""
-SHARE = 0.2
-"""Of the candidates that may be newcomers, unless these are as usual further down: docs/decisions/0095."""
-_MOST, _ENOUGH = 0.5, 2
-"""The same where newcomers are usual, and how many times the candidates must be known to say so."""
+NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
+SHARE = 0.2  # Of the candidates that may be newcomers, unless these are as usual further down: docs/decisions/0095
+_MOST, _ENOUGH = 0.5, 2  # The same where newcomers are usual, and how many times the candidates must be known to say so
 
 
 def find_newcomers(profiles: Sequence[Profile], first: str, now: str) -> Set[int]:

@@ -55,8 +55,7 @@ _GENERIC = frozenset(
 )
 """Legal forms, ends of host names, and what else makes no other provider of a name."""
 _WORD = re.compile(r"\w+")
-_INITIAL = re.compile(r"\b(\w)\.(?=\w\b)")
-"""Of an abbreviation such as L.L.C."""
+_INITIAL = re.compile(r"\b(\w)\.(?=\w\b)")  # Of an abbreviation such as L.L.C
 _CACHED = 4_096
 
 
@@ -136,12 +135,9 @@ def claim_reason(verified: Profile) -> str:
     return f"has a namespace like {verified.namespace}, which is rated"
 
 
-_ONE_IMPORT_S = 10.0
-"""Registrations within this time may come from one import, whose order says nothing."""
-COPY = 0.75
-"""Word overlap from which on a text is a copy; near-duplicates may differ more."""
-_COPIED = 60
-"""Descriptions of fewer characters may coincide under different names."""
+_ONE_IMPORT_S = 10.0  # Registrations within this time may come from one import, whose order says nothing
+COPY = 0.75  # Word overlap from which on a text is a copy; near-duplicates may differ more
+_COPIED = 60  # Descriptions of fewer characters may coincide under different names
 
 
 def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence[Id]]:

@@ -17,8 +17,7 @@ WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions that `initialize` can negotiate, newest first."""
 SUPPORTED = (CURRENT, *WITH_HANDSHAKE)
 
-MAX_BATCH = 16
-"""Messages; each may be a search."""
+MAX_BATCH = 16  # Messages; each may be a search
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
@@ -26,8 +25,7 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _SERVER = {"name": "mats", "title": "mats: capability discovery", "version": __version__}
-_TOOLS_TTL_MS = 3_600_000
-"""How long a client may cache the list of tools, which changes with releases and once a day."""
+_TOOLS_TTL_MS = 3_600_000  # How long a client may cache the list of tools, which changes with releases and once a day
 _MAX_ECHO = 100
 
 Message = Mapping[str, Any]

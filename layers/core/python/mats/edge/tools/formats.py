@@ -24,8 +24,7 @@ from mats.edge.requests import Format
 from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference, shorten_descriptions
 
 MAX_NAME = 64
-_MAX_DESCRIPTION = 1_024
-"""Characters; the smallest limit of the supported APIs."""
+_MAX_DESCRIPTION = 1_024  # Characters; the smallest limit of the supported APIs
 _VALID_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _VALID_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Names of top-level properties that Claude accepts, also on Bedrock; with any other it rejects the whole request."""
@@ -55,8 +54,7 @@ class ToolDefinition:
     description: str
     schema: dict[str, Any]
     invocation: Invocation | None = None
-    annotations: Mapping[str, bool] = field(default_factory=dict)
-    """What its owner says of its effects, in MCP's words."""
+    annotations: Mapping[str, bool] = field(default_factory=dict)  # What its owner says of its effects, in MCP's words
 
     @cached_property
     def flat_schema(self) -> dict[str, Any]:
@@ -275,8 +273,7 @@ def tool_definition(profile: Profile, format: Format) -> dict[str, Any] | None:
     return None if _reason_to_leave_out(profile, tool, tool_format) else tool_format.definition(tool)
 
 
-_OF_UPPER_BOUND = 0.7
-"""Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0085."""
+_OF_UPPER_BOUND = 0.7  # Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0085
 
 
 def estimated_tokens(value: Any) -> int:
@@ -302,8 +299,7 @@ class _ToolFormat:
         return estimated_tokens(self.output([tool])) + apart
 
 
-_SHORTER = (60, 0)
-"""Characters to which descriptions of inputs are shortened, one after the other, until a tool fits."""
+_SHORTER = (60, 0)  # Characters to which descriptions of inputs are shortened, one after the other, until a tool fits
 _FAR_LESS, _NEARLY = 0.5, 0.9
 """Shares of a relevance below which a result is far less relevant, or not nearly as relevant."""
 
@@ -323,8 +319,7 @@ class _Fitted:
     left_out: list[LeftOut] = field(default_factory=list)
     shortened: list[str] = field(default_factory=list)
     tokens: int = 0
-    _least: float = 0.0
-    """The relevance below which a result is left out."""
+    _least: float = 0.0  # The relevance below which a result is left out
 
     def knows(self, tool: ToolDefinition) -> bool:
         return not self.known.isdisjoint((tool.name, tool.id))

@@ -9,8 +9,7 @@ from typing import Any
 
 from mats.domain.text.words import clip
 
-_MAX_REFERENCES = 8
-"""Chained references to follow; they may be circular."""
+_MAX_REFERENCES = 8  # Chained references to follow; they may be circular
 _TYPES = frozenset("array boolean integer null number object string".split())
 
 
@@ -33,8 +32,7 @@ def resolve_reference(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict[
     return {}
 
 
-_VALUES = frozenset("const default enum examples required".split())
-"""Keywords whose values are no schemas."""
+_VALUES = frozenset("const default enum examples required".split())  # Keywords whose values are no schemas
 
 
 def shorten_descriptions(schema: Any, most: int) -> Any:
@@ -56,8 +54,7 @@ def shorten_descriptions(schema: Any, most: int) -> Any:
             return schema
 
 
-_INVALID: Any = object()
-"""Marks an invalid value; None can be a valid one."""
+_INVALID: Any = object()  # Marks an invalid value; None can be a valid one
 
 
 def _if(allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:

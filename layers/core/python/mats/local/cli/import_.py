@@ -38,8 +38,7 @@ from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_l
 from mats.ports import Registry, TrustBook
 from mats.settings import Settings
 
-_MOST_SHOWN = 50
-"""Lines of a report on a terminal; JSON is complete."""
+_MOST_SHOWN = 50  # Lines of a report on a terminal; JSON is complete
 
 
 def import_(

@@ -12,11 +12,9 @@ from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import bars
 from mats.local.worker import MANY, drain
 
-_SETTLE_S = 10
-"""Timeout for a running service that processes the same change."""
+_SETTLE_S = 10  # Timeout for a running service that processes the same change
 _PAUSE_S = 0.05
-_COLLECTED_AFTER = 10_000
-"""New objects between two garbage collections during indexing; Python's default is 700."""
+_COLLECTED_AFTER = 10_000  # New objects between two garbage collections during indexing; Python's default is 700
 _STAGES = ("Findable by words", "Complete, with vectors")
 
 
@@ -41,8 +39,7 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
 class Indexed(NamedTuple):
     """The outcome of `index`."""
 
-    changes: int
-    """How many were completed."""
+    changes: int  # How many were completed
     findable_s: float
     """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""
 

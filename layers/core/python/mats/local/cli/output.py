@@ -92,12 +92,9 @@ class Exit(IntEnum):
     """Exit codes of all commands."""
 
     DONE = 0
-    REFUSED = 1
-    """Something was rejected, or was not found."""
-    USAGE = 2
-    """Invalid arguments or settings."""
-    UNAVAILABLE = 3
-    """The registry or another dependency cannot be used."""
+    REFUSED = 1  # Something was rejected, or was not found
+    USAGE = 2  # Invalid arguments or settings
+    UNAVAILABLE = 3  # The registry or another dependency cannot be used
     INTERRUPTED = 130
 
 

@@ -23,8 +23,7 @@ class RankedCandidate(NamedTuple):
     score: float
     rev: int
     signals: Mapping[str, float]
-    memory: float = 0.0
-    """The change of the mixture behind `retrieval` by remembered requests."""
+    memory: float = 0.0  # The change of the mixture behind `retrieval` by remembered requests
 
 
 class Move(NamedTuple):

@@ -183,8 +183,8 @@ def _details(result: dict[str, Any], explain: bool) -> Text:
     lines = []
     if result["suspicious"]:
         lines.append(plain(f"suspicious: {'; '.join(result['suspicious'])}", "red"))
-    if result["unfit"]:
-        lines.append(plain(f"unfit: {result['unfit']}", "yellow"))
+    if unfit := result.get("unfit"):
+        lines.append(plain(f"unfit: {unfit}", "yellow"))
     if result["summary"]:
         lines.append(plain(result["summary"]))
     signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in Signal if name in result["signals"])

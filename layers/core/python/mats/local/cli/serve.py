@@ -39,21 +39,17 @@ _SAMPLE = resource("examples")
 _BACKLOG = 2_048
 _CONNECTIONS = 500
 """Open connections, beyond which requests get a 503: half of the 1,024 files that a process usually may have."""
-_IDLE_S = 5
-"""A connection without a request is closed after this time."""
-_HEAD_BYTES = 32_768
-"""Limit of the target and the headers of a request while they arrive."""
+_IDLE_S = 5  # A connection without a request is closed after this time
+_HEAD_BYTES = 32_768  # Limit of the target and the headers of a request while they arrive
 _LOG_BYTES = 20_000_000
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-"""RFC 6750."""
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _WHAT_TO_SET = (
     "make one with `mats token add NAME --scope write`; or set MATS_READ_TOKEN and MATS_WRITE_TOKEN, or give "
     "--read-token-file and --write-token-file: two different tokens "
     f"of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
 )
-_LIST_S = 2.0
-"""The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice."""
+_LIST_S = 2.0  # The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice
 
 
 def serve(

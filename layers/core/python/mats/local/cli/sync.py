@@ -181,8 +181,7 @@ def remove_source(
 
 
 _TELLING = (ChangeClass.BREAKING, ChangeClass.DANGEROUS)
-_MOST_SHOWN = 20
-"""Lines of each kind for a source on a terminal; JSON is complete."""
+_MOST_SHOWN = 20  # Lines of each kind for a source on a terminal; JSON is complete
 
 
 def sync(

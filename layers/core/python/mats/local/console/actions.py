@@ -229,8 +229,7 @@ def _row_json(key: Id, assigned: Assigned) -> dict[str, Any]:
 
 MAX_BODY_BYTES = 40_000_000
 """Of a request with documents: a large OpenAPI document has 13 MB, and JSON escapes some characters."""
-_MOST_SHOWN = 200
-"""Capabilities and remarks of an answer."""
+_MOST_SHOWN = 200  # Capabilities and remarks of an answer
 _MAX_DOCUMENTS = 100
 
 

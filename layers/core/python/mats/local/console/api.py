@@ -48,13 +48,11 @@ from mats.resources import resource
 
 MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 """Above the limit of an item, which may be sent indented or with every character escaped."""
-CAPABILITIES = "/registry/capabilities/"
-"""The id of a capability follows."""
+CAPABILITIES = "/registry/capabilities/"  # The id of a capability follows
 _CONSOLE = resource("console")
 _REPORT = resource("experiments/results/report")
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_PREVIEWS = 2
-"""Concurrent previews and imports; others wait, so that searches stay fast."""
+_PREVIEWS = 2  # Concurrent previews and imports; others wait, so that searches stay fast
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 P = TypeVar("P", bound=Parameters)

@@ -17,16 +17,13 @@ from mats.domain.profile.profile import Status
 from mats.local.console.selection import ListQuery, ListRow, Sort, count_shows, list_row
 from mats.local.console.use_counts import UseCounts
 
-_BATCH = 500
-"""Profiles read per query; between two batches other threads run."""
+_BATCH = 500  # Profiles read per query; between two batches other threads run
 _KINDS = frozenset(Kind)
 _INTERVAL_S = 1.0
 _LONG = 5_000
 """Rows from which on making a snapshot takes tens of milliseconds: requests take the one of the last refresh."""
-_MOST_COUNTED = 32
-"""Combinations of filters whose facets are kept."""
-_MOST_ORDERS = 8
-"""Combinations of filters and order whose rows are kept."""
+_MOST_COUNTED = 32  # Combinations of filters whose facets are kept
+_MOST_ORDERS = 8  # Combinations of filters and order whose rows are kept
 
 LOGGER = logging.getLogger("mats.console")
 

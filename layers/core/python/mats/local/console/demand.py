@@ -10,10 +10,8 @@ from typing import Any, Generic, TypeVar
 from mats.domain.errors import CapabilityError
 from mats.usecases.find_demand import Demand
 
-_CHEAP_S = 0.05
-"""A cheaper computation runs at every request."""
-_SHARE = 20
-"""A costlier one runs again after so many times its duration."""
+_CHEAP_S = 0.05  # A cheaper computation runs at every request
+_SHARE = 20  # A costlier one runs again after so many times its duration
 _QUERY_IDS = 20
 
 LOGGER = logging.getLogger("mats.console")

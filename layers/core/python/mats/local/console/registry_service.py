@@ -30,8 +30,7 @@ from mats.ports import Precondition, Stored
 
 _POLL_S = 0.05
 _NEWEST, _GAPS, _NEVER = 6, 5, 20
-_FEW = 300
-"""Answers whose demand is computed while the home page waits."""
+_FEW = 300  # Answers whose demand is computed while the home page waits
 _BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
 """Fields that differ between revisions without a change of the capability."""
 

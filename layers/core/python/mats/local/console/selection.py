@@ -18,8 +18,7 @@ from mats.local.console.use_counts import UseCounts
 from mats.local.preview.report import SPARSE
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
-WAITING = "waiting"
-"""Status of a registered capability without a profile."""
+WAITING = "waiting"  # Status of a registered capability without a profile
 
 
 class Show(StrEnum):
@@ -64,10 +63,8 @@ class ListRow:
     updated: str = ""
     registered: str = ""
     namespace: str = field(init=False)
-    search_text: str = field(init=False, repr=False)
-    """Id and provider, case-folded."""
-    shows: tuple[Show, ...] = field(init=False, repr=False)
-    """The named filters that it matches."""
+    search_text: str = field(init=False, repr=False)  # Id and provider, case-folded
+    shows: tuple[Show, ...] = field(init=False, repr=False)  # The named filters that it matches
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespace", parts(self.id)[0])
@@ -130,10 +127,8 @@ def sparse_reason(description: str) -> str:
     return f"its description has {count} content word{'' if count == 1 else 's'}" if count else "no description"
 
 
-MAX_TEXT = 2_000
-"""Characters of a text parameter."""
-_MOST_NAMESPACES = 12
-"""Namespaces of a facet, those with most capabilities."""
+MAX_TEXT = 2_000  # Characters of a text parameter
+_MOST_NAMESPACES = 12  # Namespaces of a facet, those with most capabilities
 
 
 class Sort(StrEnum):

@@ -16,13 +16,10 @@ from mats.edge.requests import Parameters
 from mats.local.preview.mirror import FIVE
 from mats.ports import Clock, OutcomeCounts, ShownAnswer
 
-DAYS = 30
-"""Days of answers that are counted, today included."""
-_MOST_ANSWERS = 100_000
-"""Answers that are read at the start, the latest; later ones are counted as they come."""
+DAYS = 30  # Days of answers that are counted, today included
+_MOST_ANSWERS = 100_000  # Answers that are read at the start, the latest; later ones are counted as they come
 _BATCH = 5_000
-_FAILURES = 20
-"""Of the latest failures."""
+_FAILURES = 20  # Of the latest failures
 _NONE = OutcomeCounts()
 
 

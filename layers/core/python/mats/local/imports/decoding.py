@@ -14,17 +14,12 @@ from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
 from mats.domain.protocols.protocol import Json
 
-MAX_BYTES = 20_000_000
-"""Size of a document; the largest published OpenAPI documents have 12 MB as JSON."""
-MAX_YAML_BYTES = 8_000_000
-"""Parsing YAML takes some twenty times as long."""
+MAX_BYTES = 20_000_000  # Size of a document; the largest published OpenAPI documents have 12 MB as JSON
+MAX_YAML_BYTES = 8_000_000  # Parsing YAML takes some twenty times as long
 _MAX_VALUES = 1_500_000
-_MAX_DEPTH = 60
-"""Levels of nesting. An item may have 32, and a document has a few above its items."""
-_MAX_YAML_WEIGHT = 20_000_000
-"""Limit of a YAML document's approximate length as JSON, with its aliases expanded."""
-_COLLECTION_WEIGHT = 4
-"""Characters of an object or a list besides its entries."""
+_MAX_DEPTH = 60  # Levels of nesting. An item may have 32, and a document has a few above its items.
+_MAX_YAML_WEIGHT = 20_000_000  # Limit of a YAML document's approximate length as JSON, with its aliases expanded
+_COLLECTION_WEIGHT = 4  # Characters of an object or a list besides its entries
 _TOO_MANY = f"holds more than {_MAX_VALUES:,} values"
 _TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep"
 
@@ -150,8 +145,7 @@ def parse_yaml(text: str) -> Json:
 class _Node(NamedTuple):
     value: Json
     weight: int
-    text: str | None = None
-    """A scalar as written."""
+    text: str | None = None  # A scalar as written
 
 
 @dataclass(slots=True)
@@ -161,10 +155,8 @@ class _Collection:
     anchor: str
     value: list[Json] | dict[str, Json]
     weight: int = _COLLECTION_WEIGHT
-    key: str | None = None
-    """Of an object: the key whose value comes next."""
-    merged: list[Json] = field(default_factory=list)
-    """The values of `<<`."""
+    key: str | None = None  # Of an object: the key whose value comes next
+    merged: list[Json] = field(default_factory=list)  # The values of `<<`
 
     def add(self, node: _Node) -> None:
         self.weight += node.weight

@@ -18,26 +18,21 @@ from mats.domain.protocols import skill
 from mats.domain.protocols.protocol import Json, MappedValue
 from mats.local.imports.decoding import MAX_BYTES
 
-MAX_FILES = 20_000
-"""Maximum of a folder and those below it."""
+MAX_FILES = 20_000  # Maximum of a folder and those below it
 
 _CHUNK = 1 << 16
-LINE_ENDINGS = (".jsonl", ".ndjson")
-"""Extensions of files with one value per line."""
+LINE_ENDINGS = (".jsonl", ".ndjson")  # Extensions of files with one value per line
 _DOCUMENTS = (".json", ".yaml", ".yml")
 _CLAIMED = ("server.json", "server-card.json", "agent-card.json", "agent.json")
 _SKIPPED_FOLDERS = frozenset(".git node_modules __pycache__ .venv".split())
 _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
 """Limits against decompression bombs, in bytes and times the packed size; rejected if both are exceeded."""
-_MAX_SKILL_FILES = 200
-"""Names of files that a skill lists; more are not listed."""
-MAX_LINE_BYTES = 4_000_000
-"""Above the largest item with every character escaped; longer lines are not read into memory."""
+_MAX_SKILL_FILES = 200  # Names of files that a skill lists; more are not listed
+MAX_LINE_BYTES = 4_000_000  # Above the largest item with every character escaped; longer lines are not read into memory
 
 _MOST_BLANK = 1_000_000
 """Blank lines beyond one for each other line: an archive holds hundreds of millions in a few hundred kilobytes."""
-_PROBED_LINES = 200
-"""A file is one of lines if a whole JSON object is among this many."""
+_PROBED_LINES = 200  # A file is one of lines if a whole JSON object is among this many
 
 
 def is_address(name: str) -> bool:
@@ -153,15 +148,11 @@ class File(NamedTuple):
     """A file to import. One that is not `claimed` is skipped if it is of no known format."""
 
     path: str
-    folder: str = ""
-    """For a SKILL.md: the name of its folder, which should be the name of the skill."""
+    folder: str = ""  # For a SKILL.md: the name of its folder, which should be the name of the skill
     claimed: bool = True
-    problem: str = ""
-    """Why it cannot be read."""
-    home: str = ""
-    """The folder in which it was found, at any depth, without links; empty for a file that was named."""
-    files: tuple[str, ...] = ()
-    """For a SKILL.md in a folder: the files of its folder, as paths below it."""
+    problem: str = ""  # Why it cannot be read
+    home: str = ""  # The folder in which it was found, at any depth, without links; empty for a file that was named
+    files: tuple[str, ...] = ()  # For a SKILL.md in a folder: the files of its folder, as paths below it
 
 
 def find_files(name: str) -> Iterator[File]:

@@ -17,10 +17,8 @@ from mats.local.imports import formats
 from mats.local.imports.files import Location, Skipped, Stream
 from mats.ports import Item, Registry, TrustBook
 
-BATCH = 256
-"""Registrations per transaction, acknowledged together."""
-COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)
-"""The outcomes of registrations that were accepted."""
+BATCH = 256  # Registrations per transaction, acknowledged together
+COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)  # The outcomes of registrations that were accepted
 
 
 class Finding(NamedTuple):
@@ -50,8 +48,7 @@ def reserves_none(ids: Collection[Id]) -> Collection[Id]:
 
 @dataclass(slots=True)
 class Report:
-    rows: int = 0
-    """Registrations and rejections, unreadable files among them, without skipped values and rows of trust."""
+    rows: int = 0  # Registrations and rejections, unreadable files among them, without skipped values and rows of trust
     placed: Counter[Placed] = field(default_factory=Counter)
     rejected: list[Finding] = field(default_factory=list)
     noted: list[Finding] = field(default_factory=list)
@@ -61,10 +58,8 @@ class Report:
     """Registrations of documents; those of lines are counted only."""
     trust: Counter[str] = field(default_factory=Counter)
     """Numbers of rows of trust that were `assigned`, `unchanged` or `passed_over`."""
-    listed: set[str] = field(default_factory=set)
-    """Ids of registrations and rejections."""
-    withdrawn: set[str] = field(default_factory=set)
-    """Ids that a source says it no longer offers."""
+    listed: set[str] = field(default_factory=set)  # Ids of registrations and rejections
+    withdrawn: set[str] = field(default_factory=set)  # Ids that a source says it no longer offers
     unreadable: list[Finding] = field(default_factory=list)
     """Of the rejections: those without an id, such as files that cannot be read."""
 
@@ -134,8 +129,7 @@ class Importer:
     """Registers the values of sources, one source after the other."""
 
     registry: Registry
-    trust: TrustBook | None = None
-    """Where rows of trust go; None: they are passed over."""
+    trust: TrustBook | None = None  # Where rows of trust go; None: they are passed over
     reserved: Callable[[Collection[Id]], Collection[Id]] = reserves_none
     """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these."""
     refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on

@@ -15,8 +15,7 @@ from mats.local.imports.decoding import decode
 from mats.local.imports.files import Location
 from mats.local.imports.formats.ard import entries
 
-Fetch = Callable[[str], bytes]
-"""The body at an address; raises `Unfetchable`."""
+Fetch = Callable[[str], bytes]  # The body at an address; raises `Unfetchable`
 Values = Iterator[tuple[Location, Json | MappedValue | Invalid]]
 
 _SERVERS, _CATALOG = "/v0.1/servers", "/.well-known/ard.json"

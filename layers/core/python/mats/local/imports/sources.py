@@ -47,8 +47,7 @@ class Reading:
     """The values of a source, to be consumed in order."""
 
     sources: Iterable[tuple[Source, Stream]]
-    is_whole: bool = True
-    """True if it lists everything, not only what changed since a time."""
+    is_whole: bool = True  # True if it lists everything, not only what changed since a time
     cursor: Callable[[str], str] = lambda now: ""
     """After all values: the `since` of the next reading, given the time now."""
 

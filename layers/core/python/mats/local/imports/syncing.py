@@ -26,8 +26,7 @@ class Synced:
     report: Report
     kept: Sequence[Kept]
     changed: Sequence[tuple[Id, Sequence[Reason]]]
-    gone: Sequence[Id]
-    """Listed by the source once and no longer, before a prune."""
+    gone: Sequence[Id]  # Listed by the source once and no longer, before a prune
     pruned: Pruned | None
     error: str = ""
 

@@ -305,7 +305,10 @@ class Mirror:
         return {"id": to if seen else None, "requests": len(lost), "why": why, "examples": texts}
 
     def _rewrite(self, image: Image, owner: "_Owner") -> dict[str, Any] | None:
-        """The sentence that wins most lost requests, tried at the start of the description; None if none wins any."""
+        """The sentence before the description that wins most lost requests and takes the first place of no other.
+
+        Each is tried in a real search; None if none does.
+        """
         profile, maker, index = image.profile, self.local.profile_maker, self.local.stores.index
         lost, others = self._lost_and_others(image, owner)
         said, least = _stems_of(profile), min(3, len(lost)) / 2
@@ -315,21 +318,26 @@ class Mirror:
             return None
         typical = max((each.text for each in lost), key=lambda text: len(stems(text) & set(map(stem, words))))
         tried = []
-        for sentence in (f"For {', '.join(words[:_WORDS])}.", f"For requests such as: {clip(typical, 200)}."):
+        for sentence in (
+            f"For {', '.join(words[:_WORDS])}.",
+            f"For {', '.join(words[: _WORDS // 2])}.",
+            f"For requests such as: {clip(typical, 200)}.",
+        ):
             source = profile.source.model_copy(update={"description": f"{sentence} {profile.source.description}"})
             made = profile.model_copy(update={"source": source})
             entry = Stored(made, maker.encode([made])[0] if maker.encoder else None)
             with index.with_candidate(entry) as copy:
                 found = sum(profile.id in _first(self._search(copy, each)) for each in lost)
-                taken = sum(profile.id in _first(self._search(copy, each), 1) for each in others)
-            tried.append((taken, -found, sentence))
-        taken, found, sentence = min(tried)
+                if found and not any(profile.id in _first(self._search(copy, each), 1) for each in others):
+                    tried.append((found, sentence))
+        if not tried:
+            return None
+        found, sentence = max(tried)
         effect = (
-            f"with it {-found} of {len(lost)} lost requests have it among the first {FIVE}; {taken} of {len(others)} "
-            "requests near it lose their first to it"
+            f"with it {found} of {len(lost)} lost requests have it among the first {FIVE}; none of {len(others)} "
+            "requests near it loses its first to it"
         )
-        numbers = {"found": -found, "lost": len(lost), "taken": taken, "others": len(others)}
-        return {"sentence": sentence, "effect": effect, **numbers} if found else None
+        return {"sentence": sentence, "effect": effect, "found": found, "lost": len(lost), "others": len(others)}
 
     def _lost_and_others(self, image: Image, owner: "_Owner") -> tuple[list[Receipt], list[Receipt]]:
         """Requests that a capability lost although it was a candidate, and others that it has no claim to.
