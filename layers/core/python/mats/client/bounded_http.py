@@ -155,10 +155,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     def __init__(self, url: str, *, timeout_s: float, max_bytes: int = MAX_BYTES, private: bool = True) -> None:
         """`private`: the address itself may be of this machine or of a private network."""
         self._timeout_s, self._max_bytes, self._left = timeout_s, max_bytes, max_bytes
-        self.failure: Unfetchable | None = None
-        """The first failure, for callers whose library hides it."""
-        self.post_status = 0
-        """The status of the last response to a POST, for the same."""
+        self.failure: Unfetchable | None = None  # The first failure, for callers whose library hides it
+        self.post_status = 0  # The status of the last response to a POST, for the same
         parts = split_url(url)
         port = parts.port or (_HTTPS if parts.scheme == "https" else _HTTP)
         backend = _CheckedBackend(parts.hostname or "", port, timeout_s, private)

@@ -59,8 +59,7 @@ class Store:
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self.bucket, self.prefix = bucket, prefix
-        self._known: dict[str, int] = {}
-        """A record of each generation after which the last one is looked for."""
+        self._known: dict[str, int] = {}  # A record of each generation after which the last one is looked for
 
     @property
     def _head_key(self) -> str:

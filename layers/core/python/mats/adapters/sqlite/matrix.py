@@ -88,8 +88,7 @@ class Matrix:
 
     def __init__(self, room: int = FIRST_ROOM, *, exact_up_to: int = EXACT_UP_TO) -> None:
         """Without rows, with room for so many; `exact_up_to`: see `Vectors`."""
-        self._ids: list[Id | None] = []
-        """By row number."""
+        self._ids: list[Id | None] = []  # By row number
         self._room, self._exact_up_to = room, exact_up_to
         self._vectors: Vectors | None = None
         self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)

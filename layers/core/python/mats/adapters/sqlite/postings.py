@@ -124,8 +124,7 @@ class Postings:
         self._segment_of: Integers = np.zeros(FIRST_ROOM, np.int32)
         """Number of the segment with the present state of a row; 0: of none."""
         self._lengths: Integers = np.zeros(FIRST_ROOM, np.int32)
-        self._thinned: set[int] = set()
-        """Numbers of segments with rows that have been dropped or replaced since."""
+        self._thinned: set[int] = set()  # Numbers of segments with rows that have been dropped or replaced since
         self._documents = self._length = 0
         self._saturation: Scores | None = None
 

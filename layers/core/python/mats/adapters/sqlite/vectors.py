@@ -41,10 +41,8 @@ class Vectors:
         self._present: Mask = np.zeros(room, np.bool_)
         self._exact_up_to = exact_up_to
         self._first: FirstPass | None = None
-        self._fitted = 0
-        """Number of the vectors that the axes of the first pass were computed from."""
-        self._stale: set[int] = set()
-        """Rows that have changed since the first pass saw them."""
+        self._fitted = 0  # Number of the vectors that the axes of the first pass were computed from
+        self._stale: set[int] = set()  # Rows that have changed since the first pass saw them
 
     @property
     def width(self) -> int:
