@@ -9,9 +9,10 @@ from mats.domain.errors import OutOfTime
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import same_text
 from mats.domain.profile.profile import ChangeResult, Status
-from mats.ports import Change, Item, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
+from mats.ports import Change, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline
-from mats.usecases.drafts import Pass, ProfileMaker, make_draft, remake
+from mats.usecases.drafts import Draft, Pass, ProfileMaker, make_draft, remake
+from mats.usecases.hold import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +39,29 @@ class Resend:
         ids = [change.id for change in changes]
         kept = self.profiles.get(ids)
         items, assigned = self.registry.get(ids), self.trust.get(ids)
-        pending = [id for id in ids if self._needs_work(id, items.get(id), assigned[id], kept.get(id), run)]
+        made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), run) for id in ids}
+        known = {id: made[id] for id in kept if kept[id].profile.findable or kept[id].profile.approved}
+        causes = {change.id: change.cause for change in changes}
+        gate = Gate(self.profiles, replace(run, vectors=False), causes, lambda id, error: None, lambda encode: encode())
+        drafts = made | gate(known, kept, assigned)
+        pending = [id for id in ids if self._needs_work(drafts[id], assigned[id], kept.get(id), run)]
         if pending:
             self.send(pending)
         return dict.fromkeys((id for id in ids if id not in set(pending)), ChangeResult.UNCHANGED)
 
-    def _needs_work(self, id: Id, item: Item | None, assigned: Assigned, kept: Stored | None, run: Pass) -> bool:
-        draft = make_draft(id, item, assigned, kept, run)
+    def _needs_work(self, draft: Draft, assigned: Assigned, kept: Stored | None, run: Pass) -> bool:
+        """Whether enrichment would change a profile; `draft` is as the gate decides without a model."""
         if kept is None:
             return draft.target.profile.status is not Status.DELETED
-        if not kept.profile.is_indexed:
+        if draft.problem or not kept.profile.is_indexed:
             return True
-        before, registration = kept.profile, draft.registration
+        before, made, registration = kept.profile, draft.target.profile, draft.registration
         by_others = registration and before.origin not in run.maker.origins(registration)
         if registration and by_others and not self.renew and same_text(before.origin, registration):
-            same = {"encoder": before.encoder, "refused": before.refused}
+            same = {"encoder": before.encoder, "refused": before.refused, "approved": made.approved}
             return remake(registration, assigned, before).model_copy(update=same).seal().content != before.content
         lacks_vector = bool(run.maker.encoder and draft.registration and draft.target.vector is None)
-        return draft.target.profile.content != kept.profile.content or draft.needs_writer or lacks_vector
+        return made.content != before.content or draft.needs_writer or lacks_vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
