@@ -23,6 +23,7 @@ from mats.adapters.sqlite.database import (
 )
 from mats.adapters.sqlite.sources import parse_source
 from mats.domain.errors import DependencyFailed, Fault, NotPossible, StorageUnusable
+from mats.domain.learning.outcome import unpack_vector
 from mats.domain.profile.profile import Profile
 
 _COUNTED = ("registry", "trust", "profiles", "profile_versions", "events")
@@ -165,7 +166,7 @@ class _RowCheck:
         typed = isinstance(value, _TYPES[type])
         if not typed:
             raise TypeError(name)
-        if name in _JSON:
+        if name in _JSON and type == "TEXT":
             json.loads(value)
         if name in ("item", "assigned") and not isinstance(json.loads(value), dict):
             raise TypeError(name)
@@ -175,8 +176,9 @@ class _RowCheck:
             raise ValueError(name)
         if name == "vector":
             encoder = values.get("encoder") or json.loads(values["body"])["encoder"]
-            length = self._lengths.setdefault(encoder, len(value))
-            if length != len(value) or not math.isfinite(sum(array("f", value))):
+            numbers = unpack_vector(value) if "query_id" in values else array("f", value)
+            length = self._lengths.setdefault(encoder, len(numbers))
+            if length != len(numbers) or not math.isfinite(sum(numbers)):
                 raise ValueError(name)
 
 

@@ -38,6 +38,7 @@ _REASONS = {
     "property_names": "requires an input whose name that API rejects",
 }  # fmt: skip
 _INDENT = 10
+_LEFT_OUT = 5  # Of what is left out, so many are named
 _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
 
 
@@ -212,8 +213,10 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
         text.append_text(plain(f" ({why_degraded})"))
     for note in answer["notes"]:
         text.append(f"\nNote: {note}")
-    for left in answer["excluded"]:
-        text.append_text(plain(f"\nLeft out: {left['id']} {left['because']}"))
+    for left in answer["excluded"][:_LEFT_OUT]:
+        text.append_text(plain(f"\nLeft out: {left['id']}: {left['because']}"))
+    if (more := len(answer["excluded"]) - _LEFT_OUT) > 0:
+        text.append(f"\nLeft out: {more:,} more; --json lists them")
     return text
 
 
