@@ -312,11 +312,11 @@ class Mirror:
         profile, maker, index = image.profile, self.local.profile_maker, self.local.stores.index
         lost, others = self._lost_and_others(image, owner)
         said, least = _stems_of(profile), min(3, len(lost)) / 2
-        lacking = Counter(word for each in lost for word in set(content_words(each.text)) if not word.isdecimal())
+        lacking = Counter(word for each in lost for word in sorted({*content_words(each.text)}) if not word.isdecimal())
         words = [word for word, times in lacking.most_common() if times >= least and stem(word) not in said]
         if profile.source is None or not words:
             return None
-        typical = max((each.text for each in lost), key=lambda text: len(stems(text) & set(map(stem, words))))
+        typical = max(sorted(each.text for each in lost), key=lambda text: len(stems(text) & set(map(stem, words))))
         tried = []
         for sentence in (
             f"For {', '.join(words[:_WORDS])}.",
