@@ -17,7 +17,16 @@ from mats.domain.profile.index_fields import (
     pairs_found,
 )
 from mats.domain.profile.origin import Recipe, fingerprint
-from mats.domain.profile.profile import Cause, Enrichment, Profile, SourceText, Status, is_sparse, profile_of
+from mats.domain.profile.profile import (
+    Cause,
+    Contract,
+    Enrichment,
+    Profile,
+    SourceText,
+    Status,
+    is_sparse,
+    profile_of,
+)
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration
@@ -170,6 +179,11 @@ def test_a_schema_that_no_model_would_be_given_is_not_carried():
 
 
 # the content fingerprint
+
+
+def test_a_profile_with_an_approved_version_is_a_key_of_caches():
+    one, same = (a_profile().model_copy(update={"approved": Contract(inputs={"amount": "number!"})}) for _ in "ab")
+    assert {one: "kept"}[same] == "kept"
 
 
 def test_a_profile_is_made_with_its_own_content_fingerprint():

@@ -147,6 +147,9 @@ class Contract(_Frozen):
     effects: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash((self.text, self.description))  # profiles are keys of caches, and a mapping has no hash
+
 
 class Held(_Frozen):
     """A registration that waits for an operator: its fingerprint, what it changes, and since when (ISO 8601, UTC).
