@@ -57,11 +57,11 @@ def code(text: str) -> Iterator[str]:
 
 
 def commands() -> list[str]:
-    """Each command of the sections once, in the order of the pages. Tests are for those who change the code."""
+    """Each command of the sections once, in the order of the pages. Tests and rehearsals are for those who change it."""
     lines = (
         line for page, headings in SECTIONS.items() for heading in headings for line in code(section(page, heading))
     )
-    return list(dict.fromkeys(line for line in lines if TYPED.match(line) and not line.startswith("make test")))
+    return list(dict.fromkeys(line for line in lines if TYPED.match(line) and not line.startswith(("make test", "make rehearse"))))
 
 
 class Typist:
