@@ -57,11 +57,15 @@ def code(text: str) -> Iterator[str]:
 
 
 def commands() -> list[str]:
-    """Each command of the sections once, in the order of the pages. Tests and rehearsals are for those who change it."""
+    """Each command of the sections once, in the order of the pages, but tests and rehearsals."""
     lines = (
         line for page, headings in SECTIONS.items() for heading in headings for line in code(section(page, heading))
     )
-    return list(dict.fromkeys(line for line in lines if TYPED.match(line) and not line.startswith(("make test", "make rehearse"))))
+    return list(
+        dict.fromkeys(
+            line for line in lines if TYPED.match(line) and not line.startswith(("make test", "make rehearse"))
+        )
+    )
 
 
 class Typist:
