@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.operators import DynamoModelSwitch, DynamoSynonyms
+from mats.adapters.dynamodb.operators import DynamoModelSwitch, DynamoProofs, DynamoSynonyms
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
@@ -33,7 +33,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
-from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust
+from mats.adapters.sqlite.registry import Announcer, SqliteProofs, SqliteRegistry, SqliteSynonyms, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.ports import Generations, Memory, Outcomes, ProfileStore, Receipts, SearchIndex, Stored, Target
 from mats.usecases.learn import Learn
@@ -115,6 +115,9 @@ class InSqlite:
     def synonyms(self) -> SqliteSynonyms:
         return SqliteSynonyms(self.database)
 
+    def proofs(self) -> SqliteProofs:
+        return SqliteProofs(self.database)
+
     def sources(self) -> SqliteSources:
         return SqliteSources(self.database)
 
@@ -144,7 +147,7 @@ class InTwoPasses(InSqlite):
     """The index of SQLite with a first pass over any number of vectors."""
 
     exact = {"exact_up_to": 0}  # noqa: RUF012 - as above
-    registry = trust = synonyms = sources = profiles = receipts = outcomes = renewable = learning = None
+    registry = trust = synonyms = proofs = sources = profiles = receipts = outcomes = renewable = learning = None
 
 
 class InDynamo:
@@ -170,6 +173,9 @@ class InDynamo:
 
     def synonyms(self) -> DynamoSynonyms:
         return DynamoSynonyms(self.tables, a_table(self.tables, keys=("name",)))
+
+    def proofs(self) -> DynamoProofs:
+        return DynamoProofs(self.tables, a_table(self.tables, keys=("name",)))
 
     def model_switch(self) -> DynamoModelSwitch:
         return DynamoModelSwitch(self.tables, a_table(self.tables, keys=("name",)))
@@ -293,7 +299,7 @@ def over(port: str) -> Any:
 
 registry, trust, source_book, profiles = over("registry"), over("trust"), over("sources"), over("profiles")
 outcomes, index, model_switch = over("outcomes"), over("index"), over("model_switch")
-renewable, learning, synonyms = over("renewable"), over("learning"), over("synonyms")
+renewable, learning, synonyms, proofs = over("renewable"), over("learning"), over("synonyms"), over("proofs")
 
 
 @dataclass(frozen=True)
