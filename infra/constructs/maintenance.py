@@ -103,10 +103,18 @@ class MaintenanceMachine(Construct):
                 level=sfn.LogLevel.ALL,
             ),
         )
-        self._rules(models)
+        self._rules(models, probe=context.settings.probe)
         CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
 
-    def _rules(self, models: Sequence[str]) -> None:
+    def _rules(self, models: Sequence[str], *, probe: bool) -> None:
+        if probe:
+            events.Rule(
+                self,
+                "Hourly",
+                description="Every hour the endpoints of capabilities are looked at",
+                schedule=events.Schedule.rate(Duration.hours(1)),
+                targets=[self._start("probe")],
+            )
         if models:
             events.Rule(
                 self,
@@ -205,7 +213,7 @@ MEMORY_MB = 1024
 class MaintenanceFunction(Construct):
     """Reads registrations, trust and profiles, writes the index, and sends other work down the event path.
 
-    It invokes no model, and of Profiles it writes the list of indices only.
+    It invokes no model; of Profiles it writes the list of indices only, and with `probe` of Switches the proofs.
     """
 
     def __init__(
@@ -232,7 +240,9 @@ class MaintenanceFunction(Construct):
         tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
         tables.switches.grant(made.role, "dynamodb:GetItem")
         reported = iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[tables.outcomes.table_arn])
-        made.allow([reported, _list_of_indices(tables.profiles.table_arn)])
+        made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
+        if on.context.settings.probe:
+            made.allow([_put_row(tables.switches.table_arn, "proofs")])
         path.allow_events(made.role, RESENT)
         on.domain.grant(made.role, "maintenance")
         if on.context.files:
@@ -250,13 +260,13 @@ class MaintenanceFunction(Construct):
         )
 
 
-def _list_of_indices(profiles: str) -> iam.PolicyStatement:
-    """The right to write the one row of Profiles that is no profile: see `DynamoTargets`."""
+def _put_row(table: str, key: str) -> iam.PolicyStatement:
+    """The right to write the rows of one partition key, and no others."""
     return iam.PolicyStatement(
         actions=["dynamodb:PutItem"],
-        resources=[profiles],
+        resources=[table],
         conditions={
-            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["~system"]},
+            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [key]},
             "Null": {"dynamodb:LeadingKeys": "false"},
         },
     )

@@ -52,10 +52,11 @@ class Call:
 
 
 def _leading_keys(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """The partition keys that a write names, which in our tables come first by name or are `namespace`."""
+    """The partition keys that a write names: `namespace`, or in the table of switches `name`; of other tables none."""
     parts = [part for item in asked.get("TransactItems", ()) for part in item.values()] or [asked]
     rows = [part.get("Item") or part.get("Key") for part in parts]
-    return tuple(next(iter(row["namespace"].values())) if "namespace" in row else "" for row in rows if row)
+    keys = (row.get("namespace") or row.get("name") or {"S": ""} for row in rows if row)
+    return tuple(next(iter(key.values())) for key in keys)
 
 
 @dataclass(frozen=True)

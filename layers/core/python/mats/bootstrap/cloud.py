@@ -330,7 +330,7 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
         compact=stores.compact,
         outcomes=stores.outcomes if stores.memory else None,
         send_reports=stores.send_reports,
-        probe=system.probe() if stores.proofs else None,
+        probe=system.probe() if system.settings.probe and stores.proofs else None,
     )
 
 
