@@ -209,10 +209,9 @@ def test_poisoned_tools_are_flagged(batch, recognised, of):
     assert (len(attacks), len(missed) <= of - recognised) == (of, True), missed
 
 
-@pytest.mark.parametrize(("batch", "most"), [(1, 5), (2, 4), (3, 5), (4, 0)])
-def test_honest_tools_that_speak_of_attacks_are_not_flagged(batch, most):
-    alarms = {each.name: findings(each) for each in corpus("honest", batch) if findings(each)}
-    assert len(alarms) <= most, alarms
+def test_honest_tools_that_speak_of_attacks_are_not_flagged():
+    alarms = {each.name: findings(each) for each in corpus("honest") if findings(each)}
+    assert len(alarms) <= 10, alarms
 
 
 def test_text_that_may_not_steer_does_not():
