@@ -193,25 +193,18 @@ def test_text_flagged_in_visible_form_is_flagged_as_registered(text):
 _CORPORA = Path(__file__).parents[2] / "data" / "poisoned"
 
 
-def corpus(name, batch=None):
-    rows = [json.loads(line) for line in (_CORPORA / f"{name}.jsonl").read_text("utf-8").splitlines()]
-    rows = [row for row in rows if batch in (None, row.get("batch", 1))]
-    return [a_registration(**{k: value for k, value in row.items() if k not in ("class", "batch")}) for row in rows]
+def corpus(name):
+    lines = (_CORPORA / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return [
+        a_registration(**{key: value for key, value in json.loads(line).items() if key != "class"}) for line in lines
+    ]
 
 
-@pytest.mark.parametrize(
-    ("batch", "recognised", "of"), [(1, 90, 100), (2, 32, 60), (3, 45, 93), (4, 14, 60), (5, 23, 24)]
-)
-def test_poisoned_tools_are_flagged(batch, recognised, of):
-    """No rule was written with batch 4 in sight: docs/decisions/0087."""
-    attacks = corpus("attacks", batch)
-    missed = [each.name for each in attacks if not findings(each)]
-    assert (len(attacks), len(missed) <= of - recognised) == (of, True), missed
-
-
-def test_honest_tools_that_speak_of_attacks_are_not_flagged():
+def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_not():
+    missed = [each.name for each in corpus("attacks") if not findings(each)]
     alarms = {each.name: findings(each) for each in corpus("honest") if findings(each)}
-    assert len(alarms) <= 10, alarms
+    assert len(missed) <= 10, missed
+    assert len(alarms) <= 5, alarms
 
 
 def test_text_that_may_not_steer_does_not():

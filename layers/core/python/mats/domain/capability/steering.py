@@ -39,7 +39,7 @@ class Found(NamedTuple):
 _SPACED = re.compile(r"[\u0900-\u097f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PRIVATE = (
     r"~/(?:\.\w|documents\b|desktop\b|library\b|wallet)(?:[\w./*-]*\w)?|"
-    r"(?:/root/|/home/\w+/|%\w+%\\|\$home/)?(?:\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|gitconfig|git-credentials)\b|"
+    r"(?:/root/|/home/\w+/|%\w+%\\|\$home/)?(?:\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|git-credentials)\b|"
     r"\.\w+_history\b|\bid_(?:rsa|ed25519|dsa|ecdsa)\b|\bauthorized_keys\b|/etc/(?:passwd|shadow|sudoers)\b|"
     r"/proc/self/environ|"
     r"\bwallet\.dat\b|\bmcp(?:_config)?\.json\b|\b\w{0,20}desktop_config\.json\b)(?:[\w./*-]*\w)?|"
@@ -64,7 +64,6 @@ class _Grammar:
     tools: frozenset[str]
     others: frozenset[str]
     business: frozenset[str]
-    foreign: Mapping[str, re.Pattern[str]]
 
     @classmethod
     def of(cls, tables: Mapping[str, Mapping[str, str]]) -> "_Grammar":
@@ -86,7 +85,6 @@ class _Grammar:
             tools=of_classes("Z"),
             others=of_classes("OVXy"),
             business=frozenset(tables["private"]["business"].split()),
-            foreign={each: re.compile(tables["foreign"][each].replace("\n", "|")) for each in tables["foreign"]},
         )
 
 
@@ -116,7 +114,7 @@ def _expression(rule: str) -> str:
 
 
 _PLAIN_WORD = re.compile("[a-z]+")
-_SHAPES = re.compile(r"[~:]/|@|\+\d{5}|\.(?:env|ssh|aws|kube|example)\b|etc/|\b0x|id_(?:rsa|ed)")
+_SHAPES = re.compile(r"[~:]/|@|\.(?:env|ssh|aws|kube|example)\b|etc/|\b0x|id_(?:rsa|ed)")
 
 
 def may_steer(lowered: str) -> bool:
@@ -266,55 +264,29 @@ _PIPED = re.compile(r"(?:curl|wget)\b[^|\n]{0,120}\|\s*(?:sudo )?(?:ba|z)?sh\b|\
 _HANDLES_PRIVATE = re.compile(r"[gGzsSeEVU][^|]{0,8}F")
 
 
-def is_about_private(name: str, description: str) -> bool:
-    """True if a name or the first sentence of a description is about files, keys, conversations, scripts or models."""
+def unrelated_deed(name: str, description: str, parameters: Iterable[str]) -> tuple[int, int] | None:
+    """Where a description tells of private files or scripts that its name and its first sentence are not about.
+
+    (0, 0) if it is a parameter.
+    """
+    private = any(map(_PRIVATE_PARAMETER.search, parameters))
+    lowered = description.lower()
+    if not (private or _SHAPES.search(lowered) or _PIPED.search(lowered)):
+        return None
+    description = without_mentions(description)
     classes, spans = _classify(description)
     first = classes.find("|", 1)
     opening = description[: spans[first][0] if first > 0 else len(description)]
     about = set(spelled_words(split_identifier(name))) | set(
         spelled_words(_grammar().token.sub(_keep_words, opening.lower()))
     )
-    return not about.isdisjoint(_grammar().business)
-
-
-def unrelated_deed(description: str, parameters: Iterable[str]) -> tuple[int, int] | None:
-    """Where the description of a tool that is not about private things tells of them, or of scripts.
-
-    (0, 0) if it is a parameter.
-    """
-    private = any(map(_PRIVATE_PARAMETER.search, parameters))
-    if not (private or _SHAPES.search(description.lower()) or _PIPED.search(description)):
+    if about & _grammar().business:
         return None
-    classes, spans = _classify(description)
     if found := _HANDLES_PRIVATE.search(classes):
         return spans[found.start()][0], spans[found.end() - 1][1]
     if piped := _PIPED.search(description):
         return piped.span()
     return (0, 0) if private else None
-
-
-def foreign_data_in(text: str) -> tuple[int, int] | None:
-    """A sentence of a tool that is not about private things, which moves them: to a place, or those of its user.
-
-    The words may have any order, unlike those of `steering_in`.
-    """
-    lowered, foreign = text.lower(), _grammar().foreign
-    if not (may_steer(lowered) or foreign["private"].search(lowered)):
-        return None
-    classes, spans = _classify(text)
-    starts = [at for at, letter in enumerate(classes) if letter == "|"]
-    for start, after in zip(starts, [*starts[1:], len(classes)], strict=True):
-        letters, sentence = set(classes[start:after]), lowered[spans[start][1] : spans[after - 1][1]]
-        if all(
-            not letters.isdisjoint(those) or any(foreign[each].search(sentence) for each in shapes)
-            for those, shapes in _FOREIGN
-        ):
-            return spans[start][1], spans[after - 1][1]
-    return None
-
-
-_FOREIGN = (("FKCp", ["private"]), ("EGSegs", ["move"]), ("ALU", ["place", "user"]))
-"""Classes and expressions of which a sentence has one each: private things, what moves them, where to or whose."""
 
 
 def _keep_words(token: re.Match[str]) -> str:

@@ -21,8 +21,6 @@ from mats.domain.capability.steering import (
     EXFILTRATION,
     ORDERS,
     decoded_forms,
-    foreign_data_in,
-    is_about_private,
     may_steer,
     steering_in,
     unrelated_deed,
@@ -177,15 +175,10 @@ def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[F
     for text, where in first_in.items():
         for reason, piece in _pieces(text):
             found.setdefault(reason, _place(reason, where, attributes[where], piece))
-    foreign = next(((text, span) for text in first_in if (span := _foreign_data_in(text))), None)
-    described = without_mentions(registration.description)
-    deed = unrelated_deed(described, read_parameters(registration.input_schema).names)
-    if (foreign or deed) and not is_about_private(registration.name, described):
-        if deed:
-            found.setdefault(DEED, Finding(DEED, "description" if any(deed) else "input_schema", *deed))
-        if foreign:
-            (text, (start, end)), where = foreign, first_in[foreign[0]]
-            found.setdefault(EXFILTRATION, _place(EXFILTRATION, where, attributes[where], text[start:end]))
+    parameters = read_parameters(registration.input_schema).names
+    if deed := unrelated_deed(registration.name, registration.description, parameters):
+        where = "description" if any(deed) else "input_schema"
+        found.setdefault(DEED, Finding(DEED, where, *deed))
     if _is_stuffed(registration):
         found[STUFFED] = Finding(STUFFED)
     every = [text for those in texts.values() for text in those]
@@ -197,11 +190,6 @@ def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[F
     if sum(map(len, every)) > _LONG:
         found[LONG] = Finding(LONG)
     return tuple(found[reason] for reason in CLASSES if reason in found)
-
-
-@lru_cache(_REMEMBERED)
-def _foreign_data_in(text: str) -> tuple[int, int] | None:
-    return foreign_data_in(without_mentions(text[:_LONG]))
 
 
 def _place(reason: str, where: str, value: Any, piece: str) -> Finding:
