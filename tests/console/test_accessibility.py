@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.console import homes
 from tests.console.accessibility import violations
 from tests.console.browser import LOOKS, Looks
 from tests.console.judged import ANSWER, ASKED
@@ -25,6 +26,7 @@ from tests.console.pages import (
     too_wide,
     unfold,
 )  # fmt: skip
+from tests.integration.conftest import Mats, serving
 
 pytestmark = pytest.mark.server
 
@@ -112,17 +114,19 @@ def faults(page):
 
 
 @pytest.fixture(scope="module")
-def in_use(sample):
-    """The sample registry with outcomes and unmet requests."""
-    answer = answered(sample, REFUND)
-    outcomes = [
-        {"id": one["id"], "event": event}
-        for one, event in zip(answer["results"], ("succeeded", "failed"), strict=False)
-    ]
-    assert sample.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
-    for query in ("order a pizza with extra cheese", "order a pizza"):
-        answered(sample, query)
-    return sample
+def in_use(browser_path, tmp_path_factory):
+    """A sample registry with outcomes and unmet requests."""
+    mats = Mats(tmp_path_factory.mktemp("in-use") / "home", homes.encoder_at_hand())
+    with serving(mats, "--sample") as service:
+        answer = answered(service, REFUND)
+        outcomes = [
+            {"id": one["id"], "event": event}
+            for one, event in zip(answer["results"], ("succeeded", "failed"), strict=False)
+        ]
+        assert service.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
+        for query in ("order a pizza with extra cheese", "order a pizza"):
+            answered(service, query)
+        yield service
 
 
 @pytest.mark.parametrize("looks", LOOKS, ids=str)
