@@ -18,9 +18,8 @@ from experiments.studies.context import ExperimentContext
 from mats.evaluation.data.datasets import sets_in
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
-from mats.local.cli.dataset import Force, Out, finish
-from mats.local.cli.output import AsJson, ExitCodes, note, out, plain
-from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
+from mats.local.cli.evaluation import Force, Out, finish
+from mats.local.cli.output import ExitCodes, MaxCalls, MaxUsd, limit_spending, note, out, plain, with_json
 from mats.settings import Settings
 
 app = typer.Typer(
@@ -119,6 +118,7 @@ def readme() -> None:
 
 
 @dataset.command()
+@with_json
 def toolret(
     source: Source,
     to: Out,
@@ -127,23 +127,22 @@ def toolret(
         Literal["gold", "all"], typer.Option(help="Gold tools only, as in the paper, or all published tools.")
     ] = "gold",
     force: Force = False,
-    as_json: AsJson = False,
 ) -> None:
     """ToolRet, from copies of mangopy/ToolRet-Queries and mangopy/ToolRet-Tools: JSON lines, JSON or parquet."""
     judged = load_toolret(source, whole=registry == "all")
-    finish(agents(judged) if view == "agents" else judged, to, force=force, as_json=as_json)
+    finish(agents(judged) if view == "agents" else judged, to, force=force)
 
 
 @dataset.command()
+@with_json
 def appworld(
     source: Source,
     to: Out,
     view: Annotated[View, typer.Option(help="APIs as tools, or apps as agents.")] = "tools",
     force: Force = False,
-    as_json: AsJson = False,
 ) -> None:
     """AppWorld, from a copy of its data folder: api_docs, tasks, datasets."""
-    finish(load_appworld(source, agents=view == "agents"), to, force=force, as_json=as_json)
+    finish(load_appworld(source, agents=view == "agents"), to, force=force)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 from mats.adapters.sqlite.saved import SAVED
 from mats.domain.capability.capability import Id
-from mats.local.cli.remove import erase_of
+from mats.local.cli.registry import erase_of
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder
 from tests.integration.conftest import Mats

@@ -18,9 +18,9 @@ def test_the_command_shows_what_was_asked_and_escapes_it(mats):
     shown = mats("mirror", "--json").json
     assert (shown["requests"], shown["causes"]) == (1, {})
     printed = mats("mirror", shown["capabilities"][0]["id"])
-    assert "1 times; 0 lost" in printed.out
+    assert "1 time; 0 lost" in printed.out
     assert HIDDEN not in printed.out
-    assert "never among the first 5 of 1 requests" in mats("mirror").err
+    assert "never among the first 5 of 1 request;" in mats("mirror").out
     assert mats("mirror", "com.acme/nothing").code == 1
 
 

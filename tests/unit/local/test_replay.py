@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.errors import NotPossible
 from mats.domain.ranking.query import Query
-from mats.local.cli.replay import Move, RankedCandidate, decision, logged_query, moves
+from mats.local.cli.feedback import Move, RankedCandidate, decision, logged_query, moves
 from tests.world import GEOCODE, MAIL, REFUND, discover_over, indexed
 
 RECORD = {

@@ -27,7 +27,7 @@ from mats.domain.errors import CapabilityError
 from mats.domain.profile.profile import Profile
 from mats.edge.http import local_caller
 from mats.local.access import LOOPBACK
-from mats.local.cli.output import AsJson, Exit, plain, print_result, program, table_of
+from mats.local.cli import output as ui
 from mats.local.cli.registry import without_vector
 from mats.local.cli.serve import access_to
 from mats.settings import Settings, SettingsInvalid
@@ -58,11 +58,10 @@ class _Asked:
 
 def doctor(
     context: typer.Context,
-    port: Annotated[int, typer.Option(help="The port for `mats serve`.", min=1, max=65_535)] = 8080,
+    port: Annotated[int, ui.option("The port for `mats serve`.", min=1, max=65_535)] = 8080,
     token_file: Annotated[
-        list[Path] | None, typer.Option(help="A file with a token of the service; may be given several times.")
+        list[Path] | None, ui.option("A file with a token of the service; may be given several times.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check this installation: settings, packages, tokens, registry, sources, encoder, models, port.
 
@@ -70,20 +69,20 @@ def doctor(
     what to do. Nothing is changed, except that files of the registry which other users could read no longer are.
     """
     logging.getLogger("mats").addHandler(logging.NullHandler())  # what it would warn of is a row
-    rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {shlex.join(program())}")]
+    rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {shlex.join(ui.program())}")]
     if isinstance(context.obj, SettingsInvalid):
         rows += [Row("settings", "fault", text) for text in str(context.obj).split("; ")]
     else:
         asked = _Asked(context.obj, port, tuple(token_file or ()))
         rows += [row for check in _CHECKS for row in check(asked)]
-    table = table_of("check", "", "found")
+    table = ui.table_of("check", "", "found")
     for row in rows:
-        table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), plain(row.text))
+        table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), ui.plain(row.text))
     faults = sum(row.state == "fault" for row in rows)
     summary = f"{faults} fault{'' if faults == 1 else 's'}" if faults else "No fault."
-    print_result({"faults": faults, "checks": [asdict(row) for row in rows]}, table, summary, as_json=as_json)
+    ui.show({"faults": faults, "checks": [asdict(row) for row in rows]}, table, summary)
     if faults:
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def _settings(asked: _Asked) -> Iterator[Row]:

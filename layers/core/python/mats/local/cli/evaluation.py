@@ -1,10 +1,10 @@
-"""The commands that measure: `mats evaluate` and `mats gate`.
+"""The commands that measure, and `mats dataset`, which makes judged sets.
 
 The modules of the evaluation load scipy, so each command imports those that it needs.
 """
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +13,15 @@ from rich.text import Text
 
 from mats import bootstrap
 from mats.bootstrap import open_system
-from mats.domain.errors import DependencyFailed
-from mats.local.cli.output import AsJson, Exit, bar, complain, err, note, out, plain, print_json, print_result, table_of
-from mats.local.cli.spending import MaxCalls, MaxUsd, limit_spending
+from mats.bootstrap.local import local_system
+from mats.domain.capability.capability import Id
+from mats.domain.errors import DependencyFailed, Fault, NotPossible
+from mats.domain.profile.assignment import covers
+from mats.local.cli import output as ui
 from mats.settings import Settings, variable_of
 
 if TYPE_CHECKING:
-    from mats.evaluation.data.datasets import Dataset, JudgedQuery
+    from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet
     from mats.evaluation.measures import Run
     from mats.evaluation.systems.base import SystemAnswer
     from mats.evaluation.systems.catalogue import Variant
@@ -31,41 +33,40 @@ def evaluate(
     context: typer.Context,
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(
+        ui.argument(
+            "Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz. Several: one by one.",
             metavar="DIR",
-            help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz. Several: one by one.",
         ),
     ] = None,
     variant: Annotated[
-        str, typer.Option("--variant", "--retriever", help="The system; --list-variants prints all.")
+        str, ui.option("The system; --list-variants prints all.", "--variant", "--retriever")
     ] = "hybrid",
-    k: Annotated[int | None, typer.Option(help="Candidates per query.", min=1, max=25, show_default="15")] = None,
+    k: Annotated[int | None, ui.option("Candidates per query.", min=1, max=25, show_default="15")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Model of the reranker, where the system has one; also MATS_RERANK_MODEL.")
+        str | None, ui.option("Model of the reranker, where the system has one; also MATS_RERANK_MODEL.")
     ] = None,
-    max_usd: MaxUsd = None,
-    max_calls: MaxCalls = None,
+    max_usd: ui.MaxUsd = None,
+    max_calls: ui.MaxCalls = None,
     enriched: Annotated[
-        bool, typer.Option("--enriched", help="Let the writer enrich the registry first, as the paper does.")
+        bool, ui.option("Let the writer enrich the registry first, as the paper does.", "--enriched")
     ] = False,
     judgements: Annotated[
         Path | None,
-        typer.Option(
+        ui.option(
+            "Folder of judgements/SET.jsonl: measure judged queries by grades, too, so that equivalents count.",
             metavar="DIR",
-            help="Folder of judgements/SET.jsonl: measure judged queries by grades, too, so that equivalents count.",
             exists=True,
             file_okay=False,
         ),
     ] = None,
     run_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the ranking in TREC's format; `mats compare` reads it.")
+        Path | None, ui.option("Write the ranking in TREC's format; `mats compare` reads it.", metavar="FILE")
     ] = None,
     misses: Annotated[
         bool,
-        typer.Option("--misses", help="Show each query whose first result is not a relevant one, and what decided."),
+        ui.option("Show each query whose first result is not a relevant one, and what decided.", "--misses"),
     ] = False,
-    list_variants: Annotated[bool, typer.Option("--list-variants", help="Print the systems.")] = False,
-    as_json: AsJson = False,
+    list_variants: Annotated[bool, ui.option("Print the systems.", "--list-variants")] = False,
 ) -> None:
     """Measure a system on judged data sets, each in a temporary registry.
 
@@ -83,7 +84,7 @@ def evaluate(
     settings: Settings = context.obj
     models = Models(replace(settings, k=k or settings.k, rerank_model=model or settings.rerank_model))
     if list_variants:
-        _list(models, as_json)
+        _list(models)
         return
     chosen = _variant(variant)
     if not folders:
@@ -96,42 +97,43 @@ def evaluate(
     if enriched and (lacking := models.lacking({"llm"})):
         raise DependencyFailed(f"--enriched {lacking}")
     if chosen.has_llm or enriched:
-        limit_spending(models, list(models.names.values()), max_usd, max_calls)
+        ui.limit_spending(models, list(models.names.values()), max_usd, max_calls)
     for folder, dataset in zip(folders, datasets, strict=True):
         known = models.answerable(dataset) if chosen.has_llm else dataset
         if known is not dataset:
-            note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
+            ui.note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
         results, run = _measure(models, chosen, known, judgements, enriched=enriched, misses=misses)
         if run_file:
             write_run(run_file, run, chosen.name)
-            note(f"run written to {run_file}")
-        _write_and_show(results, known, folder / "results", as_json=as_json)
+            ui.note(f"run written to {run_file}")
+        _write_and_show(results, known, folder / "results")
 
 
-def _write_and_show(results: dict[str, Any], dataset: "Dataset", folder: Path, *, as_json: bool) -> None:
+def _write_and_show(results: dict[str, Any], dataset: "Dataset", folder: Path) -> None:
     """Write and print results; end the command if every query failed, without replacing earlier results."""
+    from mats.evaluation.data.datasets import defects  # noqa: PLC0415
     from mats.evaluation.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
 
     name = f"evaluate-{results['variant']}"
     all_failed = results["failed"] == results["queries"]
-    if as_json:
-        print_json(results)
-    else:
-        _show(results, dataset)
+    ui.show(results, _lines(results))
+    for source in () if ui.is_json() else defects(dataset):
+        if source.suspicions:
+            ui.err.print(ui.plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
     if all_failed and (folder / f"{name}.json").exists():
-        note(f"the earlier results of {name} stay")
+        ui.note(f"the earlier results of {name} stay")
     else:
         try:
-            note(f"results written to {write_results(name, results, folder)}")
+            ui.note(f"results written to {write_results(name, results, folder)}")
         except OSError as error:
-            note(f"results not written: {folder}: {error.strerror}")
+            ui.note(f"results not written: {folder}: {error.strerror}")
     failures = failure_text(results["failed"], results["queries"], results["reasons"]) if results["failed"] else ""
     if all_failed:
-        complain(failures)
-        raise typer.Exit(Exit.REFUSED)
+        ui.complain(failures)
+        raise typer.Exit(ui.Exit.REFUSED)
     if failures:
-        err.print(plain(failures), style="yellow", soft_wrap=True)
+        ui.err.print(ui.plain(failures), style="yellow", soft_wrap=True)
 
 
 def _measure(
@@ -144,8 +146,8 @@ def _measure(
 
     writer = models.writer if enriched else None
     with (
-        bar("Indexing", len(dataset.registrations)) as indexed,
-        bar("Asking", len(dataset.queries)) as asked,
+        ui.bar("Indexing", len(dataset.registrations)) as indexed,
+        ui.bar("Asking", len(dataset.queries)) as asked,
         Workbench(dataset=dataset, models=models, writer=writer, indexed=indexed) as bench,
     ):
         answers = chosen.answers(bench, progress=asked)
@@ -200,7 +202,7 @@ def _variant(name: str) -> "Variant":
         raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant") from error
 
 
-def _list(models: "Models", as_json: bool) -> None:
+def _list(models: "Models") -> None:
     """Print every system, with the reason if it cannot run."""
     from mats.evaluation.systems.catalogue import all_variants  # noqa: PLC0415
 
@@ -208,75 +210,62 @@ def _list(models: "Models", as_json: bool) -> None:
         {"name": v.name, "says": v.description, "needs": sorted(v.needs), "lacking": models.lacking(v.needs)}
         for v in all_variants().values()
     ]
-    table = table_of("variant", "description", "status")
+    table = ui.table_of("variant", "description", "status")
     for row in rows:
-        table.add_row(row["name"], plain(row["says"]), plain(row["lacking"] or "runs"))
-    print_result(rows, table, as_json=as_json)
+        table.add_row(row["name"], ui.plain(row["says"]), ui.plain(row["lacking"] or "runs"))
+    ui.show(rows, table)
 
 
-def _show(results: dict[str, Any], dataset: "Dataset") -> None:
-    from mats.evaluation.data.datasets import defects  # noqa: PLC0415
-
-    out.print(f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities")
-    table = table_of("measure", results["variant"], "95 %", right=(results["variant"], "95 %"))
+def _lines(results: dict[str, Any]) -> ui.Lines:
+    yield f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities"
+    table = ui.table_of("measure", results["variant"], "95 %", right=(results["variant"], "95 %"))
     for name, value in results["metrics"].items():
         low, high = results["intervals_95"][name] or (None, None)
         interval = "–" if low is None else f"{low:.3f} – {high:.3f}"
         table.add_row(name, Text("–" if value is None else f"{value:.3f}", style="bold"), interval)
-    out.print(table)
+    yield table
     for miss in results.get("misses", ()):
         place = f"at place {miss['rank']}" if miss["rank"] else "not found"
-        out.print(plain(f"miss {miss['query_id']}: {miss['query']}", "bold"), soft_wrap=True)
-        out.print(plain(f"  expected {miss['expected']}: {place}"), soft_wrap=True)
-        out.print(plain(f"  got {miss['got'] or 'nothing'}: {miss['decided']}"), soft_wrap=True)
-    if graded := results.get("graded", {}).get("queries"):
-        _show_graded(results["graded"], graded)
-    for source in defects(dataset):
-        if source.suspicions:
-            err.print(plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
-
-
-def _show_graded(graded: dict[str, Any], queries: int) -> None:
-    out.print(f"by judgements, {queries:,} queries; {graded['unjudged']:.1%} of the first five results are not judged")
-    table = table_of("measure", "value", "95 %", right=("value", "95 %"))
-    names = {"label_first": "first has the label", "grade_first": "first is graded 70 or more", "ndcg@5": "nDCG@5"}
-    for key, name in names.items():
-        value = graded[key]
-        table.add_row(name, Text(f"{value['mean']:.3f}", style="bold"), f"{value['low']:.3f} – {value['high']:.3f}")
-    out.print(table)
+        yield ui.plain(f"miss {miss['query_id']}: {miss['query']}", "bold")
+        yield f"  expected {miss['expected']}: {place}"
+        yield f"  got {miss['got'] or 'nothing'}: {miss['decided']}"
+    graded = results.get("graded", {})
+    if queries := graded.get("queries"):
+        unjudged = f"{graded['unjudged']:.1%} of the first five results are not judged"
+        yield f"by judgements, {ui.count_of(queries, 'query', 'queries')}; {unjudged}"
+        table = ui.table_of("measure", "value", "95 %", right=("value", "95 %"))
+        names = {"label_first": "first has the label", "grade_first": "first is graded 70 or more", "ndcg@5": "nDCG@5"}
+        for key, name in names.items():
+            value = graded[key]
+            table.add_row(name, Text(f"{value['mean']:.3f}", style="bold"), f"{value['low']:.3f} – {value['high']:.3f}")
+        yield table
 
 
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="A.RUN", help="TREC run file.", exists=True, dir_okay=False)],
-    after: Annotated[Path, typer.Argument(metavar="B.RUN", help="TREC run file.", exists=True, dir_okay=False)],
-    data: Annotated[Path, typer.Option(metavar="DIR", help="The judged data set.", exists=True, file_okay=False)],
-    as_json: AsJson = False,
+    before: Annotated[Path, ui.argument("TREC run file.", metavar="A.RUN", exists=True, dir_okay=False)],
+    after: Annotated[Path, ui.argument("TREC run file.", metavar="B.RUN", exists=True, dir_okay=False)],
+    data: Annotated[Path, ui.option("The judged data set.", metavar="DIR", exists=True, file_okay=False)],
 ) -> None:
     """Compare two TREC run files on the queries that both answer: every measure, and a paired test of first results."""
     from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.runs import compare_runs, read_run  # noqa: PLC0415
 
     results = compare_runs(read_run(before), read_run(after), load(data))
-    if as_json:
-        print_json(results)
-        return
-    out.print(f"{results['dataset']}: {results['queries']:,} queries that both files answer")
-    table = table_of("measure", before.name, after.name, "difference", "95 %")
+    ui.show(results, _compared_lines(results, before.name, after.name))
+
+
+def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Lines:
+    yield f"{results['dataset']}: {results['queries']:,} queries that both files answer"
+    table = ui.table_of("measure", before, after, "difference", "95 %")
     for name, row in results["measures"].items():
-        low, high = row["interval_95"]
-        table.add_row(
-            name,
-            f"{row['before']:.3f}",
-            f"{row['after']:.3f}",
-            f"{row['difference']:+.3f}",
-            f"{low:+.3f} – {high:+.3f}",
-        )
-    out.print(table)
+        sides, (low, high) = (f"{row['before']:.3f}", f"{row['after']:.3f}"), row["interval_95"]
+        table.add_row(name, *sides, f"{row['difference']:+.3f}", f"{low:+.3f} – {high:+.3f}")
+    yield table
     test = results["first_results"]
-    out.print(f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)")
+    yield f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)"
 
 
-def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
+def calibrate(context: typer.Context) -> None:
     """Measure how the encoder places the registry's own requests, and print the setting that makes its scores count.
 
     Needs no labels, but 200 capabilities with an example request or a description. An encoder that places them as the
@@ -292,8 +281,10 @@ def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
     ids = list(system.stores.profiles.ids())
     pairs = own_requests(system.stores.index.fetch(ids).values())
     if len(pairs) < FEWEST:
-        complain(f"{len(pairs)} capabilities have a request, {FEWEST} are needed: register more, or use judged queries")
-        raise typer.Exit(Exit.REFUSED)
+        ui.complain(
+            f"{len(pairs)} capabilities have a request, {FEWEST} are needed: register more, or use judged queries"
+        )
+        raise typer.Exit(ui.Exit.REFUSED)
     measured = measure_cosines(encoder, pairs)
     reference = bootstrap.reference_calibration(system.stores.index.name)
     try:
@@ -301,30 +292,28 @@ def calibrate(context: typer.Context, as_json: AsJson = False) -> None:
     except ValueError as error:
         raise DependencyFailed(f"{encoder.name} cannot be calibrated: {error}; use another encoder") from error
     value = f"{bootstrap.calibrated_name(encoder.name)}:{measured.requests}:{scale.lo:g}:{scale.hi:g}"
-    if as_json:
-        print_json({"calibration": value, "known": measured.known, "noise": measured.noise})
-        return
-    note(f"{measured.requests} requests: cosine {measured.known:.2f} with their own, {measured.noise:.2f} with others")
-    out.print(plain(f"{variable_of('calibration')}={value}"), soft_wrap=True)
+    if not ui.is_json():
+        cosines = f"{measured.known:.2f} with their own, {measured.noise:.2f} with others"
+        ui.note(f"{measured.requests} requests: cosine {cosines}")
+    outcome = {"calibration": value, "known": measured.known, "noise": measured.noise}
+    ui.show(outcome, f"{variable_of('calibration')}={value}")
 
 
 def gate(
     context: typer.Context,
-    baseline: Annotated[Path, typer.Option(help="File of the baseline; --update writes it.")],
+    baseline: Annotated[Path, ui.option("File of the baseline; --update writes it.")],
     data: Annotated[
-        Path | None, typer.Option(help="Folder of judged data sets, for baselines of more than the examples.")
+        Path | None, ui.option("Folder of judged data sets, for baselines of more than the examples.")
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Measure, and write the baseline instead of comparing with it.")
+        bool, ui.option("Measure, and write the baseline instead of comparing with it.", "--update")
     ] = False,
-    variant: Annotated[str, typer.Option(help="The system, as in `mats evaluate`.")] = "hybrid",
-    max_usd: MaxUsd = None,
-    max_calls: MaxCalls = None,
+    variant: Annotated[str, ui.option("The system, as in `mats evaluate`.")] = "hybrid",
+    max_usd: ui.MaxUsd = None,
+    max_calls: ui.MaxCalls = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME", help="A set to measure; default: the baseline's, with --update `examples`."
-        ),
+        ui.option("A set to measure; default: the baseline's, with --update `examples`.", "--set", metavar="NAME"),
     ] = None,
 ) -> None:
     """Fail if a measure of retrieval is below its interval in the baseline.
@@ -340,7 +329,7 @@ def gate(
     if chosen.has_llm and (lacking := models.lacking(chosen.needs)):
         raise DependencyFailed(f"{chosen.name} {lacking}")
     if chosen.has_llm:
-        limit_spending(models, [models.names["reranker"]], max_usd, max_calls)
+        ui.limit_spending(models, [models.names["reranker"]], max_usd, max_calls)
     before = {} if update else read_baseline(baseline, chosen.name)
     now: dict[str, Any] = {}
     dropped = []
@@ -349,15 +338,132 @@ def gate(
         raise typer.BadParameter(f"not in the baseline, which has {', '.join(before)}: {', '.join(unknown)}")
     for name in names:
         dataset = dataset_of(name, data)
-        with bar(f"Indexing {name}", len(dataset.registrations)) as indexed, bar("Asking", None) as asked:
+        with ui.bar(f"Indexing {name}", len(dataset.registrations)) as indexed, ui.bar("Asking", None) as asked:
             now[name] = measure_set(dataset, models, chosen, indexed=indexed, asked=asked)
         summary = ", ".join(f"{measure} {100 * m['mean']:.1f}" for measure, m in now[name]["metrics"].items())
-        out.print(f"{name}: {summary}")
+        ui.out.print(f"{name}: {summary}")
         dropped += [] if update else list(drops(name, before[name], now[name]))
     if update:
         baseline.write_text(json.dumps({"sets": now}, indent=1) + "\n", encoding="utf-8")
-        note(f"baseline written to {baseline}")
+        ui.note(f"baseline written to {baseline}")
     for drop in dropped:
-        complain(drop)
+        ui.complain(drop)
     if dropped:
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(ui.Exit.REFUSED)
+
+
+Out = Annotated[Path, ui.argument("Folder of the new set.", metavar="OUT", file_okay=False)]
+Force = Annotated[bool, ui.option("Replace an existing set.", "--force")]
+
+
+commands = typer.Typer(help="Make and check judged data sets.", no_args_is_help=True)
+
+
+@commands.command(name="from-outcomes")
+@ui.with_json
+def from_outcomes(
+    context: typer.Context,
+    to: Out,
+    confirmed: Annotated[
+        bool, ui.option("Only what an operator confirmed, or two callers reported.", "--confirmed")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Your own registry, with requests that a capability served, as callers reported.
+
+    `mats evaluate` and `mats gate` take the set. Requests whose texts are not stored, or that had filters, are left
+    out, and so is a capability on which reports contradict each other.
+    """
+    from mats.evaluation.data.outcomes import from_outcomes as load_outcomes  # noqa: PLC0415
+
+    local = local_system(context.obj, create=False)
+    outcomes = local.stores.outcomes
+    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
+    answers = (answer for query_id in outcomes.query_ids() if (answer := outcomes.of(query_id)))
+    finish(load_outcomes(items, answers, confirmed=confirmed), to, force=force)
+
+
+@commands.command(name="new")
+@ui.with_json
+def new(
+    context: typer.Context,
+    to: Out,
+    queries: Annotated[int, ui.option("How many queries.", min=1, max=1_000)] = 20,
+    namespaces: ui.Namespaces = None,
+    force: Force = False,
+) -> None:
+    """A first set of your own registry: a query for each of some capabilities, chosen by chance.
+
+    The writer invents the query where a language model is configured, one call for each. Else it is one of the owner's
+    examples, which the set's registration then lacks, or the words of the name. `source` in queries.jsonl says which:
+    `llm`, `example` or `title`. Read them, correct them, and add the requests that your users make: queries in the
+    words of the registry are found more easily than theirs.
+    """
+    from mats.evaluation.data.drafted import draft_set  # noqa: PLC0415
+
+    local = local_system(context.obj, create=False)
+    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
+    chosen = [id for id in items if not namespaces or any(covers(namespace, id) for namespace in namespaces)]
+    if not chosen:
+        raise NotPossible([Fault("--namespace" if namespaces else "", "no capability there: `mats list` shows them")])
+    with ui.bar("Drafting", min(queries, len(chosen))) as advance:
+        drafted = draft_set(items, chosen, queries, local.models.writer, advance)
+    finish(drafted, to, force=force)
+    if not ui.is_json():
+        for line in ui.usage_lines(local):
+            ui.say(line)
+
+
+@commands.command()
+@ui.with_json
+def check(
+    folder: Annotated[
+        Path,
+        ui.argument("Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz.", metavar="DIR"),
+    ],
+) -> None:
+    """Check each source for labels that are not in the registry or share one document."""
+    report = _check(folder)
+    ui.show(report, _set_lines(report))
+
+
+def finish(judged: "JudgedSet", to: Path, *, force: bool) -> None:
+    """Write a set, and print its counts by source, and its defects."""
+    from mats.evaluation.data.datasets import write  # noqa: PLC0415
+
+    write(judged, to, force=force)
+    found = {**_check(to), "left_out": dict(judged.left_out)}
+    found["suspicions"] = [*judged.suspicions, *found["suspicions"]]
+    ui.show(found, _set_lines(found), (f"{count:,} × {reason}" for reason, count in judged.left_out.items()))
+    if not ui.is_json():
+        ui.note(f"written to {to}")
+
+
+def _check(folder: Path) -> dict[str, Any]:
+    from mats.evaluation.data.datasets import defects, load  # noqa: PLC0415
+
+    dataset = load(folder)
+    found = defects(dataset)
+    return {
+        "dataset": dataset.name,
+        "data_sha256": dataset.digest,
+        "documents": len(dataset.registrations),
+        "queries": len(dataset.queries),
+        "refused": dict(dataset.refused),
+        "sources": [asdict(one) for one in found],
+        "suspicions": [f"{one.source}: {'; '.join(one.suspicions)}" for one in found if one.suspicions],
+    }
+
+
+def _set_lines(found: dict[str, Any]) -> ui.Lines:
+    yield f"{found['dataset']}: {found['queries']:,} queries over {found['documents']:,} capabilities"
+    numbers = ("queries", "labels", "not registered", "unanswerable", "of one document")
+    table = ui.table_of("source", *numbers, right=numbers)
+    for one in found["sources"]:
+        counts = (one[name] for name in ("queries", "labels", "unregistered", "unanswerable", "shared"))
+        table.add_row(ui.plain(one["source"]), *(f"{count:,}" for count in counts))
+    yield table
+    yield from (f"refused {id}: {why}" for id, why in list(found["refused"].items())[:10])
+    if len(found["refused"]) > 10:
+        yield f"… and {len(found['refused']) - 10:,} more refused"
+    yield from (ui.plain(f"suspicious: {suspicion}", "yellow") for suspicion in found["suspicions"])

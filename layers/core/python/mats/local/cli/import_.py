@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, cast
 
@@ -15,27 +15,13 @@ from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind
 from mats.domain.protocols.protocol import Source
+from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
-from mats.local.cli.output import (
-    AsJson,
-    Exit,
-    IntoNamespace,
-    Live,
-    bar,
-    complain,
-    err,
-    note,
-    out,
-    plain,
-    print_json,
-    print_result,
-)  # fmt: skip
 from mats.local.cli.remote import RemoteRegistry, service_at
-from mats.local.cli.spending import print_with_usage
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
-from mats.ports import Registry, TrustBook
+from mats.ports import Item, Registry, TrustBook
 from mats.settings import Settings
 
 _MOST_SHOWN = 50  # Lines of a report on a terminal; JSON is complete
@@ -45,21 +31,18 @@ def import_(
     context: typer.Context,
     what: Annotated[
         list[str],
-        typer.Argument(metavar="WHAT...", help=f"Files, folders, addresses or - for standard input; or {LIVE}."),
+        ui.argument(f"Files, folders, addresses or - for standard input; or {LIVE}.", metavar="WHAT..."),
     ],
-    namespace: IntoNamespace = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be registered; write nothing.")] = False,
+    namespace: ui.IntoNamespace = "",
+    dry_run: Annotated[bool, ui.option("Show what would be registered; write nothing.", "--dry-run")] = False,
     timeout: Annotated[
-        float, typer.Option(help="Timeout in seconds for an address or a live MCP server to answer.", min=1, max=600)
+        float, ui.option("Timeout in seconds for an address or a live MCP server to answer.", min=1, max=600)
     ] = 30,
-    live: Live = False,
+    live: ui.Live = False,
     with_trust: Annotated[
-        bool, typer.Option("--with-trust", help="Also assign the trust in an export; otherwise it is skipped.")
+        bool, ui.option("Also assign the trust in an export; otherwise it is skipped.", "--with-trust")
     ] = False,
-    url: Annotated[
-        str, typer.Option(help="Register at the service of this address, with the token in MATS_TOKEN.")
-    ] = "",
-    as_json: AsJson = False,
+    url: Annotated[str, ui.option("Register at the service of this address, with the token in MATS_TOKEN.")] = "",
 ) -> None:
     """Register many capabilities from existing descriptions.
 
@@ -80,18 +63,18 @@ def import_(
     check_namespace(namespace, "--namespace")
     sources = _sources(what, settings, timeout, namespace, live=live)
     if dry_run:
-        report = _dry_run(sources, settings, as_json=as_json)
+        report = _dry_run(sources, settings)
     elif url:
-        report = _send(sources, url, settings, timeout, as_json=as_json)
+        report = _send(sources, url, settings, timeout)
     else:
         foreign = not namespace and (live or what[0] in set(SourceKind) or any(map(is_address, what)))
-        report = _run(sources, settings, began, with_trust=with_trust, foreign=foreign, as_json=as_json)
+        report = _run(sources, settings, began, with_trust=with_trust, foreign=foreign)
     found = bool(report.rows or report.trust)
     if not found:
         reason = "the notes say why" if report.noted else "no file there is of a known format"
-        complain(f"nothing to import in {', '.join(what)}: {reason}")
+        ui.complain(f"nothing to import in {', '.join(what)}: {reason}")
     if report.rejected or not found:
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def _sources(
@@ -121,7 +104,6 @@ def _run(
     *,
     with_trust: bool,
     foreign: bool,
-    as_json: bool,
 ) -> Report:
     opened = cache(lambda: local_system(settings))
     if settings.in_aws or not is_missing(settings):
@@ -131,14 +113,14 @@ def _run(
     importer = Importer(registry, trust if with_trust else None)
     if foreign:
         importer.reserved = lambda ids: of_operators(trust.get(ids))
-    with bar("Registering", None) as advance:
+    with ui.bar("Registering", None) as advance:
         importer.import_sources(sources, advance)
     registered = time.monotonic() - began
     local = None if is_missing(settings) else opened()
     indexed, findable_s = index(local) if local else (0, 0.0)
     seconds, findable_s = time.monotonic() - began, registered + findable_s
     report = importer.report
-    if not as_json:
+    if not ui.is_json():
         _show_remarks(report)
     rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""
     elsewhere = report.placed[Placed.NEW] + report.placed[Placed.CHANGED] - indexed
@@ -147,28 +129,26 @@ def _run(
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
     outcome = {**report.to_json(), "indexed": indexed, **times}
     if local:
-        print_with_usage(local, outcome, text, as_json=as_json)
+        ui.show_with_usage(local, outcome, text)
         fail_if_waiting(local)
     else:
-        print_result(outcome, text, as_json=as_json)
+        ui.show(outcome, text)
     return report
 
 
-def _send(
-    sources: Iterable[tuple[Source, Stream]], url: str, settings: Settings, timeout_s: float, *, as_json: bool
-) -> Report:
+def _send(sources: Iterable[tuple[Source, Stream]], url: str, settings: Settings, timeout_s: float) -> Report:
     """Map here, and register at a service, batch by batch; its index follows."""
     began = time.monotonic()
     with service_at(url, settings.token or settings.write_token, timeout_s) as client:
         remote = RemoteRegistry(client)
         importer = Importer(cast(Registry, remote), refusals=remote.refusals)
-        with bar("Sending", None) as advance:
+        with ui.bar("Sending", None) as advance:
             importer.import_sources(sources, advance)
     report, seconds = importer.report, time.monotonic() - began
-    if not as_json:
+    if not ui.is_json():
         _show_remarks(report)
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; the service indexes what it does not have yet"
-    print_result({**report.to_json(), "seconds": round(seconds, 2)}, text, as_json=as_json)
+    ui.show({**report.to_json(), "seconds": round(seconds, 2)}, text)
     return report
 
 
@@ -184,31 +164,33 @@ def fail_if_waiting(local: LocalSystem) -> None:
         )
 
 
-def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings, *, as_json: bool) -> Report:
+def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings) -> Report:
     """Map and compare with the registry, if there is one, without writing to it."""
     exists = not settings.in_aws and (settings.home / DATABASE).exists()
     registry = DryRunRegistry(local_system(settings).stores.registry if exists else None)
     importer = Importer(registry)
     importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
-    if as_json:
-        placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
-        print_json({**report.to_json(), "dry_run": True, "would_be": placed, "items": items})
-        return report
-    for item in items[:_MOST_SHOWN]:
-        out.print(plain(f"{item['namespace']}/{item['name']}"), style="bold cyan", end="  ")
-        out.print(plain(f"{item['kind']}  {item.get('endpoint', '')}"), style="dim", soft_wrap=True)
-        if item.get("description"):
-            out.print(plain(f"  {item['description'][:160]}"), soft_wrap=True)
-    if len(items) > _MOST_SHOWN:
-        out.print(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
-    _show_remarks(report)
-    out.print(f"{_rows(report)}: would be {_counts(report)}; nothing was registered")
+    placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
+    ui.show({**report.to_json(), "dry_run": True, "would_be": placed, "items": items}, _item_lines(items))
+    if not ui.is_json():
+        _show_remarks(report)
+        ui.say(f"{_rows(report)}: would be {_counts(report)}; nothing was registered")
     return report
 
 
+def _item_lines(items: Sequence[Item]) -> Iterator[Text]:
+    for item in items[:_MOST_SHOWN]:
+        about = ui.plain(f"  {item['kind']}  {item.get('endpoint', '')}", "dim")
+        yield ui.plain(f"{item['namespace']}/{item['name']}", "bold cyan") + about
+        if item.get("description"):
+            yield ui.plain(f"  {item['description'][:160]}")
+    if len(items) > _MOST_SHOWN:
+        yield Text(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
+
+
 def _rows(report: Report) -> str:
-    return f"{report.rows:,} row{'' if report.rows == 1 else 's'}"
+    return ui.count_of(report.rows, "row")
 
 
 def _counts(report: Report) -> str:
@@ -230,11 +212,11 @@ def _show_remarks(report: Report) -> None:
         if count:
             _show("rejected ", "red", finding.place, finding.text + more)
     if passed := report.trust["passed_over"]:
-        note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
+        ui.note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
     for finding in report.noted[:_MOST_SHOWN]:
         _show("note ", "yellow", finding.place, finding.text)
     if len(report.noted) > _MOST_SHOWN:
-        err.print(f"… and {len(report.noted) - _MOST_SHOWN:,} more notes; --json has all of them", style="dim")
+        ui.err.print(f"… and {len(report.noted) - _MOST_SHOWN:,} more notes; --json has all of them", style="dim")
     changed = [(id, place) for id, placed, place in report.registered if placed is Placed.CHANGED]
     for id, place in changed[:_MOST_SHOWN]:
         _show("changed ", "cyan", place, id)
@@ -245,4 +227,4 @@ def _show(title: str, style: str, place: Location, text: str) -> None:
     file, line, where = place
     position = ":".join([file, *([str(line)] if line else []), *([where] if where else [])])
     shown = text if text.startswith(f"{position}: ") else f"{position}: {text}"
-    err.print(Text(title, style=style) + plain(shown), soft_wrap=True)
+    ui.err.print(Text(title, style=style) + ui.plain(shown), soft_wrap=True)

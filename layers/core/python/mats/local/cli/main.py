@@ -9,30 +9,22 @@ from typing import Annotated
 import typer
 
 from mats import __version__
-from mats.local.cli import dataset, token
-from mats.local.cli.call import call
 from mats.local.cli.doctor import doctor
-from mats.local.cli.enrich import enrich
 from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
-from mats.local.cli.feedback import confirm, demand, feedback, mirror
+from mats.local.cli.evaluation import commands as dataset_commands
+from mats.local.cli.feedback import confirm, demand, feedback, mirror, replay
 from mats.local.cli.import_ import import_
-from mats.local.cli.init import init
-from mats.local.cli.mcp import mcp
 from mats.local.cli.move import backup, copy_table, export, restore
-from mats.local.cli.operate import backfill, reconcile, reindex, switch
-from mats.local.cli.output import ExitCodes, note
+from mats.local.cli.operate import backfill, enrich, probe, reconcile, reindex, switch
+from mats.local.cli.output import ExitCodes, note, option, with_json
 from mats.local.cli.preview import preview
-from mats.local.cli.probe import probe
-from mats.local.cli.registry import add, edit, list_, show, stats
-from mats.local.cli.remove import erase, remove
-from mats.local.cli.replay import replay
-from mats.local.cli.review import review
-from mats.local.cli.search import search
-from mats.local.cli.serve import serve
+from mats.local.cli.registry import add, edit, erase, list_, remove, show, stats
+from mats.local.cli.search import call, search
+from mats.local.cli.serve import commands as token_commands
+from mats.local.cli.serve import mcp, serve
 from mats.local.cli.sync import commands as source_commands
-from mats.local.cli.sync import sync
-from mats.local.cli.teach import synonym, teach
-from mats.local.cli.trust import pin, trust, unpin
+from mats.local.cli.sync import init, sync
+from mats.local.cli.trust import pin, review, synonym, teach, trust, unpin
 from mats.settings import Settings, SettingsInvalid
 
 app = typer.Typer(
@@ -52,9 +44,9 @@ def _common(
     context: typer.Context,
     home: Annotated[
         Path | None,
-        typer.Option(help="Folder of the local registry; also MATS_HOME.", show_default=".mats", file_okay=False),
+        option("Folder of the local registry; also MATS_HOME.", show_default=".mats", file_okay=False),
     ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    version: Annotated[bool, option("Print the version and exit.", "--version", is_eager=True)] = False,
 ) -> None:
     if version:
         typer.echo(f"mats {__version__}")
@@ -72,16 +64,19 @@ def _common(
     context.obj = replace(settings, home=home) if home else settings
 
 
+_PLAIN = (serve, init, mcp, export, gate)
+"""Commands without `--json`; the order of all is that of the help."""
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
     unpin, review, import_, sync, preview, probe, export, backup, restore, copy_table, reconcile, reindex, backfill,
     switch, enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
-    app.command(command.__name__.removesuffix("_").replace("_", "-"))(command)
+    name = command.__name__.removesuffix("_").replace("_", "-")
+    app.command(name)(command if command in _PLAIN else with_json(command))
 app.add_typer(source_commands, name="source")
-app.add_typer(dataset.commands, name="dataset")
-app.add_typer(token.commands, name="token")
+app.add_typer(dataset_commands, name="dataset")
+app.add_typer(token_commands, name="token")
 
 
 def main() -> None:

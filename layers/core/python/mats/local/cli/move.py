@@ -12,12 +12,12 @@ import typer
 from mats.bootstrap.local import Contents, LocalSystem, back_up, copy_rows, local_system, replacing, restore_home
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
-from mats.local.cli.output import AsJson, bar, note, print_result
+from mats.local.cli import output as ui
 from mats.local.imports.importer import trust_line
 
 
 def export(
-    context: typer.Context, file: Annotated[str, typer.Argument(help="Where to write; - is standard output.")] = "-"
+    context: typer.Context, file: Annotated[str, ui.argument("Where to write; - is standard output.")] = "-"
 ) -> None:
     """Write every registration and all trust as JSON Lines, for `mats import --with-trust`.
 
@@ -26,7 +26,7 @@ def export(
     local = local_system(context.obj, create=False)
     with _output(file) as out:
         capabilities, trust = _write(local, out)
-    note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
+    ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
 
 
 def _write(local: LocalSystem, out: IO[str]) -> tuple[int, int]:
@@ -55,9 +55,8 @@ def _output(file: str) -> Iterator[IO[str]]:
 
 def backup(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The file to write.", dir_okay=False)],
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-    as_json: AsJson = False,
+    file: Annotated[Path, ui.argument("The file to write.", dir_okay=False)],
+    force: Annotated[bool, ui.option("Replace the file if it exists.", "--force")] = False,
 ) -> None:
     """Write the whole registry to one file and verify it; the service can keep running.
 
@@ -71,17 +70,16 @@ def backup(
         raise NotPossible([Fault("FILE", f"{file.parent} is no folder; make it first")])
     contents = back_up(local.stores.database, file)
     text = f"{file}: {_spell_out(contents)}; {file.stat().st_size:,} bytes, verified"
-    print_result({"file": str(file), **contents._asdict()}, text, as_json=as_json)
+    ui.show({"file": str(file), **contents._asdict()}, text)
 
 
 def restore(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file that `mats backup` wrote.", dir_okay=False)],
+    file: Annotated[Path, ui.argument("A file that `mats backup` wrote.", dir_okay=False)],
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a registry that is not empty; it is kept beside the new one.")
+        bool, ui.option("Replace a registry that is not empty; it is kept beside the new one.", "--force")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Restore the sources in the backup without a question.")] = False,
-    as_json: AsJson = False,
+    yes: Annotated[bool, ui.option("Restore the sources in the backup without a question.", "--yes")] = False,
 ) -> None:
     """Restore a backup into an empty or new folder: its rows, after a look at each.
 
@@ -90,9 +88,9 @@ def restore(
     home = context.obj.home
 
     def agree(sources: Sequence[str]) -> bool:
-        note("Its sources, which `mats sync` reads and whose commands it starts:")
+        ui.note("Its sources, which `mats sync` reads and whose commands it starts:")
         for source in sources:
-            note(f"  {source}")
+            ui.note(f"  {source}")
         return yes or typer.confirm("Restore them, too?", err=True)
 
     restored = restore_home(context.obj, file, force=force, confirm=agree)
@@ -102,16 +100,13 @@ def restore(
         **restored.contents._asdict(),
         "previous": str(restored.previous) if restored.previous else None,
     }
-    print_result(outcome, f"{home}: {_spell_out(restored.contents)} restored{before}", as_json=as_json)
+    ui.show(outcome, f"{home}: {_spell_out(restored.contents)} restored{before}")
 
 
 def copy_table(
-    source: Annotated[
-        str, typer.Argument(metavar="FROM", help="A table, or REGION:TABLE, or a file that ends in .jsonl.")
-    ],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The same.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite rows that TO has already.")] = False,
-    as_json: AsJson = False,
+    source: Annotated[str, ui.argument("A table, or REGION:TABLE, or a file that ends in .jsonl.", metavar="FROM")],
+    target: Annotated[str, ui.argument("The same.", metavar="TO")],
+    replace: Annotated[bool, ui.option("Overwrite rows that TO has already.", "--replace")] = False,
 ) -> None:
     """Copy the rows of a DynamoDB table into another one, or to or from a file; with your own rights in AWS.
 
@@ -119,12 +114,12 @@ def copy_table(
     has already stay, so you can interrupt it and run it again. Then run `make maintain TASK=reconcile`.
     """
     written = kept = 0
-    with bar("Copying", None) as advance:
+    with ui.bar("Copying", None) as advance:
         for step in copy_rows(source, target, replace=replace):
             written, kept = written + step.written, kept + step.kept
             advance(sum(step))
     text = f"{target}: {written:,} rows written, {kept:,} were there"
-    print_result({"written": written, "kept": kept}, text, as_json=as_json)
+    ui.show({"written": written, "kept": kept}, text)
 
 
 def _spell_out(contents: Contents) -> str:

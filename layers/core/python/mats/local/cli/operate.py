@@ -1,27 +1,32 @@
-"""The commands that repair and rebuild profiles and index, and switch models, on this machine or in AWS."""
+"""The commands that repair, rebuild and enrich profiles, switch models and look at endpoints, here or in AWS."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.text import Text
 
 from mats.bootstrap import AnySystem, open_system
-from mats.bootstrap.local import as_local
+from mats.bootstrap.local import LocalSystem, as_local, local_system
 from mats.domain.capability.capability import Id
-from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile.profile import ChangeResult
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotPossible, ReplyUnusable, RequestInvalid
+from mats.domain.profile.profile import ChangeResult, Enrichment, Profile
+from mats.domain.shortlist.fitness import Life
+from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
-from mats.local.cli.output import AsJson, Bar, Exit, bar, complain, print_result, readable
-from mats.local.cli.spending import print_with_usage
 from mats.settings import Settings
+from mats.usecases.drafts import NO_WRITER
 
-After = Annotated[str, typer.Option(metavar="ID", help="Continue after this id, which an interrupted run has printed.")]
+After = Annotated[str, ui.option("Continue after this id, which an interrupted run has printed.", metavar="ID")]
 _MODEL = "A Converse model id or ARN, `none` to turn it off, or `default` for the configured model."
 
 
-def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False) -> None:
+def reconcile(context: typer.Context, after: After = "") -> None:
     """Compare registry, profiles and index, and repair differences. Safe at any time."""
     system = open_system(context.obj, create=False)
     outcomes: Counter[str] = Counter()
@@ -34,18 +39,17 @@ def reconcile(context: typer.Context, after: After = "", as_json: AsJson = False
             outcomes.update(step.outcomes.values())
             outcomes.update({name: count for name, count in step.counts.items() if name not in ("compared", "sent")})
             advance(len(step.outcomes))
-    _print_outcomes(len(ids), outcomes, system, as_json=as_json)
+    _print_outcomes(len(ids), outcomes, system)
 
 
 def reindex(
     context: typer.Context,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Switch back to the previous index, which has all writes. In AWS only.")
+        bool, ui.option("Switch back to the previous index, which has all writes. In AWS only.", "--rollback")
     ] = False,
     retire: Annotated[
-        bool, typer.Option("--retire", help="Delete every index but the current one. In AWS only; takes a minute.")
+        bool, ui.option("Delete every index but the current one. In AWS only; takes a minute.", "--retire")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Fill a new index from the profiles while the current one answers; then switch to it in one step.
 
@@ -62,13 +66,13 @@ def reindex(
         summary = {"retired": list(generations.retire()), "index": generations.current()}
     else:
         summary = _run_reindex(system)
-    text = ", ".join(f"{name}: {readable(value, ', ')}" for name, value in summary.items())
-    print_result(summary, text, as_json=as_json)
+    text = ", ".join(f"{name}: {ui.readable(value, ', ')}" for name, value in summary.items())
+    ui.show(summary, text)
 
 
 def _run_reindex(system: AnySystem) -> dict[str, Any]:
     counts = Counter({"profiles": 0, "written": 0})
-    with bar("Reindexing", None) as advance:
+    with ui.bar("Reindexing", None) as advance:
         for step in system.reindex():
             counts.update(step.counts)
             advance(step.counts["profiles"])
@@ -77,9 +81,8 @@ def _run_reindex(system: AnySystem) -> dict[str, Any]:
 
 def backfill(
     context: typer.Context,
-    per_minute: Annotated[int, typer.Option(min=0, help="Rate limit in capabilities per minute; 0: none.")] = 0,
+    per_minute: Annotated[int, ui.option("Rate limit in capabilities per minute; 0: none.", min=0)] = 0,
     after: After = "",
-    as_json: AsJson = False,
 ) -> None:
     """Renew profiles that are stale after a change of the prompt, the writer or the encoder.
 
@@ -92,36 +95,39 @@ def backfill(
         for step in system.backfill(per_minute)(ids):
             outcomes.update(step.outcomes.values())
             advance(step.counts["compared"])
-    _print_outcomes(len(ids), outcomes, system, as_json=as_json)
+    _print_outcomes(len(ids), outcomes, system)
 
 
 @contextmanager
-def _pages(title: str, ids: Sequence[Id]) -> Iterator[Bar]:
+def _pages(title: str, ids: Sequence[Id]) -> Iterator[ui.Bar]:
     """Progress over ids; if it is interrupted, prints how to continue."""
-    with bar(title, len(ids)) as finished:
+    with ui.bar(title, len(ids)) as finished:
         try:
             yield finished
         except BaseException:
             if finished.count:
-                complain(f"interrupted; to continue: --after {ids[finished.count - 1]!r}")
+                ui.complain(f"interrupted; to continue: --after {ids[finished.count - 1]!r}")
             raise
 
 
-def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem, *, as_json: bool) -> None:
+def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem) -> None:
     counts = {"compared": compared, **{str(outcome): count for outcome, count in outcomes.items() if count}}
+    _show_outcomes(counts, outcomes, system)
+
+
+def _show_outcomes(counts: Mapping[str, int], outcomes: Counter[str], system: AnySystem) -> None:
     text = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
-    print_with_usage(system, counts, text, as_json=as_json)
+    ui.show_with_usage(system, counts, text)
     if waiting := outcomes[ChangeResult.DEGRADED] + outcomes[ChangeResult.REFUSED]:
-        complain(f"{waiting:,} wait for a model that did not answer ({system.why_waiting}); run it again")
-        raise typer.Exit(Exit.UNAVAILABLE)
+        ui.complain(f"{waiting:,} wait ({system.why_waiting or 'a model did not answer'}); run it again")
+        raise typer.Exit(ui.Exit.UNAVAILABLE)
 
 
 def switch(
     context: typer.Context,
-    rerank: Annotated[str | None, typer.Option(metavar="MODEL", help=f"The reranker: {_MODEL}")] = None,
-    writer: Annotated[str | None, typer.Option(metavar="MODEL", help=f"The writer: {_MODEL}")] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show the choice and change nothing.")] = False,
-    as_json: AsJson = False,
+    rerank: Annotated[str | None, ui.option(f"The reranker: {_MODEL}", metavar="MODEL")] = None,
+    writer: Annotated[str | None, ui.option(f"The writer: {_MODEL}", metavar="MODEL")] = None,
+    show: Annotated[bool, ui.option("Show the choice and change nothing.", "--show")] = False,
 ) -> None:
     """Turn off or replace a model of the system in AWS without a deployment. Takes effect within a minute.
 
@@ -146,7 +152,7 @@ def switch(
     text = "\n".join(
         f"{name}: {model} ({'switched' if switched[name] else 'as configured'})" for name, model in models.items()
     )
-    print_result({**models, "switched": switched}, text, as_json=as_json)
+    ui.show({**models, "switched": switched}, text)
 
 
 def _model(text: str, option: str) -> str | None:
@@ -154,3 +160,123 @@ def _model(text: str, option: str) -> str | None:
     if not text.strip():
         raise RequestInvalid([Fault(option, "must be a model id, `none` or `default`")])
     return None if text == "default" else text.strip()
+
+
+_PAGE = 16
+
+
+def enrich(
+    context: typer.Context,
+    ids: Annotated[
+        list[str] | None,
+        ui.argument("namespace/name, sparse or not; default: every capability that needs the writer.", metavar="ID..."),
+    ] = None,
+    namespace: Annotated[
+        str, ui.option("Enrich all capabilities of this namespace and those below, sparse or not.")
+    ] = "",
+    dry_run: Annotated[
+        bool, ui.option("Show each raw profile beside the writer's; save nothing.", "--dry-run")
+    ] = False,
+) -> None:
+    """Enrich capabilities whose profile the writer has not written yet. Needs MATS_LLM_URL, or MATS_BEDROCK=1.
+
+    Calls no model for the others, so you can interrupt it and run it again. Without IDs and namespace, MATS_ENRICH says
+    which need the writer. Capabilities that resemble each other are best enriched together: one alone draws requests
+    that the others serve as well.
+    """
+    local = local_system(context.obj, create=False)
+    if local.models.writer is None:
+        raise DependencyFailed(NO_WRITER)
+    wanted = list(map(Id, ids or ()))
+    if unknown := set(wanted) - local.stores.registry.get(wanted).keys():
+        raise CapabilityNotFound(min(unknown))
+    if namespace:
+        family = list(local.stores.registry.ids(namespace=namespace))
+        if not family:
+            raise NotPossible([Fault("--namespace", f"there is no capability in {namespace}")])
+        wanted = sorted({*wanted, *family})
+    if dry_run:
+        _preview(local, wanted)
+    else:
+        _run(local, wanted)
+
+
+def _run(local: LocalSystem, wanted: list[Id]) -> None:
+    """Enrich these, sparse or not, or else all that need the writer."""
+    outcomes = Counter[str]()
+    ids = wanted or list(local.stores.registry.ids())
+    maker = replace(local.profile_maker, sparse_only=local.profile_maker.sparse_only and not wanted)
+    with ui.bar("Enriching", len(ids)) as advance:
+        for step in replace(local.reconcile, page=_PAGE, enrich=replace(local.enrich, maker=maker))(ids):
+            outcomes.update(step.outcomes.values())
+            advance(len(step.outcomes))
+            if all(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in step.outcomes.values()):
+                break  # the next ones would fail, too
+    _show_outcomes({"capabilities": len(ids), **outcomes}, outcomes, local)
+
+
+def _preview(local: LocalSystem, ids: list[Id]) -> None:
+    if not ids:
+        raise RequestInvalid([Fault("ID", "is required with --dry-run, which calls the writer for each")])
+    items, unusable = local.stores.registry.get(ids), 0
+    shown, lines = list[dict[str, Any]](), list[RenderableType]()
+    for id in ids:
+        try:
+            registration = Registration.parse(items[id])
+            before = local.profile_maker.raw(registration)
+            after = local.profile_maker.describe(registration)
+        except ReplyUnusable as error:
+            unusable += 1
+            shown.append({"id": id, "error": str(error)})
+            ui.complain(f"{id}: {error}")
+            continue
+        five = {side: p.enrichment.model_dump(mode="json") for side, p in (("before", before), ("after", after))}
+        shown.append({"id": id, **five, "notes": after.notes, "suspicious": after.suspicious})
+        lines += _compare(before, after)
+    ui.show_with_usage(local, {"previews": shown}, *lines)
+    if unusable:
+        raise typer.Exit(ui.Exit.UNAVAILABLE)
+
+
+def _compare(before: Profile, after: Profile) -> ui.Lines:
+    yield ui.plain(after.id, "bold cyan")
+    table = ui.table_of("", "raw profile", "enriched profile")
+    for field in Enrichment.model_fields:
+        values = (getattr(profile.enrichment, field) for profile in (before, after))
+        texts = (value if isinstance(value, str) else "\n".join(value) for value in values)
+        table.add_row(Text(field, style="dim"), *(ui.plain(text or "–") for text in texts))
+    yield table
+    yield from (ui.plain(note, "yellow") for note in after.notes)
+    if after.suspicious:
+        yield ui.plain(f"suspicious: {'; '.join(after.suspicious)}", "red")
+
+
+def probe(
+    context: typer.Context,
+    list_: Annotated[bool, ui.option("Show the endpoints that did not answer, and look at none.", "--list")] = False,
+    private: Annotated[
+        bool, ui.option("Look at addresses of this machine and of private networks, too.", "--private")
+    ] = False,
+) -> None:
+    """Look at the endpoints of all capabilities: a handshake or HEAD for each, never a call.
+
+    An endpoint that was looked at in the last ten minutes is left in peace. One that misses is ranked behind living
+    equals, and is dead after three rounds in a row over twenty minutes or more: run it from time to time.
+    """
+    with closing(open_system(context.obj, create=False)) as system:
+        rounds = system.probe(private=private)
+        if not list_:
+            counts = dict(rounds())
+            ui.show(counts, ui.readable(counts))
+            return
+        targets, proofs = rounds.targets(), rounds.book.load()
+    unwell = sorted(
+        (proof.life, proof.since, target.url, proof, ids)
+        for target, ids in targets.items()
+        if (proof := proofs.get(target)) and proof.life in (Life.MISSED, Life.DEAD)
+    )
+    found = [{"url": url, **proof._asdict(), "capabilities": ids} for *_, url, proof, ids in unwell]
+    table = ui.table_of("endpoint", "what it showed", "capabilities")
+    for _, _, url, proof, ids in unwell:
+        table.add_row(ui.plain(url, "bold cyan"), ui.plain(proof), ui.plain("\n".join(ids)))
+    ui.show(found, table if unwell else "Every endpoint that was looked at answered.")

@@ -1,16 +1,19 @@
-"""Output of the command line: tables for a terminal, JSON for scripts, one line and an exit code for an error."""
+"""Output of the command line: tables or JSON, an exit code for an error, and the cost of models."""
 
 import json
 import os
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
 from enum import IntEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from shutil import get_terminal_size, which
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from rich import progress
@@ -19,6 +22,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from mats import bootstrap
+from mats.bootstrap import AnySystem
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import (
     CapabilityError,
@@ -32,29 +37,71 @@ from mats.domain.protocols.descriptors import Effect
 from mats.domain.text.fence import escape_hidden, spell_out
 from mats.settings import SettingsInvalid
 
+if TYPE_CHECKING:
+    from mats.evaluation.systems.models import Models
+
+
 _PIPED = (1_000, 24)
 """Columns and lines where neither a terminal nor COLUMNS says how many: ids stay whole for what reads the output."""
+Lines: TypeAlias = Iterator[RenderableType]
 out = Console(width=None if sys.stdout.isatty() else get_terminal_size(_PIPED).columns)
 err = Console(stderr=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of tables.")]
 
-Kinds = Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be given several times.")]
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option of a command; without names that of its parameter."""
+    return typer.Option(*names, help=help, **more)
+
+
+def argument(help: str, **more: Any) -> Any:
+    """An argument of a command."""
+    return typer.Argument(help=help, **more)
+
+
+_JSON: ContextVar[bool] = ContextVar("json", default=False)
+
+
+def with_json(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option `--json`, after which `show` prints JSON."""
+
+    @wraps(command)
+    def run(*, as_json: bool, **options: Any) -> None:
+        before = _JSON.set(as_json)
+        try:
+            command(**options)
+        finally:
+            _JSON.reset(before)
+
+    parameters = [
+        one.replace(kind=Parameter.KEYWORD_ONLY) for one in signature(command, eval_str=True).parameters.values()
+    ]
+    kind = Annotated[bool, option("Print JSON for scripts instead of tables.", "--json")]
+    json_option = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+    run.__dict__["__signature__"] = Signature([*parameters, json_option])
+    return run
+
+
+def is_json() -> bool:
+    """True if this command prints JSON."""
+    return _JSON.get()
+
+
+Kinds = Annotated[list[Kind] | None, option("Only this kind; may be given several times.", "--kind")]
 Namespaces = Annotated[
     list[str] | None,
-    typer.Option("--namespace", help="Only this namespace and those below it; may be given several times."),
+    option("Only this namespace and those below it; may be given several times.", "--namespace"),
 ]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", help="Only capabilities with this tag; given several times: with all of them."),
+    option("Only capabilities with this tag; given several times: with all of them.", "--tag"),
 ]
 Effects = Annotated[
-    list[Effect] | None, typer.Option("--effect", help="Only what its owner says this of; may be given several times.")
+    list[Effect] | None, option("Only what its owner says this of; may be given several times.", "--effect")
 ]
 IntoNamespace = Annotated[
-    str, typer.Option(help="Register under this namespace, not under those of the documents.", show_default=False)
+    str, option("Register under this namespace, not under those of the documents.", show_default=False)
 ]
-Live = Annotated[bool, typer.Option("--live", help="Ask the servers that an `mcpServers` file names for their tools.")]
+Live = Annotated[bool, option("Ask the servers that an `mcpServers` file names for their tools.", "--live")]
 
 
 def parse_id(text: str) -> str:
@@ -75,7 +122,7 @@ def parse_object(text: str, option: str) -> dict[str, Any]:
     return found
 
 
-CapabilityId = Annotated[str, typer.Argument(metavar="ID", help="namespace/name", parser=parse_id)]
+CapabilityId = Annotated[str, argument("namespace/name", metavar="ID", parser=parse_id)]
 
 
 def program(*, absolute: bool = False) -> list[str]:
@@ -110,12 +157,19 @@ def print_json(value: Any) -> None:
     sys.stdout.write(escape_hidden(text) + "\n")
 
 
-def print_result(value: Any, *shown: RenderableType, as_json: bool) -> None:
-    """Print what a command did or found: as JSON, or as lines of text and tables."""
-    if as_json:
+def say(text: object, style: str = "") -> None:
+    """Print untrusted text on standard output; lines are not wrapped, so that ids can be copied whole."""
+    out.print(text if isinstance(text, Text) else plain(text), style=style, soft_wrap=True)
+
+
+def show(value: Any, *shown: RenderableType | Lines) -> None:
+    """Print what a command did or found: as JSON, or as lines of text and tables, which are made only then."""
+    if is_json():
         print_json(value)
-    for each in () if as_json else shown:
-        out.print(plain(each) if isinstance(each, str) else each)
+        return
+    for each in shown:
+        for one in each if isinstance(each, Iterator) else (each,):
+            say(one) if isinstance(one, str | Text) else out.print(one)
 
 
 def complain(message: str) -> None:
@@ -227,3 +281,52 @@ class ExitCodes(TyperGroup):
         except KeyboardInterrupt:
             complain("interrupted; acknowledged writes are saved")
             raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def show_with_usage(system: AnySystem, value: Mapping[str, Any], *shown: RenderableType | Lines) -> None:
+    """Print an outcome with the usage of models: tokens and dollars of each that was called."""
+    spent = {model: asdict(one) for model, one in system.models.spending().items()}
+    show({**value, **({"spent": spent} if system.models.service else {})}, *shown, usage_lines(system))
+
+
+def usage_lines(system: AnySystem) -> Lines:
+    for model, one in system.models.spending().items():
+        used = f"{one.input_tokens:,} tokens in, {one.output_tokens:,} out, {dollars(one.usd)}"
+        yield Text(f"{model}: {used}", style="dim")
+
+
+def count_of(count: int, noun: str, plural: str = "") -> str:
+    """A number and what it counts, such as `1 row` and `2 rows`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+MaxUsd = Annotated[
+    float | None, option("The most that language models may cost; replies in the cache cost 0.", "--max-usd")
+]
+MaxCalls = Annotated[
+    int | None, option("The most calls of language models, for models without a known price.", "--max-calls")
+]
+
+
+def limit_spending(models: "Models", called: Sequence[str], max_usd: float | None, max_calls: int | None) -> None:
+    """Set the limits of a run that calls models by these names; end the command if there is none to enforce.
+
+    Recorded models cost nothing and need no limit.
+    """
+    if models.recordings:
+        return
+    unpriced = [model for model in called if bootstrap.prices().usage(model, 1, 1).usd is None]
+    if max_usd is None and max_calls is None:
+        complain("no model was called: set --max-usd, the most that they may cost, or --max-calls")
+        raise typer.Exit(Exit.REFUSED)
+    if max_calls is None and unpriced:
+        complain(f"the price of {' and '.join(unpriced)} is not known: limit the calls with --max-calls")
+        raise typer.Exit(Exit.REFUSED)
+    models.budget.max_usd, models.budget.max_calls = max_usd, max_calls
+
+
+def dollars(usd: float | None) -> str:
+    """A cost to a hundredth of a cent, never rounded down to nothing."""
+    if usd is None:
+        return "price not known"
+    return "< $0.0001" if 0 < usd < 0.0001 else f"${usd:,.4f}"

@@ -11,9 +11,8 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
-from mats.local.cli.output import AsJson, Exit, facts, out, plain, print_json
+from mats.local.cli import output as ui
 from mats.local.cli.registry import not_found
-from mats.local.cli.spending import print_usage, usage_json
 from mats.local.imports.files import is_address
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
@@ -25,14 +24,13 @@ _STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"
 
 def preview(
     context: typer.Context,
-    item: Annotated[str, typer.Argument(help="A file of any format, an address, - for standard input, or an ID.")],
+    item: Annotated[str, ui.argument("A file of any format, an address, - for standard input, or an ID.")],
     name: Annotated[
-        str, typer.Option(help="The name of one registration, if the file holds several.", show_default=False)
+        str, ui.option("The name of one registration, if the file holds several.", show_default=False)
     ] = "",
     namespace: Annotated[
-        str, typer.Option(help="The namespace to register it under, instead of the file's.", show_default=False)
+        str, ui.option("The namespace to register it under, instead of the file's.", show_default=False)
     ] = "",
-    as_json: AsJson = False,
 ) -> None:
     """Preview a registration without saving it.
 
@@ -42,13 +40,9 @@ def preview(
     local = local_system(context.obj, create=False)
     registration = _choose(_registrations(item, namespace, local), name)
     report = preview_over(local)(registration, local.settings.audiences)
-    if as_json:
-        print_json({**report.to_json(), **usage_json(local)})
-    else:
-        _show(report)
-        print_usage(local)
+    ui.show_with_usage(local, report.to_json(), _lines(report))
     if any(one.weight is Weight.MUST for one in report.advice):
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Registration]:
@@ -82,27 +76,25 @@ def _choose(registrations: list[Registration], name: str) -> Registration:
     raise RequestInvalid([Fault("--name", f"the file {problem}: pass one of {names}")])
 
 
-def _show(report: PreviewReport) -> None:
+def _lines(report: PreviewReport) -> ui.Lines:
     profile = report.profile
-    out.print(plain(f"{profile.id}  {profile.kind}, would be {report.placed}"), style="bold cyan")
-    out.print(facts(_profile_facts(report)))
+    yield ui.plain(f"{profile.id}  {profile.kind}, would be {report.placed}", "bold cyan")
+    yield ui.facts(_profile_facts(report))
     for one in report.queries:
-        _show_query(one)
+        yield from _query_lines(one)
     if not report.queries:
-        out.print("No queries to try: add examples or a description.", style="yellow")
+        yield Text("No queries to try: add examples or a description.", style="yellow")
     if report.duplicates:
         cosine, overlap = THRESHOLDS["cosine"], THRESHOLDS["overlap"]
         limits = f"cosine of {cosine} or {overlap:.0%} of the words"
-        out.print(f"Near-duplicates (from a {limits}):", style="bold")
-        for duplicate in report.duplicates:
-            near = "" if duplicate.cosine is None else f"cosine {duplicate.cosine:.2f}, "
-            out.print(plain(f"  {duplicate.id}: {near}{duplicate.overlap:.0%} of the words"), soft_wrap=True)
-    out.print("To improve:" if report.advice else "Nothing to improve.", style="bold")
+        yield Text(f"Near-duplicates (from a {limits}):", style="bold")
+    for duplicate in report.duplicates:
+        near = "" if duplicate.cosine is None else f"cosine {duplicate.cosine:.2f}, "
+        yield f"  {duplicate.id}: {near}{duplicate.overlap:.0%} of the words"
+    yield Text("To improve:" if report.advice else "Nothing to improve.", style="bold")
     for advice in report.advice:
-        flag = Text(f"  {advice.flag}: ", style=_STYLES[advice.weight])
-        out.print(flag + plain(f"{advice.what}; {advice.fix}"), soft_wrap=True)
-    for reason in report.without:
-        out.print(plain(f"Without {reason}"), style="dim", soft_wrap=True)
+        yield Text(f"  {advice.flag}: ", style=_STYLES[advice.weight]) + ui.plain(f"{advice.what}; {advice.fix}")
+    yield from (ui.plain(f"Without {reason}", "dim") for reason in report.without)
 
 
 def _profile_facts(report: PreviewReport) -> Iterator[tuple[str, object]]:
@@ -113,12 +105,11 @@ def _profile_facts(report: PreviewReport) -> Iterator[tuple[str, object]]:
     yield "trust", "none" if report.profile.trust is None else report.profile.trust
 
 
-def _show_query(one: QueryPreview) -> None:
+def _query_lines(one: QueryPreview) -> Iterator[Text]:
     place = f"place {one.place} of {one.looked_at}" if one.place else f"not among the first {one.looked_at}"
     if one.place_unaided != one.place:
         place += f", {one.place_unaided or 'none'} without this example"
     style = "green" if one.place == 1 else "yellow" if one.place else "red"
-    line = Text(f"{place}  ", style=style) + plain(one.query) + Text(f"  ({one.origin})", style="dim")
-    out.print(line, soft_wrap=True)
+    yield Text(f"{place}  ", style=style) + ui.plain(one.query) + Text(f"  ({one.origin})", style="dim")
     for other in one.outranked_by:
-        out.print(plain(f"  {other.place}. {other.id}: {'; '.join(other.why)}"), style="dim", soft_wrap=True)
+        yield ui.plain(f"  {other.place}. {other.id}: {'; '.join(other.why)}", "dim")

@@ -2,73 +2,65 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from mats.bootstrap.local import DATABASE, LocalSystem, local_system
+from mats.bootstrap import AnySystem, open_system
+from mats.bootstrap.local import DATABASE, LocalSystem, as_local, local_system
 from mats.bootstrap.models import model_names
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration, apply_patch
 from mats.domain.errors import CapabilityNotFound, Fault, KindConflict, NotPossible, RegistrationInvalid, RequestInvalid
-from mats.domain.profile.assignment import parse_target
+from mats.domain.profile.assignment import namespace_of_pattern, parse_target
 from mats.domain.profile.origin import Placed
+from mats.domain.profile.profile import Cause, Status
 from mats.domain.protocols.catalogue import from_text
 from mats.edge.answers import CapabilityPage, ListedCapability
 from mats.edge.http import LOCAL, local_caller
 from mats.edge.requests import MAX_PAGE, ListParameters
 from mats.edge.routes import page_of
 from mats.edge.snippets.capability import SnippetFormat, Snippets
-from mats.local.cli.indexing import settle
-from mats.local.cli.output import (
-    AsJson,
-    CapabilityId,
-    Kinds,
-    Namespaces,
-    Tags,
-    facts,
-    note,
-    out,
-    plain,
-    print_json,
-    print_result,
-    readable,
-    table_of,
-)
-from mats.local.cli.spending import print_with_usage
+from mats.local.cli import output as ui
+from mats.local.cli.indexing import index, settle
 from mats.local.imports.files import MAX_LINE_BYTES, open_file, parse_line
 from mats.local.imports.formats.registrations import parse_row
-from mats.ports import Item
+from mats.ports import GUARD_DAYS, Change, Item
+from mats.usecases.erase import Erase
 from mats.usecases.look_up import LookUp
 
-_Description = Annotated[str | None, typer.Option("--description", help="Its task, in the words of a request.")]
-_Endpoint = Annotated[str | None, typer.Option("--endpoint", help="Its address or ARN.")]
-_Tag = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+if TYPE_CHECKING:
+    from mats.bootstrap.cloud import CloudStores
+
+
+_Description = Annotated[str | None, ui.option("Its task, in the words of a request.", "--description")]
+_Endpoint = Annotated[str | None, ui.option("Its address or ARN.", "--endpoint")]
+_Tag = Annotated[list[str] | None, ui.option("A tag; may be given several times.", "--tag")]
 _TypeTag = Annotated[
     list[str] | None,
-    typer.Option("--type-tag", help="A type of capability, such as payments; may be given several times."),
+    ui.option("A type of capability, such as payments; may be given several times.", "--type-tag"),
 ]
-_Example = Annotated[
-    list[str] | None, typer.Option("--example", help="A request it serves; may be given several times.")
-]
+_Example = Annotated[list[str] | None, ui.option("A request it serves; may be given several times.", "--example")]
 
 
 def add(
     context: typer.Context,
-    file: Annotated[str | None, typer.Argument(help="A JSON file with one registration; - is standard input.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Dot-separated labels, such as com.acme.")] = None,
-    name: Annotated[str | None, typer.Option(help="Its name, 1 to 200 characters.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Its kind.")] = None,
+    file: Annotated[str | None, ui.argument("A JSON file with one registration; - is standard input.")] = None,
+    namespace: Annotated[str | None, ui.option("Dot-separated labels, such as com.acme.")] = None,
+    name: Annotated[str | None, ui.option("Its name, 1 to 200 characters.")] = None,
+    kind: Annotated[Kind | None, ui.option("Its kind.")] = None,
     description: _Description = None,
     endpoint: _Endpoint = None,
     tag: _Tag = None,
     type_tag: _TypeTag = None,
     example: _Example = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Without a file: replace what is registered, also what would be empty.")
+        bool, ui.option("Without a file: replace what is registered, also what would be empty.", "--replace")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Register one capability, from a file, standard input or options, and index it.
 
@@ -85,19 +77,19 @@ def add(
     if emptied and file is None and not replace:
         problem = f"is registered, and this would empty its {', '.join(emptied)}"
         raise NotPossible([Fault(registration.id, f"{problem}: use `mats edit`, which keeps the rest, or --replace")])
-    _finish(local, registration.id, local.stores.registry.put([registration])[registration.id], as_json=as_json)
+    _finish(local, registration.id, local.stores.registry.put([registration])[registration.id])
 
 
-def _finish(local: LocalSystem, id: Id, placed: Placed, *, as_json: bool) -> None:
+def _finish(local: LocalSystem, id: Id, placed: Placed) -> None:
     if placed is Placed.OTHER_KIND:
         raise KindConflict(id)
     settle(local, id)
-    print_with_usage(local, {"id": id, "placed": placed}, f"{id}: {placed}, findable now", as_json=as_json)
+    ui.show_with_usage(local, {"id": id, "placed": placed}, f"{id}: {placed}, findable now")
 
 
 def edit(
     context: typer.Context,
-    id: CapabilityId,
+    id: ui.CapabilityId,
     description: _Description = None,
     endpoint: _Endpoint = None,
     tag: _Tag = None,
@@ -105,9 +97,8 @@ def edit(
     example: _Example = None,
     clear: Annotated[
         list[str] | None,
-        typer.Option(metavar="ATTRIBUTE", help="Empty an attribute, such as examples, before what is given is added."),
+        ui.option("Empty an attribute, such as examples, before what is given is added.", metavar="ATTRIBUTE"),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Change a registration in part: what is not named stays, and a sync keeps what was changed.
 
@@ -133,7 +124,7 @@ def edit(
         placed, _ = local.stores.registry.edit(Id(id), change)
     except CapabilityNotFound as error:
         raise not_found(local, Id(id)) from error
-    _finish(local, Id(id), placed, as_json=as_json)
+    _finish(local, Id(id), placed)
 
 
 def _one(file: str | None, given: dict[str, Any]) -> Registration:
@@ -171,23 +162,22 @@ def target_key(text: str) -> Id:
 
 def show(
     context: typer.Context,
-    id: CapabilityId,
+    id: ui.CapabilityId,
     snippet: Annotated[
         SnippetFormat | None,
-        typer.Option(
-            "--as",
-            help="Print only a snippet that calls it: the configuration of an MCP client (mcp), a command (curl), a "
+        ui.option(
+            "Print only a snippet that calls it: the configuration of an MCP client (mcp), a command (curl), a "
             "program (python), or a tool of Bedrock Converse (converse) or OpenAI (openai).",
+            "--as",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show a capability: its registration, its profile and its earlier versions."""
     local, key = local_system(context.obj, create=False), Id(id)
     if snippet:
         text = _snippet(local, key, snippet)
-        if as_json:
-            print_json({"id": id, "format": snippet, "snippet": text})
+        if ui.is_json():
+            ui.print_json({"id": id, "format": snippet, "snippet": text})
         else:
             sys.stdout.write(f"{text}\n")
         return
@@ -209,7 +199,7 @@ def show(
         "vector": len(stored.vector) if stored and stored.vector else None,
         "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
     }
-    print_result(shown, plain(id, "bold cyan"), facts(_facts_of(shown)), as_json=as_json)
+    ui.show(shown, ui.plain(id, "bold cyan"), ui.facts(_facts_of(shown)))
 
 
 def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
@@ -268,11 +258,11 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
         yield "earlier", f"{version['rev']}, {version['status']}, {before['time']} ({before['event_id']})"
 
 
-def stats(context: typer.Context, as_json: AsJson = False) -> None:
+def stats(context: typer.Context) -> None:
     """Count registrations, profiles, waiting changes and vectors."""
     totals = counts(local_system(context.obj, create=False))
-    rows = ((key.replace("_", " "), readable(value)) for key, value in totals.items())
-    print_result(totals, facts(rows), as_json=as_json)
+    rows = ((key.replace("_", " "), ui.readable(value)) for key, value in totals.items())
+    ui.show(totals, ui.facts(rows))
 
 
 def counts(local: LocalSystem) -> dict[str, Any]:
@@ -300,12 +290,11 @@ def without_vector(local: LocalSystem) -> int:
 
 def list_(
     context: typer.Context,
-    namespaces: Namespaces = None,
-    kinds: Kinds = None,
-    tags: Tags = None,
-    limit: Annotated[int, typer.Option(help="Maximum number of capabilities.", min=1)] = 50,
-    after: Annotated[str, typer.Option(metavar="ID", help="Continue after this id.", show_default=False)] = "",
-    as_json: AsJson = False,
+    namespaces: ui.Namespaces = None,
+    kinds: ui.Kinds = None,
+    tags: ui.Tags = None,
+    limit: Annotated[int, ui.option("Maximum number of capabilities.", min=1)] = 50,
+    after: Annotated[str, ui.option("Continue after this id.", metavar="ID", show_default=False)] = "",
 ) -> None:
     """List capabilities in order of id, a page at a time."""
     parameters = {"namespace": namespaces or [], "kind": [str(one) for one in kinds or []], "tag": tags or []}
@@ -318,21 +307,151 @@ def list_(
         more = page_of(local.application, local_caller(local.settings), step)
         found, following = [*found, *more.capabilities], more.following
     page = CapabilityPage(capabilities=found, following=following)
-    if as_json:
-        print_json(page.model_dump(mode="json"))
-    else:
-        _show(page)
+    ui.show(page.model_dump(mode="json"), _table_of(page))
+    if not ui.is_json() and following:
+        ui.note(f"More follow: --after {following!r}")
 
 
-def _show(page: CapabilityPage) -> None:
-    if not page.capabilities:
-        note("No capability; see `mats stats`.")
-        return
-    table = table_of("id", "kind", "trust", "summary", right=("trust",))
+def _table_of(page: CapabilityPage) -> Table | str:
+    table = ui.table_of("id", "kind", "trust", "summary", right=("trust",))
     for one in page.capabilities:
         kind = f"{one.kind}{'' if one.lifecycle == 'active' else ', deprecated'}"
         trust = "" if one.trust is None else str(one.trust)
-        table.add_row(plain(one.id, "bold cyan"), kind, trust, plain(one.summary))
-    out.print(table)
-    if page.following:
-        note(f"More follow: --after {page.following!r}")
+        table.add_row(ui.plain(one.id, "bold cyan"), kind, trust, ui.plain(one.summary))
+    return table if page.capabilities else "No capability; see `mats stats`."
+
+
+_WAIT_S, _POLL_S = 600, 2.0
+_LEFT_HERE = (
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in receipts of answers, for 30 days; names of "
+    "providers among the latest 1,000 answers; "
+    "freed pages of mats.db until they are used again, and your copies of the file"
+)
+_LEFT_IN_AWS = (
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in the bus's archive and in receipts for 30 days; "
+    "backups of the tables for 35 days and snapshots of the domain for 14; logs for as long as they are kept"
+)
+"""Data that cannot be erased: docs/runbook.md."""
+_MOST_SHOWN = 50
+
+
+def remove(
+    context: typer.Context,
+    ids: Annotated[list[str] | None, ui.argument("namespace/name", metavar="ID...", parser=ui.parse_id)] = None,
+    namespace: Annotated[str, ui.option("Remove everything in this namespace and below it.", show_default=False)] = "",
+    dry_run: Annotated[bool, ui.option("Show what would be removed; remove nothing.", "--dry-run")] = False,
+    yes: Annotated[bool, ui.option("Do not ask before a namespace is removed.", "--yes")] = False,
+) -> None:
+    """Remove capabilities from the registry and the index. Their versions and their trust remain."""
+    if bool(ids) == bool(namespace):
+        raise typer.BadParameter("give one ID or several, or --namespace")
+    wanted = _namespace(namespace) if namespace else ""
+    local = local_system(context.obj, create=False)
+    if wanted:
+        found, unknown = list(local.stores.registry.ids(namespace=wanted)), []
+        if not found:
+            raise NotPossible([Fault("--namespace", f"there is no capability in {wanted}")])
+    else:
+        given = [Id(id) for id in dict.fromkeys(ids or ())]
+        known = local.stores.registry.get(given)
+        found, unknown = [id for id in given if id in known], [id for id in given if id not in known]
+    if dry_run:
+        ui.show({"dry_run": True, "would_remove": found}, _would_remove(found))
+    elif found:
+        if wanted and not yes:
+            _ask(wanted, len(found))
+        _remove(local, found)
+        if len(found) == 1 and not unknown:
+            ui.show({"id": found[0], "removed": True}, f"{found[0]}: removed")
+        else:
+            outcome = {"removed": found, "unknown": unknown}
+            ui.show(outcome, f"{len(found):,} capabilities removed")
+    for id in unknown[:-1]:
+        ui.complain(str(CapabilityNotFound(id)))
+    if unknown:
+        raise CapabilityNotFound(unknown[-1])
+
+
+def _namespace(text: str) -> str:
+    try:
+        return namespace_of_pattern(parse_target(text.removesuffix(".*") + ".*")) or ""
+    except ValueError as error:
+        raise typer.BadParameter(f"--namespace: {error}") from error
+
+
+def _ask(namespace: str, count: int) -> None:
+    question = f"Remove {count:,} capabilities in {namespace} and below?"
+    if not sys.stdin.isatty():
+        raise NotPossible([Fault("", f"{question} Nothing was removed: repeat the command with --yes")])
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(ui.Exit.REFUSED)
+
+
+def _remove(local: LocalSystem, ids: Sequence[Id]) -> None:
+    with ui.bar("Removing", len(ids)) as advance:
+        for id in ids:
+            local.stores.registry.remove(id)
+            advance(1)
+    if len(ids) > 1:
+        index(local)
+    settle(local, *ids)
+
+
+def _would_remove(ids: Sequence[Id]) -> ui.Lines:
+    yield from map(ui.plain, ids[:_MOST_SHOWN])
+    if len(ids) > _MOST_SHOWN:
+        yield Text(f"… and {len(ids) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
+    yield f"{len(ids):,} would be removed; nothing was removed"
+
+
+def erase(
+    context: typer.Context,
+    id: ui.CapabilityId,
+    yes: Annotated[bool, ui.option("Erase it; without it, only show what there is.", "--yes")] = False,
+) -> None:
+    """Erase every trace of a capability, here or in AWS: registration, trust, profile, versions, entries, outcomes.
+
+    Erased data does not come back with a late event. The owner may register it again.
+    """
+    system = open_system(context.obj, create=False)
+    erasing, key = erase_of(system), Id(id)
+    traces = erasing.traces(key)
+    if traces.is_gone:
+        raise CapabilityNotFound(id)
+    if yes:
+        erasing(key)
+    text = (
+        f"{id}: {'erased' if yes else 'would be erased'}: {'a' if traces.registration else 'no'} registration, "
+        f"{'its' if traces.trust else 'no'} trust, "
+        f"{f'a profile ({traces.profile})' if traces.profile else 'no profile'}, {traces.versions:,} earlier versions, "
+        f"{'its' if traces.outcomes else 'no'} outcomes"
+    )
+    ui.show({"id": id, "erased": yes, **traces._asdict()}, text)
+    ui.note(f"What stays: {_LEFT_HERE if as_local(system) else _LEFT_IN_AWS}.")
+    if not yes:
+        ui.note("Nothing was erased: repeat the command with --yes.")
+
+
+def erase_of(system: AnySystem, *, sleep: Callable[[float], None] = time.sleep) -> Erase:
+    """The use case over a system. In AWS the event path writes the tombstones, so the domain need not be reachable."""
+    stores, local = system.stores, as_local(system)
+
+    def settle(id: Id) -> None:
+        if local:
+            cause = Cause(event_id=f"erase-{local.clock.now()}", time=local.clock.now())
+            local.enrich([Change(id, cause)])
+            local.stores.queue.forget(id)
+            local.stores.delete_saved_arrays()
+        else:
+            _settle_in_aws(cast("CloudStores", stores), id, sleep)
+
+    return system.erase(settle)
+
+
+def _settle_in_aws(stores: "CloudStores", id: Id, sleep: Callable[[float], None]) -> None:
+    stores.send_changes([id])
+    for _ in range(int(_WAIT_S / _POLL_S)):
+        kept = stores.profiles.get([id]).get(id)
+        if kept is None or (kept.profile.status is Status.DELETED and kept.profile.indexed_rev == kept.profile.rev):
+            return
+        sleep(_POLL_S)

@@ -1,9 +1,11 @@
-"""`mats search`."""
+"""`mats search` and `mats call`."""
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,23 +13,16 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
+from mats.client.calls import Caller
+from mats.domain.capability.capability import Id
+from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.protocols.addresses import AddressRefused, Unfetchable
+from mats.domain.protocols.catalogue import from_text
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.http import local_caller, to_json
 from mats.edge.requests import DiscoverRequest, Format
 from mats.edge.routes import search_answer
-from mats.local.cli.output import (
-    AsJson,
-    Effects,
-    Exit,
-    Kinds,
-    Namespaces,
-    Tags,
-    err,
-    out,
-    parse_object,
-    plain,
-    print_json,
-)
+from mats.local.cli import output as ui
 from mats.local.cli.remote import service_at
 from mats.ports import Answered, Observation
 from mats.settings import Settings
@@ -44,70 +39,56 @@ _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "wea
 
 def search(
     context: typer.Context,
-    query: Annotated[
-        list[str], typer.Argument(help="The task, in plain words; or two to seven steps, each in quotes.")
-    ],
-    parts: Annotated[bool, typer.Option("--parts", help="Cut the task at its clauses, and show each part.")] = False,
-    kinds: Kinds = None,
-    namespaces: Namespaces = None,
-    tags: Tags = None,
-    effects: Effects = None,
+    query: Annotated[list[str], ui.argument("The task, in plain words; or two to seven steps, each in quotes.")],
+    parts: Annotated[bool, ui.option("Cut the task at its clauses, and show each part.", "--parts")] = False,
+    kinds: ui.Kinds = None,
+    namespaces: ui.Namespaces = None,
+    tags: ui.Tags = None,
+    effects: ui.Effects = None,
     holds: Annotated[
         str | None,
-        typer.Option(
-            metavar="JSON",
-            help="What you can call with: auth, transports, read_only; with leave_out, the rest is left out.",
+        ui.option(
+            "What you can call with: auth, transports, read_only; with leave_out, the rest is left out.", metavar="JSON"
         ),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Maximum number of results.", show_default="15; 5 with --format")
-    ] = None,
+    limit: Annotated[int | None, ui.option("Maximum number of results.", show_default="15; 5 with --format")] = None,
     min_relevance: Annotated[
         str | None,
-        typer.Option(
-            help="Only results of at least this relevance, 0 to 1, or `weak`.", show_default="all; `weak` with --format"
+        ui.option(
+            "Only results of at least this relevance, 0 to 1, or `weak`.", show_default="all; `weak` with --format"
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the matched words and fields, and the time of each stage.")
+        bool, ui.option("Show the matched words and fields, and the time of each stage.", "--explain")
     ] = False,
     format: Annotated[
-        Format | None, typer.Option(help="Print tools for a model instead of results; with --json, the whole answer.")
+        Format | None, ui.option("Print tools for a model instead of results; with --json, the whole answer.")
     ] = None,
-    token_budget: Annotated[
-        int | None, typer.Option(help="Limit of the tools in estimated tokens; with --format.")
-    ] = None,
+    token_budget: Annotated[int | None, ui.option("Limit of the tools in estimated tokens; with --format.")] = None,
     known: Annotated[
-        list[str] | None, typer.Option(help="A tool not to print again; may be given several times; with --format.")
+        list[str] | None, ui.option("A tool not to print again; may be given several times; with --format.")
     ] = None,
-    url: Annotated[
-        str | None, typer.Option(help="Ask the service at this address, with the token in MATS_TOKEN.")
-    ] = None,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the verdict is `none`.")] = False,
-    as_json: AsJson = False,
+    url: Annotated[str | None, ui.option("Ask the service at this address, with the token in MATS_TOKEN.")] = None,
+    exit_code: Annotated[bool, ui.option("Exit with 1 if the verdict is `none`.", "--exit-code")] = False,
 ) -> None:
     """Rank the capabilities that serve a request."""
     request = {
         **_text(query), "parts": parts, "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
         "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
         "min_relevance": _relevance(min_relevance), "format": format, "token_budget": token_budget, "known": known,
-        "holds": parse_object(holds, "--holds") if holds else None,
+        "holds": ui.parse_object(holds, "--holds") if holds else None,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
     local = None if url else local_system(context.obj, create=False)
     answer, faults = _search_locally(local, parsed) if local else (ask_service(url or "", parsed, context.obj), ())
-    if as_json:
-        print_json(answer)
-    elif format:
+    if format and not ui.is_json():
         _print_tools(answer)
     else:
         reasons = [*filter(None, [local.models.without_encoder if local else ""]), *faults]
-        _show(answer, explain=explain, why_degraded="; ".join(reasons))
-        if local and local.stores.receipts and answer["results"]:
-            hint = f"Report what happened: mats feedback {answer['query_id']} --succeeded ID"
-            out.print(Text(hint, style="dim"), soft_wrap=True)
+        reports = bool(local and local.stores.receipts)
+        ui.show(answer, _lines(answer, explain=explain, why_degraded="; ".join(reasons), reports=reports))
     if exit_code and answer["verdict"] == Verdict.NONE:
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def _text(query: list[str]) -> dict[str, Any]:
@@ -141,24 +122,35 @@ def _relevance(text: str | None) -> str | float | None:
 
 def _print_tools(answer: dict[str, Any]) -> None:
     """Print the tools on standard output, and those left out on standard error."""
-    print_json(answer["output"])
+    ui.print_json(answer["output"])
     for left in answer["left_out"]:
         line = f"left out, {_REASONS[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"
-        err.print(plain(line, "yellow"), soft_wrap=True)
+        ui.err.print(ui.plain(line, "yellow"), soft_wrap=True)
 
 
-def _show(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> None:
+def _lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
     results = answer["results"]
     if not results:
-        out.print("Nothing found.", style="bold red")
+        yield Text("Nothing found.", style="bold red")
+        yield from _left_out(answer)
         return
-    out.print(Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]]))
-    for part in answer["parts"] or ():
-        out.print(_part(part, results), soft_wrap=True)
+    yield Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]])
+    yield from (_part(part, results) for part in answer["parts"] or ())
     for position, result in enumerate(results, start=1):
-        out.print(_headline(position, result), soft_wrap=True)  # so that ids can be copied whole
-        out.print(Padding(_details(result, explain), (0, 0, 0, _INDENT), expand=False))
-    out.print(_footer(answer, explain=explain, why_degraded=why_degraded))
+        yield _headline(position, result)
+        yield Padding(_details(result, explain), (0, 0, 0, _INDENT), expand=False)
+    yield _footer(answer, explain=explain, why_degraded=why_degraded)
+    yield from _left_out(answer)
+    if reports:
+        yield Text(f"Report what happened: mats feedback {answer['query_id']} --succeeded ID", style="dim")
+
+
+def _left_out(answer: dict[str, Any]) -> Iterator[Text]:
+    """What `holds` and the filters of the answer left out, and why."""
+    for left in answer["excluded"][:_LEFT_OUT]:
+        yield ui.plain(f"Left out: {left['id']}: {left['because']}", "dim")
+    if (more := len(answer["excluded"]) - _LEFT_OUT) > 0:
+        yield Text(f"Left out: {more:,} more; --json lists them", style="dim")
 
 
 def _part(part: dict[str, Any], results: list[dict[str, Any]]) -> Text:
@@ -167,7 +159,9 @@ def _part(part: dict[str, Any], results: list[dict[str, Any]]) -> Text:
     serving = ", ".join(str(positions[one["id"]]) for one in part["results"])
     verdict = part["verdict"] or "not searched"
     served = f" by {serving}" if serving else ""
-    return Text.assemble("part ", plain(part["text"], "cyan"), ": ", (verdict, _VERDICTS.get(verdict, "red")), served)
+    return Text.assemble(
+        "part ", ui.plain(part["text"], "cyan"), ": ", (verdict, _VERDICTS.get(verdict, "red")), served
+    )
 
 
 def _headline(position: int, result: dict[str, Any]) -> Text:
@@ -175,7 +169,7 @@ def _headline(position: int, result: dict[str, Any]) -> Text:
         (f"{position:>2}  ", "dim"),
         (f"{result['score']:.2f}", "bold"),
         f"  {result['kind']:<5}  ",
-        plain(result["id"], "bold cyan"),
+        ui.plain(result["id"], "bold cyan"),
         ("  deprecated" if result["lifecycle"] == "deprecated" else "", "red"),
     )
 
@@ -183,11 +177,11 @@ def _headline(position: int, result: dict[str, Any]) -> Text:
 def _details(result: dict[str, Any], explain: bool) -> Text:
     lines = []
     if result["suspicious"]:
-        lines.append(plain(f"suspicious: {'; '.join(result['suspicious'])}", "red"))
+        lines.append(ui.plain(f"suspicious: {'; '.join(result['suspicious'])}", "red"))
     if unfit := result.get("unfit"):
-        lines.append(plain(f"unfit: {unfit}", "yellow"))
+        lines.append(ui.plain(f"unfit: {unfit}", "yellow"))
     if result["summary"]:
-        lines.append(plain(result["summary"]))
+        lines.append(ui.plain(result["summary"]))
     signals = ", ".join(f"{name} {result['signals'][name]:.2f}" for name in Signal if name in result["signals"])
     lines.append(Text(signals, style="dim"))
     if explain and result["why"]:
@@ -200,7 +194,7 @@ def _details(result: dict[str, Any], explain: bool) -> Text:
 
 def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text:
     took = answer["took_ms"]
-    text = Text(f"{len(answer['results'])} results in {took['total']:.0f} ms", style="dim")
+    text = Text(f"{ui.count_of(len(answer['results']), 'result')} in {took['total']:.0f} ms", style="dim")
     if explain:
         stages = ", ".join(f"{stage} {ms:.1f}" for stage, ms in took.items() if stage != "total")
         weights = ", ".join(f"{name} {share:.2f}" for name, share in answer["results"][0]["weights"].items())
@@ -210,13 +204,9 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
     if answer["degraded"]:
         text.append(f"; degraded: {', '.join(answer['degraded'])}")
     if why_degraded:
-        text.append_text(plain(f" ({why_degraded})"))
-    for note in answer["notes"]:
-        text.append(f"\nNote: {note}")
-    for left in answer["excluded"][:_LEFT_OUT]:
-        text.append_text(plain(f"\nLeft out: {left['id']}: {left['because']}"))
-    if (more := len(answer["excluded"]) - _LEFT_OUT) > 0:
-        text.append(f"\nLeft out: {more:,} more; --json lists them")
+        text.append_text(ui.plain(f" ({why_degraded})"))
+    for remark in answer["notes"]:
+        text.append(f"\nNote: {remark}")
     return text
 
 
@@ -238,3 +228,75 @@ def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
         answer = client.discover(query, parts=request.parts, explain=request.explain, **filters, **limits)
     content: dict[str, Any] = json.loads(to_json(answer))
     return content
+
+
+def call(
+    context: typer.Context,
+    id: ui.CapabilityId,
+    input: Annotated[
+        str, ui.option("JSON of the input, by the capability's input schema; @FILE, or - for standard input.")
+    ] = "{}",
+    dry_run: Annotated[bool, ui.option("Print the request, and send nothing.", "--dry-run")] = False,
+    yes: Annotated[bool, ui.option("Start the owner's command without a question.", "--yes")] = False,
+    values: Annotated[
+        list[str] | None,
+        ui.option("A placeholder in braces of the invocation, or a header.", "--set", metavar="NAME=VALUE"),
+    ] = None,
+    tool: Annotated[str, ui.option("Of an MCP server that is registered as a whole.", show_default=False)] = "",
+    private: Annotated[
+        bool, ui.option("The address may be of this machine or of a private network.", "--private")
+    ] = False,
+    timeout: Annotated[float, ui.option("Seconds of the call.", min=0.1)] = 60.0,
+) -> None:
+    """Call a capability with an input. Its invocation and its answer are its owner's text.
+
+    Credentials are read from variables that end in the host, such as API_TOKEN_API_STRIPE_COM; --dry-run names them.
+    """
+    local = local_system(context.obj, create=False)
+    profile = local.application.get_or_suggest(local_caller(local.settings), Id(id))
+    given = dict(_pair(one) for one in values or ())
+    caller = Caller(
+        values=given, private=private, timeout_s=timeout, may_run=lambda command: _confirm(command, yes=yes)
+    )
+    invocation, arguments = from_text(profile.invocation), _parse(input)
+    if dry_run:
+        ui.print_json(caller.prepare(invocation, arguments, tool=tool).shown)
+        return
+    for reason in profile.suspicious:
+        ui.note(f"suspicious: {reason}")
+    try:
+        called = caller(invocation, arguments, tool=tool)
+    except Unfetchable as error:
+        if private or not isinstance(error.__cause__, AddressRefused):
+            raise
+        raise RequestInvalid([*error.faults, Fault("--private", "allows it, if you trust the owner")]) from error
+    plain = isinstance(called.content, str) and not ui.is_json()
+    value = {"ok": called.ok, "status": called.status, "content": called.content} if ui.is_json() else called.content
+    ui.say(called.content) if plain else ui.print_json(value)
+    if not called.ok:
+        ui.note(f"the call failed{f' with status {called.status}' if called.status else ''}")
+        raise typer.Exit(ui.Exit.REFUSED)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise typer.BadParameter("must be NAME=VALUE", param_hint="--set")
+    return name, value
+
+
+def _parse(text: str) -> Mapping[str, Any]:
+    try:
+        if text == "-":
+            text = sys.stdin.read()
+        elif text.startswith("@"):
+            text = Path(text[1:]).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"cannot be read: {error}", param_hint="--input") from error
+    return ui.parse_object(text, "--input")
+
+
+def _confirm(command: str, *, yes: bool) -> bool:
+    """Show the command that an owner chose, and ask whether it may run."""
+    ui.err.print(ui.plain(f"starts: {command}"), soft_wrap=True)
+    return yes or (sys.stdin.isatty() and typer.confirm("Run this program of its owner?", err=True))

@@ -1,4 +1,4 @@
-"""`mats serve`, and the options that say who may reach the service."""
+"""`mats serve` and `mats mcp`, and who may reach the service: options and `mats token`."""
 
 import gc
 import ipaddress
@@ -8,23 +8,29 @@ import logging.handlers
 import re
 import shlex
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, BinaryIO, cast
 
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import LocalSystem, local_system, open_private
+from mats.bootstrap.local import LocalSystem, SystemClock, local_system, open_private
 from mats.domain.capability.capability import Id
-from mats.domain.errors import StorageUnusable
+from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageUnusable
 from mats.domain.profile.assignment import Assigned
+from mats.edge import observers as log
+from mats.edge.app import Application
+from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
+from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
+from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 from mats.edge.observers import JsonFormatter, LineFormatter
 from mats.edge.routes import TokenScope
 from mats.local.access import LOOPBACK, MIN_TOKEN, Access
-from mats.local.cli.output import Exit, bar, complain, err, out, program
+from mats.local.cli import output as ui
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
@@ -54,21 +60,15 @@ _LIST_S = 2.0  # The greeting waits this long for the console's list; above some
 
 def serve(
     context: typer.Context,
-    port: Annotated[int, typer.Option(help="Port; 0: any free port.", min=0, max=65_535)] = 8080,
-    sample: Annotated[bool, typer.Option("--sample", help="Load the sample registry if this one is empty.")] = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; `0.0.0.0` for all. Any but loopback needs tokens.")
-    ] = _HOST,
+    port: Annotated[int, ui.option("Port; 0: any free port.", min=0, max=65_535)] = 8080,
+    sample: Annotated[bool, ui.option("Load the sample registry if this one is empty.", "--sample")] = False,
+    host: Annotated[str, ui.option("Address to listen on; `0.0.0.0` for all. Any but loopback needs tokens.")] = _HOST,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help="Name under which callers reach the service, such as a proxy's; may be given several times."),
+        ui.option("Name under which callers reach the service, such as a proxy's; may be given several times."),
     ] = None,
-    read_token_file: Annotated[
-        Path | None, typer.Option(help="File with the token to read; also MATS_READ_TOKEN.")
-    ] = None,
-    write_token_file: Annotated[
-        Path | None, typer.Option(help="File with the token to write; also MATS_WRITE_TOKEN.")
-    ] = None,
+    read_token_file: Annotated[Path | None, ui.option("File with the token to read; also MATS_READ_TOKEN.")] = None,
+    write_token_file: Annotated[Path | None, ui.option("File with the token to write; also MATS_WRITE_TOKEN.")] = None,
 ) -> None:
     """Serve the registry over HTTP: to this machine or, with tokens, to others."""
     access = access_to(
@@ -99,8 +99,8 @@ def _listener(host: str, port: int) -> socket.socket:
         listener.listen(_BACKLOG)  # reserves the port
     except OSError as error:
         reason = error.strerror or str(error)
-        complain(f"port {port} on {host} cannot be used ({reason}); choose another with `mats serve --port N`")
-        raise typer.Exit(Exit.UNAVAILABLE) from error
+        ui.complain(f"port {port} on {host} cannot be used ({reason}); choose another with `mats serve --port N`")
+        raise typer.Exit(ui.Exit.UNAVAILABLE) from error
     return listener
 
 
@@ -125,8 +125,8 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
                 if local.settings.log_format == "json":
                     LOGGER.warning("%s", warning)
                 else:
-                    err.print(Text(warning, style="yellow"), soft_wrap=True)
-            out.print(greeting, soft_wrap=True)
+                    ui.err.print(Text(warning, style="yellow"), soft_wrap=True)
+            ui.out.print(greeting, soft_wrap=True)
 
     config = uvicorn.Config(
         app,
@@ -162,7 +162,7 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
         f"  {url} in a browser\n"
         f"  {url}/docs for the API\n"
         f'  curl -s {url}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
-        f'  {shlex.join(program())} {home}search "turn an address into coordinates"\n'
+        f'  {shlex.join(ui.program())} {home}search "turn an address into coordinates"\n'
         "Ctrl-C stops it.",
     )
 
@@ -186,7 +186,7 @@ def load_sample(local: LocalSystem) -> None:
     for line in (_SAMPLE / "trust.jsonl").read_text("utf-8").splitlines():
         entry = json.loads(line)
         local.stores.trust.put(Id(entry["id"]), Assigned(trust=entry["trust"]))
-    with bar("Loading the sample registry", local.stores.queue.depth().waiting) as advance:
+    with ui.bar("Loading the sample registry", local.stores.queue.depth().waiting) as advance:
         drain(local, advance)
 
 
@@ -276,3 +276,117 @@ def _host_name(text: str) -> str:
             f"{text!r} is no host name: give it without scheme and port", param_hint="--allowed-host"
         )
     return name
+
+
+def mcp(
+    context: typer.Context,
+    tools: Annotated[
+        str, ui.option("Names of the tools to offer, separated by commas: `search_tools,get_capability`.")
+    ] = ",".join(OFFERED),
+) -> None:
+    """Serve the local registry to the MCP client that started this: messages on stdin and stdout, one per line."""
+    try:
+        offered = parse_names([tools])
+    except RequestInvalid as error:
+        raise typer.BadParameter(error.faults[0].message, param_hint="--tools") from error
+    with suppress(KeyboardInterrupt):
+        local = local_system(context.obj, create=False)
+        caller = local_caller(local.settings)
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(log.LineFormatter())
+        logging.basicConfig(handlers=[handler])
+        logging.getLogger("mats").setLevel(logging.WARNING)  # clients keep what a server writes here
+        try:
+            serve_mcp(sys.stdin.buffer, sys.stdout.buffer, McpSession(lambda: _application(local), caller, offered))
+        finally:
+            local.close()
+
+
+def serve_mcp(lines: BinaryIO, out: BinaryIO, session: McpSession) -> None:
+    """Reply to each line until the input ends."""
+    for line in _lines(lines):
+        reply = _reply(line, session)
+        if reply is not None:
+            out.write(json.dumps(reply, separators=(",", ":")).encode() + b"\n")
+            out.flush()
+
+
+def _application(local: LocalSystem) -> Application:
+    """The application; built, with its encoder, at the first call of a tool."""
+    try:
+        return local.application
+    except DependencyFailed as error:
+        log.LOGGER.error("the registry cannot be searched: %s", error)
+        raise
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Non-blank lines. An overlong one is truncated just above the limit, so that it is rejected."""
+    while line := stream.readline(MAX_BODY_BYTES + 2):
+        ended = line.endswith(b"\n")
+        while not ended and (rest := stream.readline(MAX_BODY_BYTES)):
+            ended = rest.endswith(b"\n")
+        if line.strip():
+            yield line
+
+
+def _reply(line: bytes, session: McpSession) -> object:
+    """The reply to a line; None if none is due."""
+    try:
+        message = parse_json(line.rstrip(b"\r\n"))
+    except RequestInvalid as error:
+        return RpcReply(None, code=PARSE_ERROR, message=str(error)).to_json()
+    if not isinstance(message, list):
+        reply = reply_to(message, session)
+        return reply and reply.to_json()
+    if not 0 < len(message) <= MAX_BATCH:
+        text = f"a batch holds 1 to {MAX_BATCH} messages"
+        return RpcReply(None, code=INVALID_REQUEST, message=text).to_json()
+    return [reply.to_json() for reply in replies_to(message, session)] or None
+
+
+_NAME_token = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_TokenName = Annotated[str, ui.argument("Who or what has it, such as `ci`.", metavar="NAME")]
+
+commands = typer.Typer(
+    name="token",
+    help="Manage the tokens of `mats serve`: read, report, write, operate; each scope includes those before it.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+@commands.command("add")
+@ui.with_json
+def add_token(
+    context: typer.Context,
+    name: _TokenName,
+    scope: Annotated[TokenScope, ui.option("What it may do.")],
+) -> None:
+    """Make a token and print it, once: only its hash is stored."""
+    if not _NAME_token.fullmatch(name):
+        raise RequestInvalid([Fault("NAME", "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")])
+    local_system(context.obj).close()  # makes the folder
+    token = TokenBook(context.obj.home).add(name, scope, SystemClock().now())
+    ui.show({"name": name, "scope": scope, "token": token}, token)
+    ui.note(f"{name} may {scope.allows}. This is the only time that its token is shown.")
+
+
+@commands.command("list")
+@ui.with_json
+def list_tokens(context: typer.Context) -> None:
+    """Show the name, the scope and the age of every token."""
+    tokens = TokenBook(context.obj.home).all()
+    rows = ui.table_of("token", "scope", "made")
+    for one in tokens:
+        rows.add_row(*map(ui.plain, (one.name, one.scope, one.made)))
+    shown = rows if tokens else "No tokens yet: `mats token add` makes one."
+    ui.show([{"name": one.name, "scope": one.scope, "made": one.made} for one in tokens], shown)
+
+
+@commands.command("revoke")
+@ui.with_json
+def revoke_token(context: typer.Context, name: _TokenName) -> None:
+    """Withdraw a token: running services refuse it at once."""
+    TokenBook(context.obj.home).revoke(name)
+    ui.show({"name": name, "revoked": True}, f"{name}: revoked")

@@ -1,35 +1,27 @@
-"""`mats sync`, and `mats source`: the sources that it reads again."""
+"""`mats sync`, `mats source`: the sources that it reads again, and `mats init`, which finds some on this machine."""
 
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, SystemClock, local_system, source_book, table_target
-from mats.domain.errors import Fault, NotPossible, RequestInvalid
+from mats.domain.errors import Fault, Invalid, NotPossible, RequestInvalid
 from mats.domain.profile.changes import ChangeClass, worst
 from mats.domain.profile.sync import SourceKind, TrackedSource
+from mats.domain.protocols.mcp_server import McpStdio, server_of
+from mats.domain.protocols.protocol import Json, join_labels, to_label
 from mats.domain.text.redaction import redact_arguments
+from mats.edge.snippets.programs import json_text
+from mats.local.cli import output as ui
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
-from mats.local.cli.output import (
-    AsJson,
-    Exit,
-    IntoNamespace,
-    Live,
-    bar,
-    note,
-    out,
-    plain,
-    print_json,
-    print_result,
-    table_of,
-)
 from mats.local.imports.files import is_address
 from mats.local.imports.importer import check_namespace
 from mats.local.imports.sources import (
@@ -43,9 +35,10 @@ from mats.local.imports.sources import (
 )
 from mats.local.imports.syncing import DryRunSources, DryRunTarget, Sync, Synced, age
 from mats.ports import SourceBook, SourceState, SyncTarget
-from mats.settings import Settings
+from mats.settings import Settings, variable_of
 from mats.usecases.sync import Pruned, SourceSync
 
+_NO_SOURCES = "No sources yet: `mats source add` remembers one."
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 commands = typer.Typer(
@@ -62,16 +55,14 @@ def unknown_source(name: str) -> NotPossible:
 
 
 @commands.command("add")
+@ui.with_json
 def add_source(
     context: typer.Context,
-    what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"One file, folder or address; or {LIVE}.")],
-    name: Annotated[str, typer.Option(help="Its name; by default from its address, path or command.")] = "",
-    namespace: IntoNamespace = "",
-    timeout: Annotated[
-        float, typer.Option(help="Timeout in seconds for each answer of the source.", min=1, max=600)
-    ] = 30,
-    live: Live = False,
-    as_json: AsJson = False,
+    what: Annotated[list[str], ui.argument(f"One file, folder or address; or {LIVE}.", metavar="WHAT...")],
+    name: Annotated[str, ui.option("Its name; by default from its address, path or command.")] = "",
+    namespace: ui.IntoNamespace = "",
+    timeout: Annotated[float, ui.option("Timeout in seconds for each answer of the source.", min=1, max=600)] = 30,
+    live: ui.Live = False,
 ) -> None:
     """Remember a source. Nothing is read before `mats sync`.
 
@@ -97,9 +88,9 @@ def add_source(
         raise NotPossible([Fault("--name", problem)])
     book.add(source)
     if kind is SourceKind.MCP and not is_address(location[0]) and redact_arguments(location) != location:
-        note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
+        ui.note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
     text = f"{name}: {location_text(source)}; `mats sync {name}` reads it"
-    print_result(definition_json(source), text, as_json=as_json)
+    ui.show(definition_json(source), text)
 
 
 def _path(text: str) -> str:
@@ -126,38 +117,34 @@ def _default_name(kind: SourceKind, location: tuple[str, ...]) -> str:
 
 
 @commands.command("list")
+@ui.with_json
 def list_sources(
     context: typer.Context,
-    table: Annotated[
-        str, typer.Option(help="Show what was synced to this DynamoDB table, not to the local registry.")
-    ] = "",
-    as_json: AsJson = False,
+    table: Annotated[str, ui.option("Show what was synced to this DynamoDB table, not to the local registry.")] = "",
 ) -> None:
     """Show every source: its entries, its last success, its error."""
     settings: Settings = context.obj
     states, now = source_book(settings, table).all(), SystemClock().now()
-    if as_json:
-        print_json([state_json(state) for state in states])
-        return
-    if not states:
-        out.print("No sources yet: `mats source add` remembers one.")
-        return
-    rows = table_of("source", "entries", "gone", "succeeded", "from", right=("entries", "gone"))
+    ui.show([state_json(state) for state in states], _state_lines(states, now))
+
+
+def _state_lines(states: Sequence[SourceState], now: str) -> ui.Lines:
+    rows = ui.table_of("source", "entries", "gone", "succeeded", "from", right=("entries", "gone"))
     for source, run, entries, gone in states:
         succeeded = age(run.succeeded, now) or "never"
-        rows.add_row(*map(plain, (source.name, f"{entries:,}", gone or "", succeeded, location_text(source))))
-    out.print(rows)
+        rows.add_row(*map(ui.plain, (source.name, f"{entries:,}", gone or "", succeeded, location_text(source))))
+    yield rows if states else _NO_SOURCES
     for source, run, _, _ in states:
         if run.error:
-            out.print(Text(f"{source.name}: ", style="bold red") + plain(run.error), soft_wrap=True)
+            yield Text(f"{source.name}: ", style="bold red") + ui.plain(run.error)
 
 
 @commands.command("remove")
+@ui.with_json
 def remove_source(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="The name of the source.")],
-    prune: Annotated[bool, typer.Option("--prune", help="Remove from the local registry what came from it.")] = False,
-    as_json: AsJson = False,
+    name: Annotated[str, ui.argument("The name of the source.")],
+    prune: Annotated[bool, ui.option("Remove from the local registry what came from it.", "--prune")] = False,
 ) -> None:
     """Forget a source. What came from it stays registered, unless `--prune` is given."""
     local = local_system(context.obj, create=False)
@@ -174,10 +161,10 @@ def remove_source(
     if prune:
         index(local)
         for id, reason in pruned.kept:
-            note(f"{id} stays: {reason}")
+            ui.note(f"{id} stays: {reason}")
     outcome = {"name": name, "removed": list(pruned.removed), "kept": [entry._asdict() for entry in pruned.kept]}
     stay = f"{len(pruned.removed):,} entries removed" if prune else f"its {count:,} entries stay registered"
-    print_result(outcome, f"{name}: forgotten; {stay}", as_json=as_json)
+    ui.show(outcome, f"{name}: forgotten; {stay}")
 
 
 _TELLING = (ChangeClass.BREAKING, ChangeClass.DANGEROUS)
@@ -186,22 +173,19 @@ _MOST_SHOWN = 20  # Lines of each kind for a source on a terminal; JSON is compl
 
 def sync(
     context: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Sources; by default all of them.")
-    ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove entries that a source no longer lists.")] = False,
+    names: Annotated[list[str] | None, ui.argument("Sources; by default all of them.", metavar="[NAME]...")] = None,
+    prune: Annotated[bool, ui.option("Remove entries that a source no longer lists.", "--prune")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="With --prune: remove even more than a fifth of a source's entries.")
+        bool, ui.option("With --prune: remove even more than a fifth of a source's entries.", "--force")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Read MCP registries whole, not only what changed since the last sync.")
+        bool, ui.option("Read MCP registries whole, not only what changed since the last sync.", "--full")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; write nothing.")] = False,
+    dry_run: Annotated[bool, ui.option("Show what would change; write nothing.", "--dry-run")] = False,
     table: Annotated[
-        str, typer.Option(help="Write to this DynamoDB table, not to the local registry.", show_default=False)
+        str, ui.option("Write to this DynamoDB table, not to the local registry.", show_default=False)
     ] = "",
-    region: Annotated[str, typer.Option(help="The region of --table; by default AWS_REGION.", show_default=False)] = "",
-    as_json: AsJson = False,
+    region: Annotated[str, ui.option("The region of --table; by default AWS_REGION.", show_default=False)] = "",
 ) -> None:
     """Read the sources again and register what is new or changed.
 
@@ -220,22 +204,18 @@ def sync(
     bring = _sync_of(settings, local, table, region, dry_run=dry_run)
     results: list[Synced] = []
     for state in _states(bring.book.all(), names or []):
-        with bar(f"Syncing {state.source.name}", None) as advance:
+        with ui.bar(f"Syncing {state.source.name}", None) as advance:
             results.append(bring(state, prune=prune, force=force, full=full, advance=advance))
-        if not as_json:
+        if not ui.is_json():
             _show(results[-1], dry_run=dry_run)
     indexed = 0
     if local and not dry_run:
         indexed = index(local).changes
         fail_if_waiting(local)
-    if as_json:
-        print_json({"sources": [_as_dict(result) for result in results], "indexed": indexed, "dry_run": dry_run})
-    elif not results:
-        out.print("No sources yet: `mats source add` remembers one.")
-    elif dry_run:
-        out.print("Nothing was written.")
+    outcome = {"sources": [_as_dict(result) for result in results], "indexed": indexed, "dry_run": dry_run}
+    ui.show(outcome, *([] if results and not dry_run else ["Nothing was written." if results else _NO_SOURCES]))
     if any(result.needs_attention for result in results):
-        raise typer.Exit(Exit.REFUSED)
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: str, *, dry_run: bool) -> Sync:
@@ -274,14 +254,13 @@ def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
     text = Text(f"{result.name}: ", style="bold")
     if result.error:
-        text += Text("failed ", style="bold red") + plain(f"{result.error}; ")
-    text += plain(_summary(result, dry_run=dry_run))
-    out.print(text, soft_wrap=True)
+        text += Text("failed ", style="bold red") + ui.plain(f"{result.error}; ")
+    ui.say(text + ui.plain(_summary(result, dry_run=dry_run)))
     for remarks in _remarks(result):
         for line in remarks[:_MOST_SHOWN]:
-            note(f"  {line}")
+            ui.note(f"  {line}")
         if len(remarks) > _MOST_SHOWN:
-            note(f"  … and {len(remarks) - _MOST_SHOWN:,} more; --json has all of them")
+            ui.note(f"  … and {len(remarks) - _MOST_SHOWN:,} more; --json has all of them")
 
 
 def _summary(result: Synced, *, dry_run: bool) -> str:
@@ -327,3 +306,130 @@ def _as_dict(result: Synced) -> dict[str, Any]:
         "not_pruned": (pruned.refused or None) if pruned else None,
         "error": result.error or None,
     }
+
+
+_PROJECT = (("claude-code", ".mcp.json"), ("cursor", ".cursor/mcp.json"), ("vscode", ".vscode/mcp.json"))
+_DESKTOP = "Claude/claude_desktop_config.json"
+_USER = (
+    ("cursor", ".cursor/mcp.json"),
+    *(("claude-desktop", f"{at}/{_DESKTOP}") for at in ("Library/Application Support", ".config", "AppData/Roaming")),
+)
+_TYPED = ("claude-code", "vscode")  # Clients whose entries say their type
+_NAMESPACE = "local"
+
+
+class _Client(NamedTuple):
+    name: str
+    file: Path
+    servers: Mapping[str, Json]  # Those to ask, neither disabled nor mats itself
+    has_mats: bool
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[Path, ui.argument("The folder of a project.", exists=True, file_okay=False)] = Path(),
+    namespace: Annotated[str, ui.option("Register each server below this namespace.", show_default=_NAMESPACE)] = "",
+    yes: Annotated[bool, ui.option("Start and ask the servers without a question.", "--yes", "-y")] = False,
+    dry_run: Annotated[bool, ui.option("Show what would be started and asked.", "--dry-run")] = False,
+) -> None:
+    """Register the servers of your MCP clients, each with its tools, and print how to add mats to these clients.
+
+    Looks for `.mcp.json`, `.cursor/mcp.json` and `.vscode/mcp.json` in the folder, and for the files of Cursor and
+    Claude Desktop in your home. Shows the commands and addresses, and starts and asks them only if you agree. Each file
+    becomes a source, which `mats sync` reads again. Values of variables and headers are neither stored nor shown. You
+    can run it again.
+    """
+    check_namespace(namespace, "--namespace")
+    clients = list(_find_clients(folder.absolute()))
+    if not clients:
+        files = ", ".join(file for _, file in _PROJECT)
+        ui.complain(f"no configuration of an MCP client in {folder.absolute()} ({files}) or your home: name its folder")
+        raise typer.Exit(ui.Exit.REFUSED)
+    count = _show_init(clients)
+    if dry_run:
+        ui.out.print("Nothing was started or registered.")
+        return
+    code = 0
+    if count:
+        ui.out.print("`mats sync` reads these files again, and starts what they name then.")
+        if not (yes or typer.confirm(f"Start and ask {count} server{'' if count == 1 else 's'} for their tools?")):
+            ui.note("Nothing was started or registered.")
+            raise typer.Exit(ui.Exit.REFUSED)
+        try:
+            sync(context, _remember(context.obj, [one for one in clients if one.servers], namespace))
+        except typer.Exit as ended:  # some server failed, and says so
+            code = ended.exit_code
+    _show_configurations(clients, context.obj)
+    raise typer.Exit(code)
+
+
+def _find_clients(folder: Path) -> Iterator[_Client]:
+    from mats.local.imports.mcp_servers import is_mats, servers_in  # noqa: PLC0415 - loads the MCP SDK
+
+    places = {folder / file: name for name, file in _PROJECT} | {Path.home() / file: name for name, file in _USER}
+    for file, name in places.items():
+        if not file.is_file():
+            continue
+        try:
+            _, servers = servers_in(str(file))
+        except Invalid as error:
+            ui.note(f"{file} is passed over: {error}")
+            continue
+        asked = {server: entry for server, entry in servers.items() if not is_mats(server, entry)}
+        yield _Client(name, file, asked, has_mats=len(asked) < len(servers))
+
+
+def _show_init(clients: Sequence[_Client]) -> int:
+    """Show what would be started and asked; the number of servers."""
+    table = ui.table_of("file", "server", "starts or asks", "with")
+    for client in clients:
+        for name, entry in client.servers.items():
+            server = server_of(entry)
+            if server is None:
+                reached, given = "nothing: it has neither a plain command nor an address", list[str]()
+            elif isinstance(server, McpStdio):
+                reached, given = shlex.join((server.command, *server.args)), list(server.env)
+            else:
+                headers = entry.get("headers") if isinstance(entry, Mapping) else None
+                reached, given = server.url, [*map(str, headers)] if isinstance(headers, Mapping) else []
+            table.add_row(*map(ui.plain, (client.file, name, reached, ", ".join(given))))
+    ui.out.print(table if table.row_count else "These files name no server beside mats.")
+    return table.row_count
+
+
+def _remember(settings: Settings, clients: Sequence[_Client], namespace: str) -> list[str]:
+    """The names of the sources of these files, which are added unless they are known."""
+    book = source_book(settings, create=True)
+    known = {state.source.name: state.source for state in book.all()}
+    names = []
+    for client in clients:
+        location = (str(client.file),)
+        before = next((one for one in known.values() if one.live and one.location == location), None)
+        parent = client.file.parent
+        project = parent.parent if parent.name.startswith(".") else parent
+        name = before.name if before else join_labels((client.name, to_label(project.name)))
+        while not before and name in known:
+            name += "-2"
+        chosen = namespace or (before.namespace if before else _NAMESPACE)
+        source = TrackedSource(name=name, kind=SourceKind.DOCUMENT, location=location, namespace=chosen, live=True)
+        known[name] = source
+        book.add(source)
+        names.append(name)
+    return names
+
+
+def _show_configurations(clients: Sequence[_Client], settings: Settings) -> None:
+    """Print what to add to each file, so that its client finds mats."""
+    command, *arguments = ui.program(absolute=True)
+    environment = {variable_of("home"): str(settings.home.absolute())}
+    entry: dict[str, Any] = {"command": command, "args": [*arguments, "mcp"], "env": environment}
+    for client in clients:
+        if client.has_mats:
+            ui.say(f"{client.file} names mats already.")
+            continue
+        typed = {"type": "stdio", **entry} if client.name in _TYPED else entry
+        servers = {"servers" if client.name == "vscode" else "mcpServers": {"mats": typed}}
+        ui.out.print(
+            ui.plain(f"To search from {client.name}, add this to {client.file}:"), style="bold", soft_wrap=True
+        )
+        ui.say(json_text(servers, indent=2))

@@ -1,44 +1,51 @@
-"""`mats trust`, `mats pin` and `mats unpin`."""
+"""What operators assign, decide and know: `mats trust`, `pin`, `unpin`, `review`, `teach` and `synonym`."""
 
+from contextlib import closing
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from mats.bootstrap import open_system
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.profile.assignment import (
     MAX_PINNED,
     MAX_PROVIDER,
     NOTHING_ASSIGNED,
     Assigned,
+    Policy,
     is_provider,
     namespace_of_pattern,
 )
 from mats.domain.profile.origin import fingerprint
+from mats.domain.text.fence import escape_hidden
+from mats.domain.text.synonyms import parse_groups
+from mats.domain.text.words import clip
 from mats.edge.http import local_caller
+from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
-from mats.local.cli.output import AsJson, CapabilityId, print_result
 from mats.local.cli.registry import get_item, target_key
+from mats.local.console.actions import changed_groups
+from mats.local.review import decide, waiting
+from mats.settings import SettingsInvalid
 
 
 def trust(
     context: typer.Context,
-    target: Annotated[
-        str, typer.Argument(metavar="ID", help="namespace/name, or a namespace and all below it: 'com.acme.*'.")
-    ],
+    target: Annotated[str, ui.argument("namespace/name, or a namespace and all below it: 'com.acme.*'.", metavar="ID")],
     value: Annotated[
-        str | None, typer.Argument(metavar="[N]", help="0 (none) to 100 (full), or `none` to withdraw all of it.")
+        str | None, ui.argument("0 (none) to 100 (full), or `none` to withdraw all of it.", metavar="[N]")
     ] = None,
     provider: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The provider verified for a namespace; '' withdraws it.")
+        str | None, ui.option("The provider verified for a namespace; '' withdraws it.", metavar="NAME")
     ] = None,
     clear_flags: Annotated[
-        bool, typer.Option("--clear-flags", help="The text of a capability is not suspicious; until it changes.")
+        bool, ui.option("The text of a capability is not suspicious; until it changes.", "--clear-flags")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Assign trust to a capability or a namespace, and a verified provider to a namespace; owners cannot.
 
@@ -52,41 +59,38 @@ def trust(
         before = replace(before, cleared=fingerprint(Registration.parse(get_item(local, key)).item()))
     assigned = before if clear_flags and value is None and provider is None else _change(before, value, provider)
     if namespace is None:
-        _assign_to_capability(local, key, assigned, provider, as_json=as_json)
+        _assign_to_capability(local, key, assigned, provider)
     else:
-        _assign_to_namespace(local, namespace, key, assigned, as_json=as_json)
+        _assign_to_namespace(local, namespace, key, assigned)
 
 
 def pin(
     context: typer.Context,
-    id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="namespace/name; without one, list the pins.")
-    ] = None,
-    as_json: AsJson = False,
+    id: Annotated[str | None, ui.argument("namespace/name; without one, list the pins.", metavar="[ID]")] = None,
 ) -> None:
     """Put a capability among the tools of every answer with a `format`, or list those that are."""
     local = local_system(context.obj)
     pinned = [profile.id for profile in local.application.pins(local_caller(local.settings))]
     if id is None:
-        print_result({"pinned": pinned}, "\n".join(pinned) or "nothing is pinned", as_json=as_json)
+        ui.show({"pinned": pinned}, "\n".join(pinned) or "nothing is pinned")
         return
     if id not in pinned and len(pinned) >= MAX_PINNED:
         message = f"there are {MAX_PINNED} pins already, which every answer carries: unpin one first"
         raise RequestInvalid([Fault("ID", message)])
-    _pin(local, Id(id), pinned=True, as_json=as_json)
+    _pin(local, Id(id), pinned=True)
 
 
-def unpin(context: typer.Context, id: CapabilityId, as_json: AsJson = False) -> None:
+def unpin(context: typer.Context, id: ui.CapabilityId) -> None:
     """Take back a pin."""
-    _pin(local_system(context.obj), Id(id), pinned=False, as_json=as_json)
+    _pin(local_system(context.obj), Id(id), pinned=False)
 
 
-def _pin(local: LocalSystem, id: Id, *, pinned: bool, as_json: bool) -> None:
+def _pin(local: LocalSystem, id: Id, *, pinned: bool) -> None:
     get_item(local, id)
     before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
     local.stores.trust.put(id, replace(before, pinned=pinned))
     settle(local, id)
-    print_result({"id": id, "pinned": pinned}, f"{id}: {'pinned' if pinned else 'not pinned'}", as_json=as_json)
+    ui.show({"id": id, "pinned": pinned}, f"{id}: {'pinned' if pinned else 'not pinned'}")
 
 
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
@@ -113,9 +117,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _assign_to_capability(
-    local: LocalSystem, id: Id, assigned: Assigned, provider: str | None, *, as_json: bool
-) -> None:
+def _assign_to_capability(local: LocalSystem, id: Id, assigned: Assigned, provider: str | None) -> None:
     if provider is not None:
         message = f"a provider is verified for a namespace, not for a capability: name '{id.partition('/')[0]}.*'"
         raise RequestInvalid([Fault("--provider", message)])
@@ -124,17 +126,17 @@ def _assign_to_capability(
     settle(local, id)
     trust = "withdrawn" if assigned.trust is None else assigned.trust
     text = f"{id}: trust {trust}" + (", flags of this text cleared" if assigned.cleared else "")
-    print_result({"id": id, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, text, as_json=as_json)
+    ui.show({"id": id, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, text)
 
 
-def _assign_to_namespace(local: LocalSystem, namespace: str, key: Id, assigned: Assigned, *, as_json: bool) -> None:
+def _assign_to_namespace(local: LocalSystem, namespace: str, key: Id, assigned: Assigned) -> None:
     local.stores.trust.put(key, assigned)
     ids = list(local.stores.registry.ids(namespace=namespace))
     index(local)
     settle(local, *ids)
     parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
     parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
-    count = f"{len(ids):,} {'capability' if len(ids) == 1 else 'capabilities'}"
+    count = ui.count_of(len(ids), "capability", "capabilities")
     outcome = {
         "namespace": f"{namespace}.*",
         "trust": assigned.trust,
@@ -142,4 +144,133 @@ def _assign_to_namespace(local: LocalSystem, namespace: str, key: Id, assigned: 
         "capabilities": len(ids),
     }
     text = f"{namespace}.*: {', '.join(parts) or 'trust and provider withdrawn'}; {count}"
-    print_result(outcome, text, as_json=as_json)
+    ui.show(outcome, text)
+
+
+_LONGEST = 600
+
+
+def review(
+    context: typer.Context,
+    target: Annotated[
+        str, ui.argument("namespace/name, or a namespace for --policy: 'com.acme.*'.", metavar="[ID]")
+    ] = "",
+    approve: Annotated[bool, ui.option("Show the held version of ID from now on.", "--approve")] = False,
+    reject: Annotated[bool, ui.option("Keep the version that is shown.", "--reject")] = False,
+    policy: Annotated[
+        Policy | None,
+        ui.option("What waits in a namespace: dangerous changes of rated entries, all changes, or nothing."),
+    ] = None,
+) -> None:
+    """Show the changes that wait for an operator, and decide about them.
+
+    A dangerous change of a rated capability is held: another server or command, a lost safety hint, text that is
+    suspicious, another meaning. Until it is approved, the version approved last is found.
+    """
+    if approve + reject + (policy is not None) > 1 or (not target and (approve or reject or policy)):
+        raise typer.BadParameter("give ID with one of --approve, --reject and --policy")
+    local = local_system(context.obj, create=False)
+    if policy:
+        _set_policy(local, target, policy)
+        return
+    held = waiting(local, [Id(target)] if target else ())
+    if target and not held:
+        get_item(local, Id(target))
+        ui.show({"id": target, "held": False}, f"{target}: nothing waits")
+        return
+    if approve or reject:
+        decide(local, Id(target), held[0]["digest"], approve=approve)
+        settle(local, Id(target))
+        word = "approved" if approve else "rejected"
+        ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}")
+    else:
+        ui.show({"waiting": held}, _lines(held))
+
+
+def _lines(held: list[dict[str, Any]]) -> ui.Lines:
+    for one in held:
+        since = f"held since {one['since']}" + (", rejected" if one["rejected"] else "")
+        shown = f"shown is the version of {one['approved']}" if one["approved"] else "nothing is shown"
+        yield Text(str(one["id"]), style="bold cyan") + ui.plain(f"  {since}; {shown}")
+        for words in one["changes"]:
+            yield ui.plain(f"  {words}", "red" if words.startswith("dangerous") else "")
+        for field in one["fields"]:
+            for sign, side, style in (("-", "shown", "dim"), ("+", "held", "")):
+                yield ui.plain(f"    {sign} {field['field']}: {clip(field[side], _LONGEST)}", style)
+    if not held:
+        yield "Nothing waits."
+
+
+def _set_policy(local: LocalSystem, target: str, policy: Policy) -> None:
+    key = target_key(target)
+    before = local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
+    local.stores.trust.put(key, replace(before, policy=policy))
+    namespace = namespace_of_pattern(key)
+    index(local)
+    settle(local, *([key] if namespace is None else local.stores.registry.ids(namespace=namespace)))
+    ui.show({"target": target, "policy": policy}, f"{target}: policy {policy}")
+
+
+def teach(
+    context: typer.Context,
+    request: Annotated[str, ui.argument("What callers ask, in their words.", metavar="[REQUEST]")] = "",
+    id: Annotated[str, ui.argument("The capability that serves it.", metavar="[ID]")] = "",
+    list_: Annotated[bool, ui.option("Show what is taught.", "--list")] = False,
+    import_: Annotated[typer.FileText | None, ui.option("Teach what --list wrote.", "--import", metavar="FILE")] = None,
+    forget: Annotated[bool, ui.option("Withdraw what is taught for REQUEST.", "--forget")] = False,
+) -> None:
+    """Teach which capability serves a request: it comes first there, and higher for requests that are nearly the same.
+
+    It need not have been among the results. Another ID replaces it. What is taught outlives every sync.
+    """
+    alone = list_ or import_ is not None
+    if (bool(request), bool(id)) != (not alone, not (alone or forget)):
+        raise typer.BadParameter("give REQUEST and ID, or --forget REQUEST, or --list, or --import FILE")
+    with closing(open_system(context.obj, create=False)) as system:
+        if list_:
+            lessons = system.teach.lessons()
+            lines = (escape_hidden(f"{taught}  {' '.join(text.split())}") for text, taught in lessons)  # for --import
+            ui.show([{"request": text, "id": id} for text, id in lessons], lines)
+        elif import_:
+            rows = [line.strip().partition("  ") for line in import_ if line.strip()]
+            for named, _, text in rows:
+                system.teach(text, Id(named))
+            ui.show({"taught": len(rows)}, f"{ui.count_of(len(rows), 'request')} taught")
+        elif forget:
+            if not system.teach.forget(request):
+                raise NotPossible(
+                    [Fault("REQUEST", f"nothing is taught for {request[:80]!r}: see `mats teach --list`")]
+                )
+            ui.show({"request": request, "id": None}, f"{request!r}: no longer taught")
+        else:
+            system.teach(request, Id(id))
+            ui.show({"request": request, "id": id}, f"{request!r}: {id} comes first")
+
+
+def synonym(
+    context: typer.Context,
+    words: Annotated[list[str] | None, ui.argument("Words or phrases that mean the same.", metavar="[WORD]...")] = None,
+    list_: Annotated[bool, ui.option("Show all as lines, which --import reads.", "--list")] = False,
+    remove: Annotated[bool, ui.option("Take each WORD out of its group.", "--remove")] = False,
+    import_: Annotated[
+        typer.FileText | None, ui.option("Replace all by the lines of a file.", "--import", metavar="FILE")
+    ] = None,
+) -> None:
+    """Say which words mean the same in this registry: a request with one of them is searched with the others, too.
+
+    Give them to those that they mean the same as: groups with a word in common become one. A line of a file is a group,
+    its words separated by commas.
+    """
+    if bool(words) == (list_ or import_ is not None):
+        raise typer.BadParameter("give WORDs, with or without --remove, or --list, or --import FILE")
+    with closing(open_system(context.obj, create=False)) as system:
+        if (book := system.stores.synonyms) is None:
+            raise SettingsInvalid("missing: set MATS_SWITCHES_TABLE")
+        before = book.load()
+        after = parse_groups(import_) if import_ else changed_groups(before, words or (), remove=remove)
+        if after != before:
+            book.save(after)
+    if list_:
+        ui.show(after, (escape_hidden(", ".join(group)) for group in after))
+    else:
+        ui.show(after, ui.count_of(len(after), "group of synonyms", "groups of synonyms"))
