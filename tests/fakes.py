@@ -21,7 +21,7 @@ from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, index_keys, name_key
 from mats.domain.ranking.query import Filter
-from mats.domain.text.spelling import nearest, word_of
+from mats.domain.text.variants import nearest, word_of
 from mats.domain.text.words import stem, words
 from mats.ports import (
     NO_LABELS,

@@ -7,7 +7,7 @@ from typing import Any
 from experiments.benchmarks.serving import latencies, resident_mb
 from mats import bootstrap
 from mats.domain.ranking.query import Query
-from mats.edge.answers import Answer
+from mats.edge.schema import Answer
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder

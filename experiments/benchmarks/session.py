@@ -21,8 +21,8 @@ from experiments.benchmarks.reranker import token_counter
 from mats.edge.app import Application
 from mats.edge.http import Caller
 from mats.edge.mcp.tools import definitions
-from mats.edge.requests import DiscoverRequest, Format
 from mats.edge.routes import search_answer
+from mats.edge.schema import DiscoverRequest, Format
 from mats.edge.tools.formats import ReadyMade
 from mats.evaluation.data.datasets import sample
 from mats.settings import Settings

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Status
-from mats.domain.ranking.exact import asked_keys
-from mats.domain.ranking.named import NameUse, name_key
+from mats.domain.ranking.named import NameUse, asked_keys, name_key
 from mats.domain.ranking.query import Filter, Query, Scope
 from mats.domain.text.words import query_terms, stem
 from mats.ports import SearchIndex, Stored

@@ -1,6 +1,6 @@
 """Contract of the port `SynonymBook`."""
 
-from mats.domain.text.synonyms import parse_groups
+from mats.domain.text.variants import parse_groups
 from mats.ports import SynonymBook
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mats.edge.answers import Problem
+from mats.edge.schema import Problem
 from mats.local.console.api import headers_of
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, rows, serving, tool, wait_until

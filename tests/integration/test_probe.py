@@ -14,10 +14,9 @@ import pytest
 from mats.adapters.probe import ProbeClient
 from mats.bootstrap.local import local_system
 from mats.domain.shortlist.fitness import Life, Target
-from mats.edge.answers import Answer
 from mats.edge.http import local_caller
-from mats.edge.requests import DiscoverRequest
 from mats.edge.routes import search_answer
+from mats.edge.schema import Answer, DiscoverRequest
 from mats.settings import Settings
 from tests.fakes import FakeClock
 from tests.integration.conftest import Mats

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.edge.requests import Format
+from mats.edge.schema import Format
 from mats.edge.tools.formats import ReadyMade
 from tests.conftest import ROOT
 from tests.unit.edge.test_formats import assert_taken

@@ -8,7 +8,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from mats.edge.answers import Answer, Health, Problem
+from mats.edge.schema import Answer, Health, Problem
 from tests.integration.conftest import Mats, serving, tool
 
 ITEMS = [

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.adapters.sqlite.postings import Postings, pack
-from mats.domain.ranking.bm25 import K1, B, count_terms, idf
+from mats.domain.ranking.blend import K1, B, count_terms, idf
 
 WORDS = ("red", "blue", "card", "refund", "mail")
 WEIGHTS = {"name": 1.0, "other": 0.5}

@@ -31,7 +31,7 @@ from mats.client import (
     WrongRequest,
 )
 from mats.client.transport import _parse_retry_after
-from mats.edge.answers import Answer
+from mats.edge.schema import Answer
 from tests.aws.listening import LoopbackServer, QuietConnection
 from tests.unit.edge.test_openapi import FULL
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.bm25 import count_terms, idf, in_reference
+from mats.domain.ranking.blend import count_terms, idf, in_reference
 
 WEIGHTS = {"name": 1.0, "other": 0.5}
 TEXTS = st.lists(st.sampled_from(["refund", "refunds", "a", "Card", "e-mail", "支付宝", "café"]), max_size=8).map(

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.ranking.clauses import MOST, cut_at_clauses, with_implied_step
+from mats.domain.ranking.clauses import MOST, cut_at_clauses
+from mats.domain.ranking.query import with_implied_step
 
 SEVERAL = {
     "convert 100 euros to dollars and then send the result to my accountant": (

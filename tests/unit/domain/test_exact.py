@@ -4,7 +4,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import TrustRule
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale
-from mats.domain.ranking.exact import MOST_EXACT, Exactness, asked_keys, exact_first, exact_keys, exactness, fold
+from mats.domain.ranking.named import MOST_EXACT, Exactness, asked_keys, exact_first, exact_keys, exactness, fold
 from mats.domain.shortlist.rank import Candidate, Scoring, rank
 from mats.domain.trust.near_duplicates import limit_near_duplicates
 from tests.builders import a_profile

@@ -11,11 +11,11 @@ from mats.domain.capability.faults import _MESSAGES, RequestModel, faults_of
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Invalid
 from mats.domain.ranking.query import Query
-from mats.edge.requests import ListParameters
+from mats.edge.schema import ListParameters
 from mats.local.console.api import NoParameters
 from mats.local.console.selection import ListQuery
 
-for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.requests"):
+for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.schema"):
     import_module(module)
 
 RAISED = {

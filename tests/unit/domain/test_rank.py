@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal
-from mats.domain.ranking.exact import Exactness
+from mats.domain.ranking.named import Exactness
 from mats.domain.shortlist.rank import Candidate, Result, Scoring, rank, take_in_turn
 from mats.domain.trust.precedence import copies
 from tests.builders import a_profile

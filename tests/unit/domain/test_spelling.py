@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.text.spelling import distance, may_be_misspelt, nearest, word_of
+from mats.domain.text.variants import distance, may_be_misspelt, nearest, word_of
 from mats.domain.text.words import stem
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import RequestInvalid
-from mats.domain.text.synonyms import MOST_GROUPS, Synonyms, parse_groups, with_group, without_word
+from mats.domain.text.variants import MOST_GROUPS, Synonyms, parse_groups, with_group, without_word
 
 GROUPS = parse_groups(
     ["PR, pull request  # comment", "", "# nothing else", "発注, purchase order", "café, coffee shop"]

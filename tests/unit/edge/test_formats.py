@@ -22,7 +22,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Profile, profile_of
 from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Part
-from mats.edge.requests import DiscoverParameters, DiscoverRequest, Format
+from mats.edge.schema import DiscoverParameters, DiscoverRequest, Format
 from mats.edge.tools.formats import MAX_NAME, ReadyMade, estimated_tokens, id_of, tool_definition, tool_name, tool_of
 from mats.evaluation.data.datasets import sample
 from tests.builders import a_profile, an_earlier_profile

@@ -21,7 +21,7 @@ from mats.domain.text.words import every_text
 from mats.edge.ard.entries import identifier
 from mats.edge.http import Response
 from mats.edge.observers import LineFormatter
-from mats.edge.requests import Format
+from mats.edge.schema import Format
 from mats.local.cli.output import plain
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, a_registration, an_earlier_profile

@@ -13,8 +13,8 @@ from mats.domain import errors
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.ranking.query import Query
 from mats.edge import http
-from mats.edge.answers import Problem
 from mats.edge.api_gateway import parse_request, proxy_response
+from mats.edge.schema import Problem
 
 
 def _sent(body: bytes) -> dict[str, Any]:

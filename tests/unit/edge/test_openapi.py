@@ -19,15 +19,17 @@ from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Candidate, Part, Result, Shortlist
 from mats.domain.shortlist.trace import Trace
 from mats.edge import http, openapi
-from mats.edge.answers import Answer, Capability, RankedCapability
-from mats.edge.requests import (
+from mats.edge.routes import ROUTES, load
+from mats.edge.schema import (
+    Answer,
+    Capability,
     CapabilityParameters,
     DiscoverParameters,
     DiscoverRequest,
     ListParameters,
     Parameters,
+    RankedCapability,
 )
-from mats.edge.routes import ROUTES, load
 from mats.local.console import api
 from tests.builders import a_profile
 

@@ -20,7 +20,7 @@ from infra.vendor import ROOT
 from mats.adapters.dynamodb.tables import Tables, from_row, to_row
 from mats.client import Bearer, Client, Retries, SigV4
 from mats.domain.capability.registration import Registration
-from mats.edge.answers import Answer
+from mats.edge.schema import Answer
 from tests.aws.tables import a_table, credentials
 from tests.servers.site import Asked, site
 from tests.unit.edge.test_openapi import FULL

@@ -10,7 +10,8 @@ from mats.domain.profile.profile import ChangeResult
 from mats.domain.ranking.query import Query
 from mats.ports import OFF, ModelChoice, RerankResult, Written
 from mats.usecases.discover import Discover
-from mats.usecases.models import CurrentChoice, SwitchedModel
+from mats.usecases.models import SwitchedModel
+from mats.usecases.stages import CurrentChoice
 from tests.builders import a_registration
 from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch, ScriptedReranker, ScriptedWriter
 from tests.world import FIVE, THREE, World, discover_over, indexed

@@ -22,7 +22,7 @@ from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import ANYWHERE, Filter, Scope
 from mats.domain.shortlist.fitness import Proofs
 from mats.domain.shortlist.rank import Shortlist
-from mats.domain.text.synonyms import Groups
+from mats.domain.text.variants import Groups
 
 # --- models, and an operator's choice among them ---
 
@@ -396,7 +396,7 @@ class SearchIndex(Protocol):
         """At most `depth` hits by BM25, best first, ties by id; each term counts once, any may match."""
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        """At most `most` capabilities with one of these keys (`domain/ranking/exact`), those with high trust first."""
+        """At most `most` capabilities with one of these keys (`domain/ranking/named`), those with high trust first."""
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
         """At most `depth` hits by cosine, best first, ties by id."""
@@ -419,7 +419,7 @@ class SearchIndex(Protocol):
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
         """For each of these words that no entry has, the nearest word of what the filter admits, if one is near.
 
-        Near is as of `domain/text/spelling`, with the same first letter.
+        Near is as of `domain/text/variants`, with the same first letter.
         """
 
     def namespaces(self, admitted: Filter) -> Collection[str]:

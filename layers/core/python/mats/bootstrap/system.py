@@ -22,7 +22,7 @@ from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.fitness import Proofs
 from mats.domain.shortlist.rank import Scoring
-from mats.domain.text.synonyms import synonyms_of
+from mats.domain.text.variants import synonyms_of
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import (
@@ -49,9 +49,9 @@ from mats.usecases.digest import Digest
 from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank, SharedReplies
 from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp
-from mats.usecases.models import CurrentChoice, SwitchedModel
+from mats.usecases.models import SwitchedModel
 from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites
-from mats.usecases.stages import Stages
+from mats.usecases.stages import CurrentChoice, Stages
 
 if TYPE_CHECKING:
     from mats.adapters.dynamodb.operators import DynamoModelSwitch

@@ -23,9 +23,8 @@ from mats.client.transport import Retries
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import CapabilityError
 from mats.domain.learning.outcome import Event
-from mats.edge.answers import Answer, Capability, Instructions, ListedCapability, Problem
 from mats.edge.feedback import FeedbackAnswer
-from mats.edge.requests import Format
+from mats.edge.schema import Answer, Capability, Format, Instructions, ListedCapability, Problem
 from mats.edge.tools.formats import ReadyMade
 
 __all__ = [

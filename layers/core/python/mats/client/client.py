@@ -10,17 +10,17 @@ from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
 from mats.domain.protocols.descriptors import Effect
 from mats.domain.ranking.blend import MinRelevance
-from mats.edge.answers import (
+from mats.edge.feedback import FeedbackAnswer
+from mats.edge.schema import (
     Answer,
     Capability,
     CapabilityPage,
+    Format,
     Health,
     Instructions,
     ListedCapability,
     RegisteredBatch,
 )
-from mats.edge.feedback import FeedbackAnswer
-from mats.edge.requests import Format
 from mats.edge.tools.formats import ReadyMade
 
 _PAGE = 100

@@ -1,6 +1,6 @@
 """The exceptions of the client: one tree below `MatsError`."""
 
-from mats.edge.answers import Problem
+from mats.edge.schema import Problem
 
 
 class MatsError(Exception):

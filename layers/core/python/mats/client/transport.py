@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from mats.client.auth import Auth
 from mats.client.errors import Busy, MatsError, NotUnderstood, Unreachable, error_of
-from mats.edge.answers import Problem
+from mats.edge.schema import Problem
 
 M = TypeVar("M", bound=BaseModel)
 

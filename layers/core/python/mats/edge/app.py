@@ -10,9 +10,9 @@ from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFa
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.rank import Shortlist
-from mats.edge.answers import Health
 from mats.edge.http import Caller
 from mats.edge.observers import LOG
+from mats.edge.schema import Health
 from mats.ports import Answered, Observer, OperationFailed
 from mats.usecases.discover import Discover
 from mats.usecases.look_up import LookUp

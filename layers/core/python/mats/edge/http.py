@@ -24,7 +24,7 @@ from mats.domain.errors import (
     StorageUnusable,
 )
 from mats.domain.text.fence import spell_out
-from mats.edge.answers import FieldFault, Problem
+from mats.edge.schema import FieldFault, Problem
 from mats.settings import Settings
 
 LOCAL = "local"  # The name of the user of this machine, in receipts and tallies

@@ -11,10 +11,19 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, InstructionsNotFound
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import spell_out
-from mats.edge.answers import Answer, Capability, CapabilityPage, Instructions, ListedCapability
 from mats.edge.app import Application
 from mats.edge.http import Caller, Request, Response, error_response, json_response, problem
-from mats.edge.requests import CapabilityParameters, DiscoverParameters, DiscoverRequest, ListParameters
+from mats.edge.schema import (
+    Answer,
+    Capability,
+    CapabilityPage,
+    CapabilityParameters,
+    DiscoverParameters,
+    DiscoverRequest,
+    Instructions,
+    ListedCapability,
+    ListParameters,
+)
 
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
@@ -240,7 +249,7 @@ _ID = "`namespace/name`; slashes may be written as they are or as %2F."
 
 
 def _problems(*statuses: int) -> dict[int, BodySpec]:
-    return {s: BodySpec(_PROBLEMS[s], ("answers.Problem",), "application/problem+json") for s in statuses}
+    return {s: BodySpec(_PROBLEMS[s], ("schema.Problem",), "application/problem+json") for s in statuses}
 
 
 def _ard_errors(*statuses: int) -> dict[int, BodySpec]:
@@ -254,12 +263,12 @@ ROUTES = (
         handler="routes.search",
         operation_id="discover",
         summary="Rank capabilities for a request",
-        query="requests.DiscoverParameters",
-        request=BodySpec("", ("requests.DiscoverRequest",)),
+        query="schema.DiscoverParameters",
+        request=BodySpec("", ("schema.DiscoverRequest",)),
         responses={
             200: BodySpec(
                 "A ranked shortlist; with a `format`, the tools to pass on.",
-                ("answers.Answer", "tools.formats.ReadyMade"),
+                ("schema.Answer", "tools.formats.ReadyMade"),
             ),
             **_problems(400, 413, 422, 429, 503),
         },
@@ -270,8 +279,8 @@ ROUTES = (
         handler="routes.list_capabilities",
         operation_id="listCapabilities",
         summary="List capabilities in order of id",
-        query="requests.ListParameters",
-        responses={200: BodySpec("A page.", ("answers.CapabilityPage",)), **_problems(422, 429, 503)},
+        query="schema.ListParameters",
+        responses={200: BodySpec("A page.", ("schema.CapabilityPage",)), **_problems(422, 429, 503)},
     ),
     Route(
         method="GET",
@@ -286,7 +295,7 @@ ROUTES = (
         ),
         path_description=_ID,
         responses={
-            200: BodySpec("Its instructions.", ("answers.Instructions",), alternative="text/markdown"),
+            200: BodySpec("Its instructions.", ("schema.Instructions",), alternative="text/markdown"),
             **_problems(404, 429, 503),
         },
     ),
@@ -296,12 +305,12 @@ ROUTES = (
         handler="routes.get_capability",
         operation_id="getCapability",
         summary="Show one capability",
-        query="requests.CapabilityParameters",
+        query="schema.CapabilityParameters",
         path_description=_ID,
         responses={
             200: BodySpec(
                 "Its profile; with `snippets=true`, also how to call it, in words and as texts to copy.",
-                ("answers.Capability", "snippets.capability.CapabilityWithSnippets"),
+                ("schema.Capability", "snippets.capability.CapabilityWithSnippets"),
             ),
             **_problems(404, 422, 429, 503),
         },
@@ -320,7 +329,7 @@ ROUTES = (
             202: BodySpec("Recorded.", ("feedback.FeedbackAnswer",)),
             **_problems(400, 413, 422, 429, 503),
             404: BodySpec(
-                "No such answer of this caller, or too old.", ("answers.Problem",), "application/problem+json"
+                "No such answer of this caller, or too old.", ("schema.Problem",), "application/problem+json"
             ),
         },
     ),
@@ -352,7 +361,7 @@ ROUTES = (
         operation_id="health",
         tag="operation",
         summary="Check that the service can answer",
-        responses={200: BodySpec("It can answer.", ("answers.Health",)), **_problems(503)},
+        responses={200: BodySpec("It can answer.", ("schema.Health",)), **_problems(503)},
     ),
     Route(method="GET", path="/openapi.json", handler="openapi.respond"),
     Route(

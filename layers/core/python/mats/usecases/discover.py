@@ -15,7 +15,7 @@ from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
-from mats.domain.ranking.exact import Exactness
+from mats.domain.ranking.named import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.fitness import Fitness, Proofs
 from mats.domain.shortlist.rank import (

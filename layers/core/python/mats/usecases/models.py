@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
@@ -14,7 +14,6 @@ from mats.ports import (
     Clock,
     Encoder,
     Labels,
-    ModelChoice,
     Observer,
     Reranker,
     Vector,
@@ -145,37 +144,6 @@ class ProbedEncoder(WrappedEncoder):
 
 
 M = TypeVar("M", Reranker, Writer)
-
-
-@dataclass(slots=True)
-class CurrentChoice(Generic[T]):
-    """The choice of operators as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
-
-    A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
-    """
-
-    load: Callable[[], T]  # Raises DependencyFailed: the store did not answer
-    clock: Clock
-    fresh_ms: float = 60_000
-    on_failure: Callable[[DependencyFailed], None] = lambda error: None
-    _choice: Any = ModelChoice()
-    _read_ms: float | None = None
-    _lock: Any = field(default_factory=threading.Lock)
-
-    def __call__(self) -> T:
-        """The choice; blocks no longer than one read."""
-        now = self.clock.elapsed_ms()
-        due = self._read_ms is None or now - self._read_ms >= self.fresh_ms
-        if due and self._lock.acquire(blocking=False):
-            try:
-                self._read_ms = now
-                self._choice = self.load()
-            except DependencyFailed as error:
-                self.on_failure(error)
-            finally:
-                self._lock.release()
-        chosen: T = self._choice
-        return chosen
 
 
 @dataclass(slots=True)

@@ -15,13 +15,16 @@ from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
-from mats.domain.ranking.exact import MOST_READ, Exactness, asked_keys, exact_first
 from mats.domain.ranking.named import (
+    MOST_READ,
     NO_PRODUCTS,
     TRUSTED_KEYS,
+    Exactness,
     NameUse,
     Products,
+    asked_keys,
     asked_names,
+    exact_first,
     listed_spaces,
     nearest_spaces,
     products_named,
@@ -30,13 +33,75 @@ from mats.domain.ranking.query import Filter, is_listing
 from mats.domain.shortlist.fitness import Fitness
 from mats.domain.shortlist.rank import Candidate, Steps, take_in_turn
 from mats.domain.shortlist.trace import Trace
-from mats.domain.text.spelling import correct, may_be_misspelt
+from mats.domain.text.variants import correct, may_be_misspelt
 from mats.domain.text.words import clip, pairs, query_terms
-from mats.domain.trust.near_duplicates import find_echoes, limit_near_duplicates
-from mats.domain.trust.newcomers import SHARE, find_newcomers, limit_newcomers
+from mats.domain.trust.near_duplicates import (
+    NEW_SHARE,
+    find_echoes,
+    find_newcomers,
+    limit_near_duplicates,
+    limit_newcomers,
+)
 from mats.ports import Encoder, Hit, LanguageBound, Memory, SearchIndex, Vector
-from mats.usecases.lexical import LexicalQuery, scores_of
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
+
+_GUESSED = 0.7  # Weight of a word that a misspelt one is taken for
+_REWRITTEN = 0.9  # Weight of BM25 for a synonym, against that for the word of the request itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalQuery:
+    """The texts by which a request is searched.
+
+    Args:
+        terms: Its words.
+        guessed: What those of them that the registry does not have may mean.
+        rewrites: The request in synonyms.
+    """
+
+    terms: Sequence[str]
+    guessed: Sequence[str] = ()
+    rewrites: Sequence[str] = ()
+
+    def search(self, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:
+        """Scores of the best by the words or, a little less, by synonyms, and by what misspelt words may mean."""
+        found = scores_of(index.lexical(self.terms, admitted, depth=depth))
+        for rewrite in self.rewrites:
+            found = _better(found, scores_of(index.lexical(query_terms(rewrite), admitted, depth=depth)))
+        if self.guessed:
+            return self.widen(found, index, admitted, depth=depth)
+        return {id: found[id] for id in best_first(found)[:depth]} if self.rewrites else found
+
+    def widen(self, found: Scores, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:
+        """These scores with those by what misspelt words may mean, for the hits of either."""
+        guesses = scores_of(index.lexical(self.guessed, admitted, depth=depth))
+        known = {**index.bm25_of(self.terms, [id for id in guesses if id not in found]), **found}
+        more = index.bm25_of(self.guessed, [id for id in found if id not in guesses])
+        return _sum_of(known, {**guesses, **more})
+
+    def of(self, index: SearchIndex, ids: Collection[Id]) -> Scores:
+        """The scores of these capabilities."""
+        found = index.bm25_of(self.terms, ids)
+        if self.guessed:
+            found = _sum_of(found, index.bm25_of(self.guessed, ids))
+        for rewrite in self.rewrites:
+            found = _better(found, index.bm25_of(query_terms(rewrite), ids))
+        return found
+
+
+def scores_of(hits: Sequence[Hit] | None) -> dict[Id, float]:
+    """The scores of hits by id; none of no hits."""
+    return {hit.id: hit.score for hit in hits or ()}
+
+
+def _sum_of(known: Scores, guesses: Scores) -> dict[Id, float]:
+    return {id: known.get(id, 0.0) + _GUESSED * guesses.get(id, 0.0) for id in {**known, **guesses}}
+
+
+def _better(scores: Scores, rewritten: Scores) -> dict[Id, float]:
+    """The better of both scores of each."""
+    weighed = {id: _REWRITTEN * score for id, score in rewritten.items()}
+    return {**weighed, **{id: max(score, weighed.get(id, 0.0)) for id, score in scores.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +168,7 @@ _MOST_RATED, _KEPT_FOR_RATED = 1_000, 3
 _WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
 _MOST_NAMESPACES = 20
 MOST_OF_PRODUCTS = 3  # Capabilities of products that a request names that are candidates, whatever else is found
-_REWRITTEN = "also searched as {!r}, by synonyms of this registry"
+_BY_SYNONYMS = "also searched as {!r}, by synonyms of this registry"
 _MISNAMED = "no capability is in the namespace {}; nearest: {}"
 _UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
 
@@ -264,7 +329,7 @@ class Retrieve:
     depth: int = 200
     window: int = 60
     unrated: int = 50
-    new_share: float = SHARE
+    new_share: float = NEW_SHARE
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     recall: Recall | None = None
@@ -427,7 +492,7 @@ class Retrieve:
         in_own_thread = spelling_stage.future.done()
         early = None if in_own_thread else self._encode(text, stages, trace)  # hardly any text is corrected
         meant = finish(spelling_stage, trace) or {}
-        trace.notes += [_REWRITTEN.format(clip(each, 200)) for each in asked.rewrites]
+        trace.notes += [_BY_SYNONYMS.format(clip(each, 200)) for each in asked.rewrites]
         trace.notes += [f"reads {word} as {near}" for word, near in meant.items()]
         if early is None or meant:
             early = self._encode(correct(text, meant) if meant else text, stages, trace)

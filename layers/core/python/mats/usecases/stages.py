@@ -6,13 +6,13 @@ A circuit breaker stops calls of a model after repeated failures and probes it f
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
 from mats.domain.profile.profile import Refusal
 from mats.domain.shortlist.trace import StageRun, Trace
-from mats.ports import Clock
+from mats.ports import Clock, ModelChoice
 
 
 class CircuitBreaker:
@@ -169,3 +169,34 @@ class Stages:
             return work(), clock.elapsed_ms() - began
 
         return Stage(name, budget_ms, clock.elapsed_ms(), clock, executor.submit(timed_work))
+
+
+@dataclass(slots=True)
+class CurrentChoice(Generic[T]):
+    """The choice of operators as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
+
+    A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
+    """
+
+    load: Callable[[], T]  # Raises DependencyFailed: the store did not answer
+    clock: Clock
+    fresh_ms: float = 60_000
+    on_failure: Callable[[DependencyFailed], None] = lambda error: None
+    _choice: Any = ModelChoice()
+    _read_ms: float | None = None
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def __call__(self) -> T:
+        """The choice; blocks no longer than one read."""
+        now = self.clock.elapsed_ms()
+        due = self._read_ms is None or now - self._read_ms >= self.fresh_ms
+        if due and self._lock.acquire(blocking=False):
+            try:
+                self._read_ms = now
+                self._choice = self.load()
+            except DependencyFailed as error:
+                self.on_failure(error)
+            finally:
+                self._lock.release()
+        chosen: T = self._choice
+        return chosen

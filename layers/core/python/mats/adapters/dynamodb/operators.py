@@ -20,7 +20,7 @@ from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
 from mats.domain.capability.capability import principal
 from mats.domain.errors import NotPermitted, RequestInvalid
 from mats.domain.shortlist.fitness import Proofs, proofs_from_text, proofs_to_text
-from mats.domain.text.synonyms import Groups, with_group
+from mats.domain.text.variants import Groups, with_group
 from mats.domain.text.words import clean
 from mats.ports import ModelChoice, SwitchedRole
 

@@ -12,10 +12,10 @@ from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.bm25 import REFERENCE
+from mats.domain.ranking.blend import REFERENCE
 from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter
-from mats.domain.text.spelling import nearest, word_of
+from mats.domain.text.variants import nearest, word_of
 from mats.ports import Hit, Stored, Target, Vector
 
 ALIAS = "capabilities"

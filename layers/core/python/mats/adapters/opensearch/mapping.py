@@ -11,7 +11,7 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
-from mats.domain.ranking.bm25 import in_reference
+from mats.domain.ranking.blend import in_reference
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.words import stem

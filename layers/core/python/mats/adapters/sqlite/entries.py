@@ -16,9 +16,9 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.bm25 import count_terms
+from mats.domain.ranking.blend import count_terms
 from mats.domain.ranking.named import index_keys
-from mats.domain.text.spelling import has_spelling
+from mats.domain.text.variants import has_spelling
 from mats.domain.text.words import stem, words
 from mats.ports import Stored, Target
 

@@ -26,7 +26,7 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, name_key
 from mats.domain.ranking.query import Filter
-from mats.domain.text.spelling import near, nearest
+from mats.domain.text.variants import near, nearest
 from mats.domain.text.words import stem
 from mats.ports import Hit, SearchIndex, Stored, Vector
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, with_room
-from mats.domain.ranking.bm25 import K1, B, TermCounts, idf
+from mats.domain.ranking.blend import K1, B, TermCounts, idf
 from mats.domain.text.words import index_terms
 
 Integers = npt.NDArray[np.int32]

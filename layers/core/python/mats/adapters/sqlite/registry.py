@@ -13,7 +13,7 @@ from mats.domain.errors import CapabilityNotFound, PreconditionFailed
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.domain.shortlist.fitness import Proofs, proofs_from_text, proofs_to_text
-from mats.domain.text.synonyms import Groups
+from mats.domain.text.variants import Groups
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
 IN = "(SELECT value FROM json_each(?))"  # A list of ids as one parameter, made by `as_json`

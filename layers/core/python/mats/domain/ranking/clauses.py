@@ -91,12 +91,6 @@ _BARE_VERB = re.compile(r"(?:^|(?:\b(?:to|that|and|can|will)|,)\s+)[a-z]+$")
 """The end of `tools that create`, to which `and delete the user` belongs."""
 _BACK = re.compile(r"\b(?:it|its|them|they)\b", re.IGNORECASE)
 """Words by which a sentence may say more of what is before it: `I want it to be blue`."""
-_KEPT_AS_FILE = re.compile(
-    r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]{0,160}?\s(?:to|at|in|into|under|as)"
-    r"\s+[`'\"]?(?:(?:~|\.{1,2})?/)?(?:[\w.-]+/)*[\w-]+\.(?:md|txt|csv|json|html?|ya?ml|xml|log|tex|rst|py|js|ts|sql)\b",
-    re.IGNORECASE,
-)
-_WRITE = "write a file"
 
 
 class _Span(NamedTuple):
@@ -131,11 +125,6 @@ _WORDS_OF_TASK = 6
 def may_be_task(text: str) -> bool:
     """True if a request is long enough, in content words, for several steps."""
     return len(content_words(text)) >= _WORDS_OF_TASK
-
-
-def with_implied_step(text: str, parts: Sequence[str]) -> tuple[str, ...]:
-    """The parts of a text, and the step that it implies where it says into which file of text something goes."""
-    return (*parts[: MOST - 1], _WRITE) if _KEPT_AS_FILE.search(text) else tuple(parts)
 
 
 def _names_something(clause: str) -> bool:

@@ -1,7 +1,7 @@
 """Queries, the filters that decide which capabilities may answer, and requests that name a namespace."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.faults import RequestModel
 from mats.domain.protocols.descriptors import Effect, effect_tag
-from mats.domain.ranking.clauses import MOST, cut_at_clauses, with_implied_step
+from mats.domain.ranking.clauses import MOST, cut_at_clauses
 from mats.domain.text.words import clip, words
 
 
@@ -19,6 +19,19 @@ def _check_not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
     return text
+
+
+_KEPT_AS_FILE = re.compile(
+    r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]{0,160}?\s(?:to|at|in|into|under|as)"
+    r"\s+[`'\"]?(?:(?:~|\.{1,2})?/)?(?:[\w.-]+/)*[\w-]+\.(?:md|txt|csv|json|html?|ya?ml|xml|log|tex|rst|py|js|ts|sql)\b",
+    re.IGNORECASE,
+)
+_WRITE = "write a file"
+
+
+def with_implied_step(text: str, parts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a text, and the step that it implies where it says into which file of text something goes."""
+    return (*parts[: MOST - 1], _WRITE) if _KEPT_AS_FILE.search(text) else tuple(parts)
 
 
 LONGEST = 2_000  # Characters of a request

@@ -24,14 +24,13 @@ from mats.domain.ranking.blend import (
     shares,
     weighted_mean,
 )
-from mats.domain.ranking.exact import Exactness, order_of_exact
+from mats.domain.ranking.named import Exactness, order_of_exact
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.fitness import Fitness, Proof
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.fence import spell_out
 from mats.domain.text.words import clip
-from mats.domain.trust.near_duplicates import trust_of
-from mats.domain.trust.newcomers import is_rated
+from mats.domain.trust.near_duplicates import is_rated, trust_of
 from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
 
 T = TypeVar("T", bound=Hashable)

@@ -1,10 +1,13 @@
-"""Capabilities with nearly the same text: near-duplicates, echoes of a request, and who had a text first.
+"""Which of the found may be candidates: near-duplicates, echoes of a request, newcomers, and who had a text first.
 
 Near-duplicates are compared by their owners' text only, however it is spelled: a writer describes two copies in
 different words. Echoes repeat a request, as an attacker does who expects it; each may be padded with other words, but
 must keep those of the request, and honest capabilities hold only some of these. A text is senior since its first
 version, not the one before: otherwise an owner could turn an old registration into somebody else's, a few words at a
 time. Of the first text only a sample is kept. docs/decisions/0035.
+
+Newcomers are unrated and new beside older ones. Floods and stuffed texts are new: what was there before them has been
+seen, and may have been used. docs/decisions/0095.
 """
 
 import hashlib
@@ -13,6 +16,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 
@@ -296,3 +300,39 @@ def _since(profiles: Sequence[Profile]) -> list[str]:
 def trust_of(profile: Profile, unrated: int) -> int:
     """The trust of a profile; `unrated` for one without."""
     return unrated if profile.trust is None else profile.trust
+
+
+NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
+NEW_SHARE = 0.2  # Of the candidates that may be newcomers, unless these are as usual further down: docs/decisions/0095
+_MOST, _ENOUGH = 0.5, 2  # The same where newcomers are usual, and how many times the candidates must be known to say so
+
+
+def find_newcomers(profiles: Sequence[Profile], first: str, now: str) -> Set[int]:
+    """The positions of the unrated that were registered on a later day than the `first`, and are new."""
+    known = (datetime.fromisoformat(now) - timedelta(days=NEW_DAYS)).isoformat()
+    latest = max(first, known)[:DAY]
+    return {n for n, each in enumerate(profiles) if each.first_registered[:DAY] > latest and not is_rated(each)}
+
+
+def is_rated(profile: Profile) -> bool:
+    """Whether operators gave it trust or verified its provider."""
+    return profile.trust is not None or profile.provider_verified
+
+
+def limit_newcomers(
+    kept: Sequence[int], newcomers: Set[int], *, of: int, k: int, share: float
+) -> tuple[list[int], list[int]]:
+    """Positions without, and those of, the newcomers that would displace others from the first `k`.
+
+    Args:
+        kept: The positions of candidates among `of` profiles, best first.
+        newcomers: Those of newcomers.
+        of: How many profiles are known.
+        k: The number of candidates.
+        share: Of these that may be newcomers, or that share of what is behind the first `k` which is, up to one half.
+    """
+    behind = kept[k:] if of >= _ENOUGH * k else ()
+    usual = sum(position in newcomers for position in behind) / len(behind) if behind else 0.0
+    most = math.ceil(k * max(share, min(_MOST, usual)))
+    left_out = [position for position in kept if position in newcomers][most:]
+    return [position for position in kept if position not in set(left_out)], left_out

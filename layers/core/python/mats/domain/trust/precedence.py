@@ -12,7 +12,7 @@ from typing import TypeVar
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import skeleton
-from mats.domain.text.spelling import distance
+from mats.domain.text.variants import distance
 from mats.domain.text.words import split_identifier
 from mats.domain.trust.near_duplicates import Wording, trust_of
 

@@ -16,7 +16,7 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Query, QueryText, Scope
 from mats.edge.ard.entries import PROTOCOLS, last_updated, media_type, namespace_of, own_type
-from mats.edge.requests import WHOLE, Parameters
+from mats.edge.schema import WHOLE, Parameters
 
 CONTEXT = "https://agenticresourcediscovery.org/context/v1"
 _TERMS = "https://agenticresourcediscovery.org/ns#"

@@ -14,7 +14,7 @@ from mats.edge.http import BodyTooLarge, BodyUnreadable, Request, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, MirroredHeaders, RpcReply
 from mats.edge.mcp.tools import McpSession, offered_by, parse_names
-from mats.edge.requests import Parameters
+from mats.edge.schema import Parameters
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WITH_BATCHES = (None, "2025-03-26", "2024-11-05")

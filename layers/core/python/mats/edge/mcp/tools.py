@@ -20,10 +20,10 @@ from mats.domain.ranking.query import Label, Query, Relevance
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
 from mats.domain.text.words import clip
-from mats.edge.answers import Capability
 from mats.edge.app import Application
 from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import Caller, error_detail
+from mats.edge.schema import Capability
 
 Json = dict[str, Any]
 

@@ -16,8 +16,7 @@ from mats.domain.protocols.bedrock import BedrockCall
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.protocols.openapi import HttpCall
-from mats.edge.answers import Capability
-from mats.edge.requests import Format
+from mats.edge.schema import Capability, Format
 from mats.edge.snippets.http_request import HttpRequest, example_of, first_option, message_request, operation_request
 from mats.edge.snippets.programs import converse_program, curl_command, http_program, json_text, mcp_program
 from mats.edge.tools.formats import tool_definition

@@ -20,7 +20,7 @@ from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
-from mats.edge.requests import Format
+from mats.edge.schema import Format
 from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference, shorten_descriptions
 
 MAX_NAME = 64

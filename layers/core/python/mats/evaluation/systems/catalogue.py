@@ -28,8 +28,7 @@ from mats.evaluation.systems.base import LONGEST_QUERY, Answers, Progress, Ranki
 from mats.evaluation.systems.models import CallLog, Models, TimedReply
 from mats.evaluation.systems.workbench import Workbench
 from mats.usecases.discover import Discover
-from mats.usecases.lexical import LexicalQuery
-from mats.usecases.retrieve import Retrieve, Search
+from mats.usecases.retrieve import LexicalQuery, Retrieve, Search
 from mats.usecases.stages import Stages
 
 

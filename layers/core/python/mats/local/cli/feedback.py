@@ -14,8 +14,8 @@ from mats.bootstrap.local import find_demand, local_system
 from mats.domain.errors import Fault, NotPossible
 from mats.domain.learning.demand import Gap
 from mats.domain.learning.outcome import Event
-from mats.domain.ranking.clauses import cut_at_clauses, with_implied_step
-from mats.domain.ranking.query import Query, Scope
+from mats.domain.ranking.clauses import cut_at_clauses
+from mats.domain.ranking.query import Query, Scope, with_implied_step
 from mats.domain.shortlist.rank import Shortlist
 from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import local_caller

@@ -20,10 +20,9 @@ from mats.domain.profile.assignment import namespace_of_pattern, parse_target
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Status
 from mats.domain.protocols.catalogue import from_text
-from mats.edge.answers import CapabilityPage, ListedCapability
 from mats.edge.http import LOCAL, local_caller
-from mats.edge.requests import MAX_PAGE, ListParameters
 from mats.edge.routes import page_of
+from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListParameters
 from mats.edge.snippets.capability import SnippetFormat, Snippets
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle

@@ -20,8 +20,8 @@ from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.edge.http import local_caller, to_json
-from mats.edge.requests import DiscoverRequest, Format
 from mats.edge.routes import search_answer
+from mats.edge.schema import DiscoverRequest, Format
 from mats.local.cli import output as ui
 from mats.local.cli.remote import service_at
 from mats.ports import Answered, Observation

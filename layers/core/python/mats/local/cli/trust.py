@@ -23,7 +23,7 @@ from mats.domain.profile.assignment import (
 )
 from mats.domain.profile.origin import fingerprint
 from mats.domain.text.fence import escape_hidden
-from mats.domain.text.synonyms import parse_groups
+from mats.domain.text.variants import parse_groups
 from mats.domain.text.words import clip
 from mats.edge.http import local_caller
 from mats.local.cli import output as ui

@@ -29,9 +29,9 @@ from mats.domain.profile.profile import Trust
 from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.protocols.protocol import Source
 from mats.domain.ranking.query import QueryText
-from mats.domain.text.synonyms import Groups, with_group, without_word
+from mats.domain.text.variants import Groups, with_group, without_word
 from mats.domain.text.words import clean
-from mats.edge.requests import Parameters
+from mats.edge.schema import Parameters
 from mats.local.console.selection import MAX_TEXT
 from mats.local.imports.files import File, FileUnreadable, Location, Stream
 from mats.local.imports.formats.registrations import map_row

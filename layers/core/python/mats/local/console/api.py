@@ -24,9 +24,8 @@ from mats.domain.capability.registration import MAX_ITEM_BYTES, Registration
 from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
 from mats.edge import routes as edge
-from mats.edge.answers import Problem
-from mats.edge.requests import Parameters
 from mats.edge.routes import BodySpec, TokenScope
+from mats.edge.schema import Parameters, Problem
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem, token_of
 from mats.local.console.actions import MAX_BODY_BYTES as MAX_IMPORT_BYTES
 from mats.local.console.actions import (

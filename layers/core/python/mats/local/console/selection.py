@@ -13,7 +13,7 @@ from pydantic import Field
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile
 from mats.domain.text.words import clip, content_words
-from mats.edge.requests import Parameters
+from mats.edge.schema import Parameters
 from mats.local.console.use_counts import UseCounts
 from mats.local.preview.report import SPARSE
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from mats.bootstrap.local import SqliteUseLog
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import wilson_interval
-from mats.edge.requests import Parameters
+from mats.edge.schema import Parameters
 from mats.local.preview.mirror import FIVE
 from mats.ports import Clock, OutcomeCounts, ShownAnswer
 

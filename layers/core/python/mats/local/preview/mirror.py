@@ -25,7 +25,7 @@ from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.domain.text.words import clip, content_words, split_identifier, stem, stems
-from mats.edge.requests import WHOLE, Parameters
+from mats.edge.schema import WHOLE, Parameters
 from mats.local.preview.report import SPARSE, ask, competitors, offline
 from mats.ports import LanguageBound, OutcomeCounts, SearchIndex, Stored
 from mats.usecases.discover import Discover
