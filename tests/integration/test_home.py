@@ -35,7 +35,9 @@ QUERIES = (
 def test_a_query_without_a_registry_says_so_and_creates_nothing(mats: Mats, arguments: list[str]):
     ran = mats(*arguments)
     assert ran.code == 1
-    assert f"no registry at {mats.home}: `mats serve --sample` or `mats import` makes one" in " ".join(ran.err.split())
+    assert f"no registry at {mats.home}: `mats init`, `mats import` or `mats serve --sample` makes one" in " ".join(
+        ran.err.split()
+    )
     assert not mats.home.exists()
 
 

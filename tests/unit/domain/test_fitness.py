@@ -105,6 +105,8 @@ def test_what_is_looked_at_is_an_address_without_what_a_caller_fills_in(invocati
         (MCP, None, Life.GATED, ""),
         (MCP, None, Life.MISSED, "endpoint missed: status 401"),
         (MCP, None, Life.DEAD, "endpoint dead: status 401"),
+        (MCP, {"transports": ["mcp"]}, Life.MISSED, "endpoint missed: status 401"),
+        (MCP, {"transports": ["mcp"]}, Life.DEAD, "endpoint dead: status 401"),
         (MCP, {"auth": []}, Life.GATED, "asks for authentication: status 401"),
         (MCP, {"auth": ["bearer"]}, Life.GATED, ""),
         (MCP, {"auth": ["bearer@org.other"]}, Life.GATED, "asks for authentication: status 401"),
@@ -128,5 +130,6 @@ def test_the_reason_that_a_capability_cannot_be_called_now(invocation, holds, li
     assert fitness.excluded == {}
     if asked:
         strict = Fitness(asked.model_copy(update={"leave_out": True}), proofs, {})
-        assert strict.admits(profile) is (not because)
-        assert strict.excluded == ({profile.id: because} if because else {})
+        left_out = {profile.id: because} if because and life is not Life.MISSED else {}
+        assert strict.admits(profile) is (not left_out)
+        assert strict.excluded == left_out

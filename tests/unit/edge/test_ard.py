@@ -33,7 +33,7 @@ from mats.edge.ard.entries import (
     publisher,
 )
 from mats.edge.ard.requests import list_filter
-from mats.local.cli import replay
+from mats.local.cli import feedback as replay
 from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import proxy_request, respond_to
 from tests.builders import a_profile, an_earlier_profile

@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import ipaddress
+import json
 import socket
 import ssl
 import threading
@@ -24,6 +25,7 @@ from mats.local.imports.sources import open_reading, open_sources
 from mats.settings import Settings
 from tests.fakes import MemoryRegistry
 from tests.servers.raw_http import answering, drip, response
+from tests.servers.site import Asked, site
 
 
 def test_given_loopback_address_is_fetched():
@@ -156,6 +158,50 @@ def test_each_reading_of_a_source_checks_where_its_name_leads(monkeypatch):
     assert "cannot be read" in problems[0]
     assert "169.254.169.254, which is blocked" in problems[1]
     assert "resolves to this machine" in problems[2]
+
+
+CARD = {
+    "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+    "name": "com.example/pay", "version": "1.0.0", "description": "Refunds card payments.",
+    "remotes": [{"type": "streamable-http", "url": "https://pay.example.com/mcp"}],
+}  # fmt: skip
+LISTED = {"identifier": "urn:air:pay.example.com:mcp:pay", "type": "application/mcp-server-card+json"}
+
+
+CATALOG = "/.well-known/mcp/catalog.json"
+
+
+@pytest.mark.parametrize(
+    ("pages", "asked", "problem"),
+    [
+        ({"/pay/card.json": CARD}, "/pay/card.json", ""),
+        ({"/pay/server-card": CARD}, "/pay", ""),
+        ({"/.well-known/mcp/server-card.json": CARD}, "", ""),
+        (
+            {CATALOG: {"entries": [{**LISTED, "url": "SITE/cards/pay"}]}, "/cards/pay": CARD},
+            "",
+            "",
+        ),
+        (
+            {CATALOG: {"entries": [{**LISTED, "url": "http://127.0.0.1:9/x"}]}},
+            "",
+            "at another site",
+        ),
+        ({"/pay": {"a": 1}, "/pay/server-card": {"a": 1}}, "/pay", "is not an MCP server card"),
+        ({}, "/pay", "status 404"),
+    ],
+)
+def test_a_server_card_is_found_at_its_address_below_it_or_by_its_site(pages, asked, problem):
+    def answer(request: Asked) -> Any:
+        page = pages.get(request.path)
+        return json.loads(json.dumps(page).replace("SITE", f"http://{request.headers['Host']}")) if page else 404
+
+    with site(answer) as url:
+        importer = Importer(MemoryRegistry())
+        importer.import_sources(open_reading(SourceKind.MCP_CARD, [f"{url}{asked}"], Settings()).sources)
+    assert list(importer.registry.items) == ([] if problem else ["com.example/pay"])
+    told = "; ".join(found.text for found in (*importer.report.rejected, *importer.report.noted))
+    assert problem in told
 
 
 def test_refused_connection_is_reported():

@@ -1,16 +1,20 @@
 """The owner's mirror: the cause of each fault, who lost what to whom, the sentence that helps, and who may see what."""
 
+from dataclasses import replace
+
 import pytest
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import CapabilityNotFound
+from mats.domain.errors import CapabilityNotFound, DependencyFailed
 from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.domain.profile.assignment import Assigned, Policy, pattern_id
+from mats.domain.profile.profile import Status
 from mats.domain.ranking.query import Query
 from mats.local.preview.mirror import Cause, Mirror, MirrorQuery
 from mats.local.worker import drain
+from mats.ports import Vector
 from mats.usecases.discover import LeaveReceipt
 from tests.builders import a_registration
 
@@ -66,6 +70,36 @@ def test_each_fault_has_its_cause(local: LocalSystem, made, narrowed, cause):
     fill(local, one)
     search(local, **narrowed)
     assert Mirror.over(local).images[one.id].cause is cause
+
+
+class German:
+    """An encoder of another language, which does not answer."""
+
+    name, dimension = "german", 2
+
+    def reads(self, text: str) -> bool:
+        return False
+
+    def knows(self, word: str) -> bool:
+        return False
+
+    def encode_query(self, text: str) -> Vector:
+        raise DependencyFailed("no answer")
+
+    encode_documents = encode_query
+
+
+@pytest.mark.parametrize(
+    ("encoder", "changed", "cause"),
+    [(None, {"status": Status.REJECTED, "source": None}, Cause.REJECTED), (German(), {}, Cause.LANGUAGE)],
+)
+def test_what_was_rejected_or_is_not_read_has_its_cause(local: LocalSystem, monkeypatch, encoder, changed, cause):
+    fill(local, one := a_tool("x1", PFAFFIAN))
+    search(local)
+    monkeypatch.setitem(local.models.__dict__, "_encoder_or_reason", (encoder, ""))
+    mirror = Mirror.over(local)
+    changed = mirror.profiles[one.id].model_copy(update=changed)
+    assert replace(mirror, profiles={**mirror.profiles, one.id: changed}).images[one.id].cause is cause
 
 
 def test_what_waits_for_an_operator_is_held(local: LocalSystem):

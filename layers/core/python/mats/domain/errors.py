@@ -104,7 +104,7 @@ class RegistryNotFound(CapabilityError):
     """There is no local registry in the folder, and the operation makes none."""
 
     def __init__(self, home: object) -> None:
-        super().__init__(f"no registry at {home}: `mats serve --sample` or `mats import` makes one")
+        super().__init__(f"no registry at {home}: `mats init`, `mats import` or `mats serve --sample` makes one")
 
 
 class ReplyUnusable(CapabilityError):

@@ -87,7 +87,7 @@ def restore(
         with _alone(target), home.replacing(target) as partial:
             contents = _copy(source, partial)
             if (sources := _commands(partial)) and not confirm(sources):
-                raise NotPossible([Fault("FILE", "was not restored: its sources were not confirmed")])
+                raise NotPossible([Fault("", f"{file} was not restored: its sources were not confirmed")])
             return Restored(contents, _set_aside(target, stamp, force=force))
 
 
@@ -159,7 +159,9 @@ class _RowCheck:
                     self._check(name, columns[name], value, values)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             where = f"a row of the table {table}"
-            raise NotPossible([Fault("FILE", f"cannot be restored: {where} is not as mats writes it")]) from error
+            raise NotPossible(
+                [Fault("", f"the backup cannot be restored: {where} is not as mats writes it")]
+            ) from error
         return row
 
     def _check(self, name: str, type: str, value: Any, values: Mapping[str, Any]) -> None:
@@ -264,7 +266,7 @@ def _open_backup(file: Path) -> sqlite3.Connection:
         except (sqlite3.Error, StorageUnusable) as error:
             connection.close()
             problem = str(error)
-    raise NotPossible([Fault("FILE", f"{file} cannot be restored: {problem}")])
+    raise NotPossible([Fault("", f"{file} cannot be restored: {problem}")])
 
 
 def _connect(file: Path) -> sqlite3.Connection:

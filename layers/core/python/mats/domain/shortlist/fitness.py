@@ -1,7 +1,7 @@
 """Whether a capability can be called now: what its endpoint last showed of life, and what the caller holds."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -115,16 +115,16 @@ class Fitness:
         target = target_of(profile) if self.proofs else None
         return self.proofs.get(target) if target else None
 
-    def because(self, profile: Profile) -> str:
+    def because(self, profile: Profile, unwell: Collection[Life] = (Life.MISSED, Life.DEAD)) -> str:
         """Why a capability cannot be called now, with what the caller holds; empty if nothing is known against it."""
         proof = self.proof(profile)
         if self.holds and (lacks := _lacks(profile, self.holds, proof)):
             return lacks
-        return str(proof) if proof and proof.life in (Life.MISSED, Life.DEAD) else ""
+        return str(proof) if proof and proof.life in unwell else ""
 
     def admits(self, profile: Profile) -> bool:
-        """False for what the request asks to leave out."""
-        if self.holds is None or not self.holds.leave_out or not (because := self.because(profile)):
+        """False for what the request asks to leave out: what its caller cannot call, and dead endpoints."""
+        if self.holds is None or not self.holds.leave_out or not (because := self.because(profile, (Life.DEAD,))):
             return True
         self.excluded[profile.id] = because
         return False

@@ -146,7 +146,8 @@ def mcp_program(server: McpServer, arguments: Mapping[str, Any]) -> str:
     imports, setup, argument = _stdio(server) if isinstance(server, McpStdio) else _remote(server)
     call = "print(await client.list_tools())"
     if server.tool:
-        call = f"print(await client.call_tool({python_literal(server.tool)}, {python_literal(arguments, indent=8)}))"
+        given = f", {python_literal(arguments, indent=8)}" if arguments else ""
+        call = f"print(await client.call_tool({python_literal(server.tool)}{given}))"
     return "\n".join(
         (
             *imports,

@@ -51,7 +51,10 @@ def draft_set(
             corpus[one.id] = {**items[one.id], "examples": [each for each in one.examples if each != text]}
         queries[one.id] = {"text": clip(visible(text), _LONGEST), "source": source}
         advance(1)
-    left_out = {"capability that not everyone sees, or that is invalid": len(admitted) - len(public)}
+    left_out = {
+        "capability without a query: not everyone sees it": len(valid) - len(public),
+        "capability without a query: its registration is invalid": len(admitted) - len(valid),
+    }
     return JudgedSet(
         corpus=corpus,
         queries={f"q-{id}": query for id, query in queries.items()},

@@ -71,7 +71,7 @@ def doctor(
     logging.getLogger("mats").addHandler(logging.NullHandler())  # what it would warn of is a row
     rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {shlex.join(ui.program())}")]
     if isinstance(context.obj, SettingsInvalid):
-        rows += [Row("settings", "fault", text) for text in str(context.obj).split("; ")]
+        rows += [*_misspelt(), *(Row("settings", "fault", text) for text in str(context.obj).split("; "))]
     else:
         asked = _Asked(context.obj, port, tuple(token_file or ()))
         rows += [row for check in _CHECKS for row in check(asked)]
@@ -79,16 +79,19 @@ def doctor(
     for row in rows:
         table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), ui.plain(row.text))
     faults = sum(row.state == "fault" for row in rows)
-    summary = f"{faults} fault{'' if faults == 1 else 's'}" if faults else "No fault."
+    summary = ui.count_of(faults, "fault") if faults else "No fault."
     ui.show({"faults": faults, "checks": [asdict(row) for row in rows]}, table, summary)
     if faults:
         raise typer.Exit(ui.Exit.REFUSED)
 
 
-def _settings(asked: _Asked) -> Iterator[Row]:
-    misspelt = Settings.misspelt(os.environ)
-    for name, meant in misspelt.items():
+def _misspelt() -> Iterator[Row]:
+    for name, meant in Settings.misspelt(os.environ).items():
         yield Row("settings", "fault", f"{name} is no setting and counts for nothing: set {meant} instead")
+
+
+def _settings(asked: _Asked) -> Iterator[Row]:
+    yield from (misspelt := list(_misspelt()))
     if not misspelt:
         yield Row("settings", "ok", ", ".join(sorted(asked.settings.to_env())) or "all are the defaults")
     address = urlsplit(asked.settings.llm_url)

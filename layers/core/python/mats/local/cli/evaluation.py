@@ -217,7 +217,7 @@ def _list(models: "Models") -> None:
 
 
 def _lines(results: dict[str, Any]) -> ui.Lines:
-    yield f"{results['dataset']}: {results['queries']:,} queries over {results['documents']:,} capabilities"
+    yield _size(results)
     table = ui.table_of("measure", results["variant"], "95 %", right=(results["variant"], "95 %"))
     for name, value in results["metrics"].items():
         low, high = results["intervals_95"][name] or (None, None)
@@ -252,6 +252,11 @@ def compare(
 
     results = compare_runs(read_run(before), read_run(after), load(data))
     ui.show(results, _compared_lines(results, before.name, after.name))
+
+
+def _size(found: dict[str, Any]) -> str:
+    queries = ui.count_of(found["queries"], "query", "queries")
+    return f"{found['dataset']}: {queries} over {ui.count_of(found['documents'], 'capability', 'capabilities')}"
 
 
 def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Lines:
@@ -456,7 +461,7 @@ def _check(folder: Path) -> dict[str, Any]:
 
 
 def _set_lines(found: dict[str, Any]) -> ui.Lines:
-    yield f"{found['dataset']}: {found['queries']:,} queries over {found['documents']:,} capabilities"
+    yield _size(found)
     numbers = ("queries", "labels", "not registered", "unanswerable", "of one document")
     table = ui.table_of("source", *numbers, right=numbers)
     for one in found["sources"]:

@@ -279,4 +279,10 @@ def probe(
     table = ui.table_of("endpoint", "what it showed", "capabilities")
     for _, _, url, proof, ids in unwell:
         table.add_row(ui.plain(url, "bold cyan"), ui.plain(proof), ui.plain("\n".join(ids)))
-    ui.show(found, table if unwell else "Every endpoint that was looked at answered.")
+    looked_at = ui.count_of(len(proofs.keys() & targets), "endpoint")
+    well = (
+        f"Of {looked_at} that were looked at, each answered."
+        if proofs
+        else "No endpoint was looked at: run `mats probe`."
+    )
+    ui.show(found, table if unwell else well)

@@ -131,7 +131,8 @@ def _print_tools(answer: dict[str, Any]) -> None:
 def _lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
     results = answer["results"]
     if not results:
-        yield Text("Nothing found.", style="bold red")
+        count = len(answer["excluded"])
+        yield Text(f"Nothing found; {count:,} left out:" if count else "Nothing found.", style="bold red")
         yield from _left_out(answer)
         return
     yield Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]])
