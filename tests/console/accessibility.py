@@ -19,7 +19,8 @@ def violations(page: Page) -> list[str]:
     Wait until animations have ended: axe takes colours as they are. Contrast it cannot tell (over a picture) is not
     among the findings.
     """
-    page.evaluate(_axe())  # the debugger's evaluation is no script of the page's, so its policy stays on
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_axe())  # the debugger's evaluation is no script of the page's, so its policy stays on
     found = page.evaluate("(options) => axe.run(document, options)", _OPTIONS)
     return [_line(rule, node) for rule in found["violations"] for node in rule["nodes"]]
 
