@@ -10,12 +10,12 @@ import typer
 
 from experiments.catalogue import RUNNABLE
 from experiments.data.appworld import appworld as load_appworld
+from experiments.data.sets import sets_in
 from experiments.data.toolret import agents
 from experiments.data.toolret import toolret as load_toolret
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
 from experiments.studies.context import ExperimentContext
-from mats.evaluation.data.datasets import sets_in
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.local.cli.evaluation import Force, Out, finish

@@ -12,8 +12,9 @@ from experiments.attacks.registry import QUERIES, AttackedRegistry, targets_of
 from experiments.attacks.scene import SEED, TRUSTED, Attack
 from experiments.attacks.table import ATTACKS
 from experiments.attacks.takeovers import Rewriter, takeovers
+from experiments.data.sets import sets_in
 from mats.domain.capability.capability import Id
-from mats.evaluation.data.datasets import Dataset, load, sample, sets_in
+from mats.evaluation.data.datasets import Dataset, load, sample
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.data.enlarge import ComposedEncoder, enlarge, is_original
+from experiments.data.sets import sets_in
 from mats.adapters.sqlite.saved import SAVED
-from mats.evaluation.data.datasets import load, sets_in
+from mats.evaluation.data.datasets import load
 from mats.evaluation.systems.base import LONGEST_QUERY, Progress
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of

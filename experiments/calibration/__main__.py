@@ -16,10 +16,11 @@ from typing import Any
 import mats
 from experiments.calibration.scale import candidate_scores, fit, fit_spread
 from experiments.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
+from experiments.data.sets import FOUR_KINDS, sets_in
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.ranking.blend import Scale
 from mats.evaluation.calibration import measure_cosines, own_requests
-from mats.evaluation.data.datasets import FOUR_KINDS, Dataset, DatasetInvalid, load, sets_in
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts

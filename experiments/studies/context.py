@@ -10,10 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from experiments.data.sets import SETS
 from experiments.report.cells import Section
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
-from mats.evaluation.data.datasets import SETS, Dataset, DatasetInvalid, load
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
 from mats.evaluation.measures import SEED, Values, estimate, mcnemar
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, total_failure

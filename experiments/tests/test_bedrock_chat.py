@@ -38,7 +38,7 @@ class Made:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.models = Models(Settings(bedrock=True, cache=folder))
-        self.cache = ReplyCache.open(self.models.settings)
+        self.cache = ReplyCache(folder / "model-replies.db")
 
     def chat(self, model: str) -> ChatModel:
         return ChatModel(models=Models(Settings(bedrock=True, cache=self.folder, rerank_model=model)))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from experiments.data import rows as reading
 from experiments.data.appworld import appworld
 from experiments.data.rows import SourceInvalid, files
+from experiments.data.sets import sets_in
 from experiments.data.toolret import MAX_LABELS, agents, shared_document, toolret
-from mats.evaluation.data.datasets import FILES, FolderInUse, load, write
+from mats.evaluation.data.datasets import FILES, DatasetInvalid, FolderInUse, load, write
 
 
 def a_doc(name="convert_units", **entries):
@@ -356,3 +357,12 @@ def test_a_shared_document_needs_half_of_at_least_five_labels():
     assert shared_document(dict(enumerate("aaabb"))) == "a"
     assert shared_document(dict(enumerate("aaaa"))) is None
     assert shared_document(dict(enumerate("aaabbb"))) is None
+
+
+def test_the_sets_of_a_folder_are_the_known_ones_or_its_own(tmp_path):
+    with pytest.raises(DatasetInvalid, match="holds no folder"):
+        sets_in(tmp_path)
+    for name, known in (("ours", ["ours"]), ("also-ours", ["also-ours", "ours"]), ("tools", ["tools"])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "qrels.tsv.gz").touch()
+        assert sets_in(tmp_path) == known

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.evaluation.data.datasets import Dataset, JudgedQuery, defects, largest_group
+from mats.evaluation.data.datasets import Dataset, JudgedQuery, defects
 from tests.builders import a_registration
 
 
@@ -49,6 +49,8 @@ def test_a_set_without_sources_is_one_by_its_own_name():
     assert found.source == "made"
 
 
-@pytest.mark.parametrize(("documents", "size"), [([], 0), (["a"], 0), (["a", "b"], 0), (["a", "a", "b"], 2)])
-def test_a_group_is_two_or_more(documents, size):
-    assert largest_group(documents) == size
+@pytest.mark.parametrize(("documents", "shared"), [([], 0), (["a"], 0), (["a", "b"], 0), (["a", "a", "b"], 2)])
+def test_two_or_more_labels_share_a_document(documents, shared):
+    registered = [item(n, text) for n, text in enumerate(documents)]
+    (found,) = defects(a_set(a_query("1", *(f"x.n{n}/t" for n in range(len(documents)))), registered=registered))
+    assert found.shared == shared

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load, sets_in
+from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load
 from mats.evaluation.measures import NAMES, estimate, per_query
 from mats.evaluation.systems.catalogue import PlainBm25, names_and_descriptions
 from tests.builders import a_registration
@@ -85,18 +85,6 @@ def test_plain_and_gzip_data_have_the_same_digest(tmp_path):
     one = written(tmp_path / "a", corpus=CORPUS, queries=QUERIES, qrels=QRELS)
     other = written(tmp_path / "b", corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=False)
     assert load(one).digest == load(other).digest
-
-
-def test_the_sets_of_a_folder_are_the_known_ones_or_its_own(tmp_path):
-    for name in ("ours", "also-ours"):
-        (tmp_path / name).mkdir()
-        written(tmp_path / name, corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=name == "ours")
-    assert sets_in(tmp_path) == ["also-ours", "ours"]
-    (tmp_path / "tools").mkdir()
-    written(tmp_path / "tools", corpus=CORPUS, queries=QUERIES, qrels=QRELS)
-    assert sets_in(tmp_path) == ["tools"]
-    with pytest.raises(DatasetInvalid, match="holds no folder"):
-        sets_in(tmp_path / "ours")
 
 
 def test_a_missing_file_is_named(tmp_path):

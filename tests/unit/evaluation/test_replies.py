@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mats.adapters.llm import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
-from mats.evaluation.systems.models import Budget, CachedCalls, ReplyCache, TimedReply
+from mats.evaluation.systems.models import Budget, Models, ReplyCache, TimedReply
 from mats.settings import Settings
 from tests.conftest import ROOT
 
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_database_says_what_to_do(path):
 
 
 def test_the_file_is_in_the_cache_folder_of_the_settings(tmp_path: Path):
-    ReplyCache.open(Settings(cache=tmp_path / "mine")).put(a_request(), a_reply())
+    assert Models(Settings(cache=tmp_path / "mine"))._reply_to
     assert (tmp_path / "mine" / "model-replies.db").is_file()
 
 
@@ -138,8 +138,8 @@ NUMBERS = count()
 @settings(max_examples=40)
 @given(reply=REPLIES)
 def test_a_cached_reply_equals_the_original_with_its_duration(shared, reply):
-    calls, request = CachedCalls(shared, PRICES, Budget()), a_request(f"call {next(NUMBERS)}")
-    first, second = calls.send(request, lambda: reply), calls.send(request, lambda: reply)
+    request = a_request(f"call {next(NUMBERS)}")
+    first, second = (shared.reply_to(PRICES, Budget(), request, lambda: reply) for _ in range(2))
     assert (first.reply, first.cached) == (reply, False)
     assert (second.reply, second.cached, second.took_ms) == (reply, True, first.took_ms)
 
@@ -150,5 +150,5 @@ def test_a_failed_call_is_not_stored(path):
 
     cache = ReplyCache(path)
     with pytest.raises(DependencyFailed):
-        CachedCalls(cache, PRICES, Budget()).send(a_request(), fail)
+        cache.reply_to(PRICES, Budget(), a_request(), fail)
     assert cache.get(a_request(), PRICES) is None

@@ -1,1 +1,1 @@
-"""Judged data sets: loaders, the sample registry, synthetic registrations, and a check for defects."""
+"""Judged data sets: files, the sample registry, sets of a registry of one's own, and a check for defects."""

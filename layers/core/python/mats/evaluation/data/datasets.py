@@ -6,21 +6,16 @@ import hashlib
 import io
 import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mats.domain.capability.beir import item_of
-from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
 from mats.resources import resource
-
-SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
-"""The data sets of all experiments, by folder."""
-FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
-
 
 EXAMPLES = resource("examples")
 _SAMPLE_FILES = ("registry.jsonl", "trust.jsonl", "queries.jsonl")
@@ -45,7 +40,7 @@ class Dataset:
     name: str
     registrations: Sequence[Registration]
     queries: Sequence[JudgedQuery]
-    refused: Mapping[str, str]
+    refused: Mapping[str, str]  # The faults of rows that are no registrations
     digest: str  # SHA-256 over the uncompressed files
     trust: Mapping[Id, int] = field(default_factory=dict)  # Trust by id, where the set has any
 
@@ -61,7 +56,18 @@ def load(folder: Path) -> Dataset:
     digest = hashlib.sha256()
     rows = list(_json_lines("corpus.jsonl", _text(folder, "corpus.jsonl", digest)))
     queries_by_id = {row["_id"]: row for row in _queries(_text(folder, "queries.jsonl", digest))}
-    ids, registrations, refused = _parse_rows(rows)
+    ids: dict[str, Id] = {}
+    registrations: list[Registration] = []
+    refused: dict[str, str] = {}
+    for row in rows:
+        name = row.get("_id") or f"{row.get('namespace')}/{row.get('name')}"
+        try:
+            registration = Registration.parse({k: row[k] for k in row if k != "_id"} if "kind" in row else item_of(row))
+        except RegistrationInvalid as error:
+            refused[name] = str(error)
+            continue
+        ids[name] = registration.id
+        registrations.append(registration)
     gold: dict[str, set[Id]] = {}
     for query, document, grade in _judgements(_text(folder, "qrels.tsv", digest)):
         if grade > 0 and query in queries_by_id:
@@ -85,35 +91,6 @@ def sample() -> Dataset:
         digest=hashlib.sha256("".join(texts).encode()).hexdigest(),
         trust={Id(row["id"]): int(row["trust"]) for row in trust},
     )
-
-
-def sets_in(folder: Path) -> list[str]:
-    """The names of the data sets in a folder: those of SETS, else all, in order.
-
-    Raises:
-        DatasetInvalid: it holds none.
-    """
-    names = sorted({file.parent.name for file in folder.glob("*/qrels.tsv*")})
-    if not names:
-        raise DatasetInvalid([Fault(str(folder), "holds no folder with corpus.jsonl, queries.jsonl and qrels.tsv")])
-    return [name for name in SETS if name in names] or names
-
-
-def _parse_rows(rows: Sequence[Any]) -> tuple[dict[str, Id], list[Registration], dict[str, str]]:
-    """Ids by row, registrations, and the faults of refused rows."""
-    ids: dict[str, Id] = {}
-    registrations: list[Registration] = []
-    refused: dict[str, str] = {}
-    for row in rows:
-        name = row.get("_id") or f"{row.get('namespace')}/{row.get('name')}"
-        try:
-            registration = Registration.parse({k: row[k] for k in row if k != "_id"} if "kind" in row else item_of(row))
-        except RegistrationInvalid as error:
-            refused[name] = str(error)
-            continue
-        ids[name] = registration.id
-        registrations.append(registration)
-    return ids, registrations, refused
 
 
 def _text(folder: Path, name: str, digest: "hashlib._Hash") -> str:
@@ -184,29 +161,25 @@ class Defects:
 
 def defects(dataset: Dataset) -> tuple[Defects, ...]:
     described = {r.id: (r.name, r.description) for r in dataset.registrations}
-    queries = defaultdict(list)
+    by_source = defaultdict(list)
     for query in dataset.queries:
-        queries[query.source].append(query)
-    return tuple(_defects(source or dataset.name, part, described) for source, part in sorted(queries.items()))
-
-
-def _defects(source: str, queries: Sequence[JudgedQuery], described: Mapping[Id, Hashable]) -> Defects:
-    labels = {id for query in queries for id in query.relevant}
-    known = [described[id] for id in labels if id in described]
-    return Defects(
-        source=source,
-        queries=len(queries),
-        labels=len(labels),
-        unregistered=len(labels) - len(known),
-        unanswerable=sum(query.relevant.isdisjoint(described) for query in queries),
-        shared=largest_group(known),
-    )
-
-
-def largest_group(documents: Iterable[Hashable]) -> int:
-    """The count of the most frequent document; 0 if all are different."""
-    commonest = max(Counter(documents).values(), default=0)
-    return commonest if commonest > 1 else 0
+        by_source[query.source].append(query)
+    found = []
+    for source, queries in sorted(by_source.items()):
+        labels = {id for query in queries for id in query.relevant}
+        known = Counter(described[id] for id in labels if id in described)
+        shared = max(known.values(), default=0)
+        found.append(
+            Defects(
+                source=source or dataset.name,
+                queries=len(queries),
+                labels=len(labels),
+                unregistered=len(labels) - known.total(),
+                unanswerable=sum(query.relevant.isdisjoint(described) for query in queries),
+                shared=shared if shared > 1 else 0,
+            )
+        )
+    return tuple(found)
 
 
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
@@ -234,7 +207,11 @@ def write(judged: JudgedSet, out: Path, *, force: bool = False) -> None:
     if not force and out.is_dir() and any(out.iterdir()):
         raise FolderInUse([Fault(str(out), "is not empty: choose another folder, or replace the set with --force")])
     out.mkdir(parents=True, exist_ok=True)
-    texts = (_lines(judged.corpus), _lines(judged.queries), _tsv(judged.qrels))
+    qrels = io.StringIO()
+    table = csv.writer(qrels, delimiter="\t", lineterminator="\n")
+    table.writerow(("query-id", "corpus-id", "score"))
+    table.writerows((query, document, judged.qrels[query, document]) for query, document in sorted(judged.qrels))
+    texts = (_lines(judged.corpus), _lines(judged.queries), qrels.getvalue())
     for name, text in zip(FILES, texts, strict=True):
         part = out / f"{name}.part"
         part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
@@ -245,11 +222,3 @@ def write(judged: JudgedSet, out: Path, *, force: bool = False) -> None:
 
 def _lines(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return "".join(json.dumps({"_id": id, **rows[id]}, ensure_ascii=False) + "\n" for id in sorted(rows))
-
-
-def _tsv(qrels: Mapping[tuple[str, str], int]) -> str:
-    out = io.StringIO()
-    rows = csv.writer(out, delimiter="\t", lineterminator="\n")
-    rows.writerow(("query-id", "corpus-id", "score"))
-    rows.writerows((query, document, qrels[query, document]) for query, document in sorted(qrels))
-    return out.getvalue()

@@ -11,9 +11,9 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from mats import bootstrap
 from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Question, ToolCall
@@ -62,10 +62,6 @@ class ReplyCache:
                 f"the reply cache {path} cannot be opened: {error}; move it away or set MATS_CACHE"
             ) from error
 
-    @classmethod
-    def open(cls, settings: Settings) -> "ReplyCache":
-        return cls((settings.cache or bootstrap.user_cache()) / "model-replies.db")
-
     def get(self, request: Mapping[str, Any], prices: Prices) -> TimedReply | None:
         """The reply to exactly this request, which includes the service and the model, at today's prices."""
         with self._lock:
@@ -75,13 +71,11 @@ class ReplyCache:
         if row is None:
             return None
         said = json.loads(row[0])
-        reply = ModelReply(
-            stop=said["stop"],
-            calls=tuple(ToolCall(*call) for call in said["calls"]),
-            text=said["text"],
-            usage=prices.usage(str(request["model"]), *said["tokens"]),
+        calls = tuple(ToolCall(*call) for call in said["calls"])
+        usage = prices.usage(str(request["model"]), *said["tokens"])
+        return TimedReply(
+            ModelReply(stop=said["stop"], calls=calls, text=said["text"], usage=usage), row[1], cached=True
         )
-        return TimedReply(reply, row[1], cached=True)
 
     def put(self, request: Mapping[str, Any], made: TimedReply) -> None:
         """Store durably before returning; the first reply to a request stays."""
@@ -95,6 +89,26 @@ class ReplyCache:
         row = (_key(request), str(request["model"]), json.dumps(said), made.took_ms)
         with self._lock:
             self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def reply_to(
+        self, prices: Prices, budget: "Budget", request: Mapping[str, Any], call: Callable[[], ModelReply]
+    ) -> TimedReply:
+        """The cached reply to a request, which has the key `model`, or the one that `call` returns.
+
+        A failed call is not stored; a cached reply is priced, but not metered.
+
+        Raises:
+            DependencyFailed: the model did not answer; NotPermitted if an operator has to act, BudgetSpent if there is
+                no budget left for it.
+        """
+        if known := self.get(request, prices):
+            return known
+        budget.begin_call()
+        began = time.monotonic()
+        made = TimedReply(call(), (time.monotonic() - began) * 1_000, cached=False)
+        budget.add(made.reply.usage)
+        self.put(request, made)
+        return made
 
 
 def _key(request: Mapping[str, Any]) -> bytes:
@@ -129,48 +143,22 @@ class Budget:
     def begin_call(self) -> None:
         """Count a call. Raises BudgetSpent: it may not be made."""
         with self._lock:
+            spent = ""
             if self.max_usd is not None and self.usd >= self.max_usd:
-                self._refuse(f"${self.max_usd:,.2f}", "--max-usd")
-            if self.max_calls is not None and self.calls >= self.max_calls:
-                self._refuse(f"{self.max_calls:,} calls", "--max-calls")
+                spent, option = f"${self.max_usd:,.2f}", "--max-usd"
+            elif self.max_calls is not None and self.calls >= self.max_calls:
+                spent, option = f"{self.max_calls:,} calls", "--max-calls"
+            if spent:
+                raise BudgetSpent(
+                    f"the budget of {spent} is spent after {self.calls:,} calls (${self.usd:,.4f}); their replies are "
+                    f"cached: repeat the command with a higher {option} to go on"
+                )
             self.calls += 1
 
     def add(self, usage: Usage) -> None:
         """Count the cost of a call; one without a known price counts as a call alone."""
         with self._lock:
             self.usd += usage.usd or 0.0
-
-    def _refuse(self, budget: str, option: str) -> NoReturn:
-        raise BudgetSpent(
-            f"the budget of {budget} is spent after {self.calls:,} calls (${self.usd:,.4f}); their replies are cached: "
-            f"repeat the command with a higher {option} to go on"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class CachedCalls:
-    """Makes each call once. A failed call is not stored; a cached reply is priced, but not metered."""
-
-    cache: ReplyCache
-    prices: Prices
-    budget: Budget
-
-    def send(self, request: Mapping[str, Any], call: Callable[[], ModelReply]) -> TimedReply:
-        """The cached reply to a request, which has the key `model`, or the one that `call` returns.
-
-        Raises:
-            DependencyFailed: the model did not answer; NotPermitted if an operator has to act, BudgetSpent if there is
-                no budget left for it.
-        """
-        if known := self.cache.get(request, self.prices):
-            return known
-        self.budget.begin_call()
-        began = time.monotonic()
-        reply = call()
-        made = TimedReply(reply, (time.monotonic() - began) * 1_000, cached=False)
-        self.budget.add(reply.usage)
-        self.cache.put(request, made)
-        return made
 
 
 @dataclass(frozen=True)
@@ -255,30 +243,28 @@ class Models:
         return bootstrap.server(self.settings, bootstrap.BATCH_BUDGETS) if self.settings.llm_url else self._bedrock
 
     @cached_property
-    def _calls(self) -> CachedCalls:
-        return CachedCalls(ReplyCache.open(self.settings), bootstrap.prices(), self.budget)
+    def _reply_to(self) -> Callable[..., TimedReply]:
+        cache = ReplyCache((self.settings.cache or bootstrap.user_cache()) / "model-replies.db")
+        return partial(cache.reply_to, bootstrap.prices(), self.budget)
 
     def send(self, request: Mapping[str, Any]) -> TimedReply:
         """The reply to a request of a conversation, as the service takes it (`speaks_converse`), cached or new.
 
         Raises:
-            DependencyFailed: the model did not answer, or boto3 is not installed; NotPermitted if an operator has to
-                act, BudgetSpent if there is no budget left for it.
+            DependencyFailed: as `ReplyCache.reply_to`, or boto3 is not installed.
             StorageUnusable: the reply cache cannot be opened.
         """
         model = request["modelId" if self.speaks_converse else "model"]
-        return self._calls.send(
-            {"service": self._service, "model": model, "request": request}, lambda: self._server.send(request)
-        )
+        return self._send_once({"model": model, "request": request}, lambda: self._server.send(request))
 
     @property
     def speaks_converse(self) -> bool:
         """True if requests are Bedrock's, not those of chat completions."""
         return not self.settings.llm_url
 
-    @property
-    def _service(self) -> str:
-        return self.settings.llm_url or "bedrock"
+    def _send_once(self, request: Mapping[str, Any], call: Callable[[], ModelReply]) -> TimedReply:
+        whole = {"service": self.settings.llm_url or "bedrock", **request}
+        return self._reply_to(whole, call)
 
     def ask(self, question: Question) -> TimedReply:
         """The reply to a question, recorded, cached or new; raises as `send` does."""
@@ -286,13 +272,12 @@ class Models:
             return TimedReply(self.recordings.ask(question), 0.0, cached=True)
         prompt = question.prompt
         request = {
-            "service": self._service,
             "model": question.model,
             "prompt": [prompt.system, prompt.tool, prompt.parts["plain"]],
             "texts": question.texts,
             "limits": [question.max_tokens, dict(question.lengths)],
         }
-        return self._calls.send(request, lambda: self._server.ask(question))
+        return self._send_once(request, lambda: self._server.ask(question))
 
     def reranker(self, calls: CallLog | None = None, *, blind: bool = False) -> Reranker:
         """The production reranker with the settings' model; `calls` gets its calls. A `blind` one sees no providers."""
