@@ -211,7 +211,7 @@ def test_pages_of_a_sorted_list_follow_each_other(local, service):
 
 
 def act(service: RegistryService, **request):
-    return service.actions.run(ActionRequest.parse(request))
+    return service.act(ActionRequest.parse(request))
 
 
 def test_several_are_changed_at_once_and_each_failure_has_its_reason(local, service):
@@ -245,14 +245,14 @@ def test_an_action_that_is_not_one_is_refused(request_):
 
 def test_a_namespace_has_trust_and_a_verified_provider(local, service):
     request = TrustRequest(namespace="com.acme.*", trust=60, provider="Acme")
-    assert service.actions.assign(request)["capabilities"] == 2
+    assert service.assign(request)["capabilities"] == 2
     row = {"namespace": "com.acme", "trust": 60, "provider": "Acme"}
-    assert service.actions.trust_of(TrustQuery(namespace="com.acme")) == row
+    assert service.trust_of(TrustQuery(namespace="com.acme")) == row
     drain(local)
     assert {one["trust"] for one in service.page(ListQuery())["capabilities"]} == {60}
     for namespace, provider in (("no such", ""), ("a/b", ""), ("com.acme", "a\u202eb")):
         with pytest.raises(RequestInvalid):
-            service.actions.assign(TrustRequest(namespace=namespace, provider=provider))
+            service.assign(TrustRequest(namespace=namespace, provider=provider))
 
 
 def test_owners_assign_no_trust(local):
@@ -260,12 +260,12 @@ def test_owners_assign_no_trust(local):
     for action in ({"action": "trust", "trust": 100}, {"action": "clear"}):
         with pytest.raises(RequestInvalid, match="scope operate"):
             act(service, ids=[REFUND], **action)
-    assert service.actions.trust_of(TrustQuery(namespace="com.acme"))["trust"] is None
+    assert service.trust_of(TrustQuery(namespace="com.acme"))["trust"] is None
 
 
 def test_where_owners_write_what_operators_trust_is_written_by_operators_alone(local, service):
     owners = service.for_owners()
-    service.actions.assign(TrustRequest(namespace="com.acme", provider="Acme"))
+    service.assign(TrustRequest(namespace="com.acme", provider="Acme"))
     new = an_item(namespace="com.acme.support", name="refund_now")
     for write in (
         lambda: owners.put(Id("com.acme.support/refund_now"), new, lambda etag: True),

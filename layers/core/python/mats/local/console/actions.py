@@ -1,8 +1,7 @@
-"""Actions of operators on several capabilities at once, on the trust of namespaces, and imports of documents."""
+"""Requests of the registry's API, and imports of documents and of batches."""
 
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from functools import reduce
 from itertools import islice
@@ -13,18 +12,9 @@ from pydantic import BaseModel, Field
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.faults import RequestModel
-from mats.domain.capability.registration import Registration, apply_patch
-from mats.domain.errors import CapabilityError, CapabilityNotFound, Fault, RequestInvalid
-from mats.domain.profile.assignment import (
-    MAX_PROVIDER,
-    NOTHING_ASSIGNED,
-    Assigned,
-    is_provider,
-    namespace_of_pattern,
-    of_operators,
-    parse_target,
-)
-from mats.domain.profile.origin import Placed, fingerprint
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.assignment import MAX_PROVIDER
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Trust
 from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.protocols.protocol import Source
@@ -35,9 +25,8 @@ from mats.edge.schema import Parameters
 from mats.local.console.selection import MAX_TEXT
 from mats.local.imports.files import File, FileUnreadable, Location, Stream
 from mats.local.imports.formats.registrations import map_row
-from mats.local.imports.importer import BATCH, RESERVED, DryRunRegistry, Finding, Importer, check_namespace
+from mats.local.imports.importer import BATCH, DryRunRegistry, Finding, Importer, check_namespace
 from mats.local.imports.sources import read_values
-from mats.local.review import decide, waiting
 from mats.ports import Item
 
 MOST_AT_ONCE = 200
@@ -94,118 +83,7 @@ class SynonymRequest(RequestModel):
 
 
 class TrustQuery(Parameters):
-    """The parameters of the trust of a namespace."""
-
     namespace: _Id
-
-
-@dataclass(frozen=True, slots=True)
-class RegistryActions:
-    """`settle` waits, up to a timeout, until the changes of capabilities are processed.
-
-    `assigns_trust` is false for an owner's request: only operators assign trust.
-    """
-
-    local: LocalSystem
-    settle: Callable[[Sequence[Id]], None]
-    assigns_trust: bool = True
-
-    def run(self, request: ActionRequest) -> dict[str, Any]:
-        """The number of capabilities that are as asked for now, and the reason for each other one."""
-        if request.action in (Action.TRUST, Action.CLEAR) and not self.assigns_trust:
-            raise RequestInvalid([Fault("action", "is for operators: send a token with the scope operate")])
-        done: list[Id] = []
-        failed: list[dict[str, str]] = []
-        for id in map(Id, dict.fromkeys(request.ids)):
-            try:
-                self._run_one(request, id)
-                done.append(id)
-            except CapabilityError as error:
-                failed.append({"id": id, "message": str(error)})
-        self.settle(done)
-        return {"done": len(done), "failed": failed}
-
-    def _run_one(self, request: ActionRequest, id: Id) -> None:
-        stores = self.local.stores
-        self.require_free([id])
-        match request.action:
-            case Action.REMOVE:
-                if not stores.registry.remove(id):
-                    raise CapabilityNotFound(id)
-            case Action.TRUST | Action.CLEAR:
-                if (item := stores.registry.get([id]).get(id)) is None:
-                    raise CapabilityNotFound(id)
-                before = stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
-                if request.action is Action.TRUST:
-                    after = replace(before, trust=request.trust)
-                else:
-                    after = replace(before, cleared=fingerprint(Registration.parse(item).item()))
-                stores.trust.put(id, after)
-            case _:
-                self._retag(id, request)
-
-    def find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
-        """Those that only operators write, if this is an owner's request: what is trusted is theirs."""
-        return () if self.assigns_trust else of_operators(self.local.stores.trust.get(ids))
-
-    def require_free(self, ids: Collection[Id]) -> None:
-        """Raises RequestInvalid: only operators write one of these."""
-        if reserved := self.find_reserved(ids):
-            raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
-
-    def _retag(self, id: Id, request: ActionRequest) -> None:
-        def retag(item: Item) -> Registration:
-            others = [tag for tag in item.get("tags", []) if tag not in request.tags]
-            return apply_patch(item, {"tags": [*others, *(request.tags if request.action is Action.TAG else ())]})
-
-        self.local.stores.registry.edit(id, retag)
-
-    def list_held(self) -> dict[str, Any]:
-        """What waits for an operator."""
-        return {"waiting": waiting(self.local)}
-
-    def review(self, request: ReviewRequest) -> dict[str, Any]:
-        """Approve or reject what is held."""
-        decide(self.local, Id(request.id), request.digest, approve=request.approve)
-        self.settle([Id(request.id)])
-        return request.model_dump()
-
-    def lessons(self) -> dict[str, Any]:
-        """The lessons of operators."""
-        return {"lessons": [{"request": text, "id": id} for text, id in self.local.teach.lessons()]}
-
-    def teach(self, lesson: LessonRequest) -> dict[str, Any]:
-        """Teach a request, or withdraw what is taught for it."""
-        if lesson.id is None:
-            return {"request": lesson.request, "withdrawn": self.local.teach.forget(lesson.request)}
-        self.local.teach(lesson.request, Id(lesson.id))
-        return lesson.model_dump()
-
-    def synonyms(self) -> dict[str, Any]:
-        return {"synonyms": self.local.stores.synonyms.load()}
-
-    def change_synonyms(self, request: SynonymRequest) -> dict[str, Any]:
-        """Add or remove words; all groups as they are now."""
-        book = self.local.stores.synonyms
-        book.save(changed_groups(book.load(), request.words, remove=request.remove))
-        return self.synonyms()
-
-    def trust_of(self, query: TrustQuery) -> dict[str, Any]:
-        key = _pattern(query.namespace)
-        return _row_json(key, self.local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))
-
-    def assign(self, request: TrustRequest) -> dict[str, Any]:
-        """Write the row of a namespace, with the number of capabilities that it concerns."""
-        key = _pattern(request.namespace)
-        provider = request.provider.strip()
-        if provider and not is_provider(provider):
-            raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
-        before = self.local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
-        assigned = replace(before, trust=request.trust, provider=provider)
-        self.local.stores.trust.put(key, assigned)
-        ids = list(self.local.stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
-        self.settle(ids[:MOST_AT_ONCE])
-        return {**_row_json(key, assigned), "capabilities": len(ids)}
 
 
 def changed_groups(groups: Groups, words: Sequence[str], *, remove: bool) -> Groups:
@@ -213,18 +91,6 @@ def changed_groups(groups: Groups, words: Sequence[str], *, remove: bool) -> Gro
     if remove:
         return reduce(without_word, words, groups)
     return with_group(groups, [clean(word) for word in words]) if words else groups
-
-
-def _pattern(namespace: str) -> Id:
-    """The key of a namespace's row; with or without the `.*` at its end."""
-    try:
-        return parse_target(f"{namespace.removesuffix('.*')}.*" if "/" not in namespace else "")
-    except ValueError as error:
-        raise RequestInvalid([Fault("namespace", "must be a namespace such as com.acme")]) from error
-
-
-def _row_json(key: Id, assigned: Assigned) -> dict[str, Any]:
-    return {"namespace": namespace_of_pattern(key), "trust": assigned.trust, "provider": assigned.provider}
 
 
 MAX_BODY_BYTES = 40_000_000
@@ -255,7 +121,7 @@ def import_documents(
     check_namespace(request.namespace, "namespace")
     dry = DryRunRegistry(local.stores.registry)
     importer = Importer(dry if request.dry_run else local.stores.registry, reserved=reserved)
-    importer.import_sources(_sources(request))
+    importer.import_sources((Source(each.name, request.namespace), _values(each)) for each in request.documents)
     report = importer.report
     return {
         "dry_run": request.dry_run,
@@ -287,11 +153,6 @@ def register_batch(
         for place, faults in importer.report.rejected
     ]
     return {"placed": {id: placed for id, placed, _ in importer.report.registered}, "rejected": rejected}
-
-
-def _sources(request: ImportRequest) -> Iterator[tuple[Source, Stream]]:
-    for document in request.documents:
-        yield Source(document.name, request.namespace), _values(document)
 
 
 def _values(document: ImportDocument) -> Stream:

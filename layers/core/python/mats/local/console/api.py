@@ -113,12 +113,10 @@ class RegistryRequest(NamedTuple):
     def precondition(self) -> Precondition:
         return precondition(self.headers.get("if-match"), self.headers.get("if-none-match"))
 
-    def item(self, most: int = MAX_BODY_BYTES) -> Any:
-        """The value of the body, of at most this many bytes."""
-        return http.parse_json(self.body, most)
+    def item(self) -> Any:
+        return http.parse_json(self.body, MAX_BODY_BYTES)
 
 
-Query: TypeAlias = type[Parameters]
 Handler: TypeAlias = Callable[[RegistryService, RegistryRequest], dict[str, Any]]
 
 
@@ -134,75 +132,51 @@ class RegistryRoute(edge.Route):
     is_slow: bool = False
 
 
-def _item(
-    method: str, operation_id: str, summary: str, answer: Handler, request: BodySpec | None = None
-) -> RegistryRoute:
+def _item(method: str, operation_id: str, summary: str, answer: Handler, **more: Any) -> RegistryRoute:
     return RegistryRoute(
         method=method,
         path=f"{CAPABILITIES}{{id+}}",
         operation_id=operation_id,
         summary=summary,
         path_description=_ID,
-        request=request,
         responses=_ANSWERS,
         answer=answer,
+        **more,
     )
 
 
-def _get(
+def _route(
+    method: str,
     name: str,
     operation_id: str,
     summary: str,
     answer: Callable[..., dict[str, Any]],
-    query: Query = NoParameters,
-    *,
-    is_slow: bool = False,
-) -> RegistryRoute:
-    def respond(service: RegistryService, request: RegistryRequest) -> dict[str, Any]:
-        parsed = parse_query(request.query, query)
-        return answer(service) if query is NoParameters else answer(service, parsed)
-
-    return RegistryRoute(
-        method="GET",
-        path=f"/registry{name}",
-        operation_id=operation_id,
-        summary=summary,
-        query=query,
-        responses=_ANSWERS,
-        answer=respond,
-        is_slow=is_slow,
-    )
-
-
-def _post(
-    name: str,
-    operation_id: str,
-    summary: str,
-    answer: Callable[[RegistryService, Any], dict[str, Any]],
     model: type[RequestModel] | None = None,
-    *,
-    scope: TokenScope = TokenScope.WRITE,
-    most: int = MAX_BODY_BYTES,
-    is_slow: bool = False,
+    **more: Any,
 ) -> RegistryRoute:
-    """The body is parsed as the model; without one, it is a registration, and `answer` gets it as it is."""
+    """GET has its query parsed as the model, POST its body; without one a body is a registration, passed as it is."""
+    is_query = method == "GET"
 
     def respond(service: RegistryService, request: RegistryRequest) -> dict[str, Any]:
-        item = request.item(most)
+        if is_query:
+            parsed = parse_query(request.query, query)
+            return answer(service, parsed) if model else answer(service)
+        item = http.parse_json(request.body, route.most)
         return answer(service, model.parse(item) if model else item)
 
-    return RegistryRoute(
-        method="POST",
+    query: Any = model or NoParameters
+    spec: Any = {"query": query} if is_query else {"request": BodySpec("", (model or Registration,))}
+    route = RegistryRoute(
+        method=method,
         path=f"/registry{name}",
         operation_id=operation_id,
         summary=summary,
-        request=BodySpec("", (model or Registration,)),
         responses=_ANSWERS,
-        scope=scope,
         answer=respond,
-        most=most,
-        is_slow=is_slow,
+        **spec,
+        **more,
     )
+    return route
 
 
 _ID = "`namespace/name`. `If-Match` with the `etag` of GET, or `If-None-Match: *`, make a write conditional."
@@ -210,39 +184,39 @@ _PROBLEM = BodySpec("What is wrong, and what to do.", (Problem,), "application/p
 _ANSWERS = {200: BodySpec("Done."), **dict.fromkeys((401, 403, 404, 409, 412, 413, 415, 422, 503), _PROBLEM)}
 _PATCH = BodySpec("A JSON Merge Patch (RFC 7396).", media_type="application/merge-patch+json")
 _OPERATE = TokenScope.OPERATE
+_S = RegistryService
 ROUTES: tuple[RegistryRoute, ...] = (
     _item("GET", "getRegistration", "Show a registration and what became of it", lambda s, r: s.get(r.id)),
     _item("PUT", "putRegistration", "Register, or replace the whole registration",
-          lambda s, r: s.put(r.id, r.item(), r.precondition), BodySpec("", (Registration,))),
+          lambda s, r: s.put(r.id, r.item(), r.precondition), request=BodySpec("", (Registration,))),
     _item("PATCH", "editRegistration", "Change a registration in part",
-          lambda s, r: s.patch(r.id, r.item(), r.precondition), _PATCH),
+          lambda s, r: s.patch(r.id, r.item(), r.precondition), request=_PATCH),
     _item("DELETE", "removeRegistration", "Remove a registration", lambda s, r: s.remove(r.id, r.precondition)),
-    _get("/capabilities", "listRegistrations", "List registrations", RegistryService.page, ListQuery),
-    _post("/import", "importDocuments", "Register what documents describe", RegistryService.import_documents,
-          ImportRequest, most=MAX_IMPORT_BYTES, is_slow=True),
-    _post("/capabilities", "registerBatch", "Register up to 256, each by itself", RegistryService.register_batch,
-          BatchRequest, most=MAX_IMPORT_BYTES, is_slow=True),
-    _post("/check", "checkRegistration", "Validate a registration", RegistryService.check),
-    _post("/preview", "previewRegistration", "Show who would find it", RegistryService.preview, is_slow=True),
-    _post("/actions", "act", "Tag, rate, clear or remove several", lambda s, b: s.actions.run(b), ActionRequest),
-    _get("/trust", "getTrust", "Show the trust of a namespace", lambda s, q: s.actions.trust_of(q), TrustQuery),
-    _post("/trust", "assignTrust", "Assign trust and a provider to a namespace", lambda s, b: s.actions.assign(b),
-          TrustRequest, scope=_OPERATE),
-    _get("/review", "listHeld", "List what waits for an operator", lambda s: s.actions.list_held()),
-    _post("/review", "review", "Approve or reject it", lambda s, b: s.actions.review(b), ReviewRequest, scope=_OPERATE),
-    _get("/lessons", "listLessons", "List what operators taught", lambda s: s.actions.lessons()),
-    _post("/lessons", "teach", "Teach what serves a request", lambda s, b: s.actions.teach(b), LessonRequest,
-          scope=_OPERATE),
-    _get("/synonyms", "listSynonyms", "List words that mean the same", lambda s: s.actions.synonyms()),
-    _post("/synonyms", "changeSynonyms", "Add or remove them", lambda s, b: s.actions.change_synonyms(b),
-          SynonymRequest, scope=_OPERATE),
-    _get("", "overview", "Count capabilities, changes and providers", RegistryService.overview),
-    _get("/home", "home", "Summarise the registry", RegistryService.home),
-    _get("/sources", "listSources", "List the sources of `mats sync`", RegistryService.sources),
-    _get("/exposure", "exposure", "Count how often each provider was shown", RegistryService.exposure),
-    _get("/outcomes", "outcomes", "Count what was reported", RegistryService.outcomes, OutcomeQuery),
-    _get("/demand", "demand", "Group requests that found nothing", lambda s, q: s.demand(q.days), DemandQuery),
-    _get("/mirror", "mirror", "Show what is not found, and why", RegistryService.mirror, MirrorQuery, is_slow=True),
+    _route("GET", "/capabilities", "listRegistrations", "List registrations", _S.page, ListQuery),
+    _route("POST", "/import", "importDocuments", "Register what documents describe", _S.import_documents,
+           ImportRequest, most=MAX_IMPORT_BYTES, is_slow=True),
+    _route("POST", "/capabilities", "registerBatch", "Register up to 256, each by itself", _S.register_batch,
+           BatchRequest, most=MAX_IMPORT_BYTES, is_slow=True),
+    _route("POST", "/check", "checkRegistration", "Validate a registration", _S.check),
+    _route("POST", "/preview", "previewRegistration", "Show who would find it", _S.preview, is_slow=True),
+    _route("POST", "/actions", "act", "Tag, rate, clear or remove several", _S.act, ActionRequest),
+    _route("GET", "/trust", "getTrust", "Show the trust of a namespace", _S.trust_of, TrustQuery),
+    _route("POST", "/trust", "assignTrust", "Assign trust and a provider to a namespace", _S.assign, TrustRequest,
+           scope=_OPERATE),
+    _route("GET", "/review", "listHeld", "List what waits for an operator", _S.list_held),
+    _route("POST", "/review", "review", "Approve or reject it", _S.review, ReviewRequest, scope=_OPERATE),
+    _route("GET", "/lessons", "listLessons", "List what operators taught", _S.lessons),
+    _route("POST", "/lessons", "teach", "Teach what serves a request", _S.teach, LessonRequest, scope=_OPERATE),
+    _route("GET", "/synonyms", "listSynonyms", "List words that mean the same", _S.synonyms),
+    _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, SynonymRequest,
+           scope=_OPERATE),
+    _route("GET", "", "overview", "Count capabilities, changes and providers", _S.overview),
+    _route("GET", "/home", "home", "Summarise the registry", _S.home),
+    _route("GET", "/sources", "listSources", "List the sources of `mats sync`", _S.sources),
+    _route("GET", "/exposure", "exposure", "Count how often each provider was shown", _S.exposure),
+    _route("GET", "/outcomes", "outcomes", "Count what was reported", _S.outcomes, OutcomeQuery),
+    _route("GET", "/demand", "demand", "Group requests that found nothing", lambda s, q: s.demand(q.days), DemandQuery),
+    _route("GET", "/mirror", "mirror", "Show what is not found, and why", _S.mirror, MirrorQuery, is_slow=True),
 )  # fmt: skip
 
 
@@ -256,9 +230,7 @@ def scope_needed(method: str, path: str) -> TokenScope:
 
 
 class _Anything(StringConvertor):
-    """The rest of a path, slashes and line breaks included: ids may hold them."""
-
-    regex = "(?s:.+)"
+    regex = "(?s:.+)"  # The rest of a path, slashes and line breaks included: ids may hold them
 
 
 register_url_convertor("anything", _Anything())

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -11,22 +11,54 @@ from typing import Any, Self
 from mats.bootstrap.local import LocalSystem, find_demand
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.capability.registration import Registration, apply_patch
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, KindConflict, RegistrationInvalid
-from mats.domain.profile.origin import NOT_TEXT, Placed, same_text
+from mats.domain.errors import (
+    CapabilityError,
+    CapabilityNotFound,
+    DependencyFailed,
+    Fault,
+    KindConflict,
+    RegistrationInvalid,
+    RequestInvalid,
+)  # fmt: skip
+from mats.domain.profile.assignment import (
+    NOTHING_ASSIGNED,
+    Assigned,
+    is_provider,
+    namespace_of_pattern,
+    of_operators,
+    parse_target,
+)  # fmt: skip
+from mats.domain.profile.origin import NOT_TEXT, Placed, fingerprint, same_text
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.ranking.query import Filter
 from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
-from mats.local.console.actions import BatchRequest, ImportRequest, RegistryActions, import_documents, register_batch
+from mats.local.console.actions import (
+    MOST_AT_ONCE,
+    Action,
+    ActionRequest,
+    BatchRequest,
+    ImportRequest,
+    LessonRequest,
+    ReviewRequest,
+    SynonymRequest,
+    TrustQuery,
+    TrustRequest,
+    changed_groups,
+    import_documents,
+    register_batch,
+)  # fmt: skip
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.demand import ReportReader, demand_json
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
 from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
+from mats.local.imports.importer import RESERVED
 from mats.local.imports.sources import state_json
 from mats.local.preview.mirror import Mirror, MirrorQuery
 from mats.local.preview.report import near_duplicates, preview_over
-from mats.ports import Precondition, Stored
+from mats.local.review import decide, waiting
+from mats.ports import Item, Precondition, Stored
 
 _POLL_S = 0.05
 _NEWEST, _GAPS, _NEVER = 6, 5, 20
@@ -46,12 +78,12 @@ class RegistryService:
         self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck, self._encoder)
         self._demand = ReportReader(lambda days: demand_json(find_demand(local, days)))
         self._mirror = ReportReader(lambda days: Mirror.over(local, days))
-        self.actions = RegistryActions(local, self._settle)
+        self._assigns_trust = True
 
     def for_owners(self) -> Self:
-        """The same for requests of owners, who do not assign trust."""
+        """The same for requests of owners: only operators assign trust."""
         owners = copy(self)
-        owners.actions = replace(self.actions, assigns_trust=False)
+        owners._assigns_trust = False
         return owners
 
     def refresh(self) -> None:
@@ -169,10 +201,10 @@ class RegistryService:
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
     def import_documents(self, request: ImportRequest) -> dict[str, Any]:
-        return import_documents(self._local, request, self.actions.find_reserved)
+        return import_documents(self._local, request, self._find_reserved)
 
     def register_batch(self, request: BatchRequest) -> dict[str, Any]:
-        return register_batch(self._local, request, self.actions.find_reserved)
+        return register_batch(self._local, request, self._find_reserved)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.
@@ -185,7 +217,7 @@ class RegistryService:
             KindConflict: another kind has the id.
         """
         registration = Registration.parse(item)
-        self.actions.require_free([id])
+        self._require_free([id])
         if registration.id != id:
             message = f"does not match the address: the item is {registration.id!r}, the address {id!r}"
             raise RegistrationInvalid([Fault("name", message)])
@@ -193,7 +225,7 @@ class RegistryService:
 
     def patch(self, id: Id, patch: object, precondition: Precondition) -> dict[str, Any]:
         """Change what a JSON Merge Patch names, and keep the rest. Errors are those of `put`, or CapabilityNotFound."""
-        self.actions.require_free([id])
+        self._require_free([id])
         placed, registration = self._stores.registry.edit(id, lambda item: apply_patch(item, patch), precondition)
         return self._findable(registration, placed)
 
@@ -209,11 +241,98 @@ class RegistryService:
 
         After that the id can be registered as another kind. Errors are those of `put`, or CapabilityNotFound.
         """
-        self.actions.require_free([id])
+        self._require_free([id])
         if not self._stores.registry.remove_if(precondition, id):
             raise CapabilityNotFound(id)
         self._wait_for_index(id, lambda profile: profile.status is Status.DELETED)
         return {"id": id, "removed": True}
+
+    def _find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
+        """Those that only operators write, if this is an owner's request: what is trusted is theirs."""
+        return () if self._assigns_trust else of_operators(self._stores.trust.get(ids))
+
+    def _require_free(self, ids: Collection[Id]) -> None:
+        """Raises RequestInvalid: only operators write one of these."""
+        if reserved := self._find_reserved(ids):
+            raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
+
+    def act(self, request: ActionRequest) -> dict[str, Any]:
+        """The number of capabilities that are as asked for now, and the reason for each other one."""
+        if request.action in (Action.TRUST, Action.CLEAR) and not self._assigns_trust:
+            raise RequestInvalid([Fault("action", "is for operators: send a token with the scope operate")])
+        done: list[Id] = []
+        failed: list[dict[str, str]] = []
+        for id in map(Id, dict.fromkeys(request.ids)):
+            try:
+                self._act_on(id, request)
+                done.append(id)
+            except CapabilityError as error:
+                failed.append({"id": id, "message": str(error)})
+        self._settle(done)
+        return {"done": len(done), "failed": failed}
+
+    def _act_on(self, id: Id, request: ActionRequest) -> None:
+        def retag(item: Item) -> Registration:
+            others = [tag for tag in item.get("tags", []) if tag not in request.tags]
+            return apply_patch(item, {"tags": [*others, *(request.tags if request.action is Action.TAG else ())]})
+
+        self._require_free([id])
+        registry, trust = self._stores.registry, self._stores.trust
+        match request.action:
+            case Action.REMOVE:
+                if not registry.remove(id):
+                    raise CapabilityNotFound(id)
+            case Action.TRUST | Action.CLEAR:
+                if (item := registry.get([id]).get(id)) is None:
+                    raise CapabilityNotFound(id)
+                cleared = {"cleared": fingerprint(Registration.parse(item).item())}
+                changes: Any = {"trust": request.trust} if request.action is Action.TRUST else cleared
+                trust.put(id, replace(trust.rows([id]).get(id, NOTHING_ASSIGNED), **changes))
+            case _:
+                registry.edit(id, retag)
+
+    def list_held(self) -> dict[str, Any]:
+        return {"waiting": waiting(self._local)}
+
+    def review(self, request: ReviewRequest) -> dict[str, Any]:
+        """Approve or reject what is held."""
+        decide(self._local, Id(request.id), request.digest, approve=request.approve)
+        self._settle([Id(request.id)])
+        return request.model_dump()
+
+    def lessons(self) -> dict[str, Any]:
+        return {"lessons": [{"request": text, "id": id} for text, id in self._local.teach.lessons()]}
+
+    def teach(self, lesson: LessonRequest) -> dict[str, Any]:
+        """Teach a request, or withdraw what is taught for it."""
+        if lesson.id is None:
+            return {"request": lesson.request, "withdrawn": self._local.teach.forget(lesson.request)}
+        self._local.teach(lesson.request, Id(lesson.id))
+        return lesson.model_dump()
+
+    def synonyms(self) -> dict[str, Any]:
+        return {"synonyms": self._stores.synonyms.load()}
+
+    def change_synonyms(self, request: SynonymRequest) -> dict[str, Any]:
+        """Add or remove words; all groups as they are now."""
+        book = self._stores.synonyms
+        book.save(changed_groups(book.load(), request.words, remove=request.remove))
+        return self.synonyms()
+
+    def trust_of(self, query: TrustQuery) -> dict[str, Any]:
+        key = _pattern(query.namespace)
+        return _trust_json(key, self._stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))
+
+    def assign(self, request: TrustRequest) -> dict[str, Any]:
+        """Write the row of a namespace, with the number of capabilities that it concerns."""
+        key, provider, trust = _pattern(request.namespace), request.provider.strip(), self._stores.trust
+        if provider and not is_provider(provider):
+            raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
+        assigned = replace(trust.rows([key]).get(key, NOTHING_ASSIGNED), trust=request.trust, provider=provider)
+        trust.put(key, assigned)
+        ids = list(self._stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
+        self._settle(ids[:MOST_AT_ONCE])
+        return {**_trust_json(key, assigned), "capabilities": len(ids)}
 
     def _settle(self, ids: Sequence[Id]) -> None:
         """Wait until the changes of these are processed, up to the timeout."""
@@ -240,6 +359,18 @@ class RegistryService:
             return False
         finally:
             self._list.expire()
+
+
+def _pattern(namespace: str) -> Id:
+    """The key of a namespace's row; with or without the `.*` at its end."""
+    try:
+        return parse_target(f"{namespace.removesuffix('.*')}.*" if "/" not in namespace else "")
+    except ValueError as error:
+        raise RequestInvalid([Fault("namespace", "must be a namespace such as com.acme")]) from error
+
+
+def _trust_json(key: Id, assigned: Assigned) -> dict[str, Any]:
+    return {"namespace": namespace_of_pattern(key), "trust": assigned.trust, "provider": assigned.provider}
 
 
 def _home_json(snapshot: Snapshot, uses: UseCounts, demand: ReportReader[dict[str, Any]]) -> dict[str, Any]:
