@@ -63,8 +63,7 @@ def evaluate(
         Path | None, ui.option("Write the ranking in TREC's format; `mats compare` reads it.", metavar="FILE")
     ] = None,
     misses: Annotated[
-        bool,
-        ui.option("Show each query whose first result is not a relevant one, and what decided.", "--misses"),
+        bool, ui.option("Show each query whose first result is not a relevant one, and what decided.", "--misses")
     ] = False,
     list_variants: Annotated[bool, ui.option("Print the systems.", "--list-variants")] = False,
 ) -> None:
@@ -423,8 +422,7 @@ def new(
 @ui.with_json
 def check(
     folder: Annotated[
-        Path,
-        ui.argument("Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz.", metavar="DIR"),
+        Path, ui.argument("Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz.", metavar="DIR")
     ],
 ) -> None:
     """Check each source for labels that are not in the registry or share one document."""

@@ -30,8 +30,7 @@ _MOST_SHOWN = 50  # Lines of a report on a terminal; JSON is complete
 def import_(
     context: typer.Context,
     what: Annotated[
-        list[str],
-        ui.argument(f"Files, folders, addresses or - for standard input; or {LIVE}.", metavar="WHAT..."),
+        list[str], ui.argument(f"Files, folders, addresses or - for standard input; or {LIVE}.", metavar="WHAT...")
     ],
     namespace: ui.IntoNamespace = "",
     dry_run: Annotated[bool, ui.option("Show what would be registered; write nothing.", "--dry-run")] = False,
@@ -98,12 +97,7 @@ class _Deferred:
 
 
 def _run(
-    sources: Iterable[tuple[Source, Stream]],
-    settings: Settings,
-    began: float,
-    *,
-    with_trust: bool,
-    foreign: bool,
+    sources: Iterable[tuple[Source, Stream]], settings: Settings, began: float, *, with_trust: bool, foreign: bool
 ) -> Report:
     opened = cache(lambda: local_system(settings))
     if settings.in_aws or not is_missing(settings):

@@ -43,8 +43,7 @@ app = typer.Typer(
 def _common(
     context: typer.Context,
     home: Annotated[
-        Path | None,
-        option("Folder of the local registry; also MATS_HOME.", show_default=".mats", file_okay=False),
+        Path | None, option("Folder of the local registry; also MATS_HOME.", show_default=".mats", file_okay=False)
     ] = None,
     version: Annotated[bool, option("Print the version and exit.", "--version", is_eager=True)] = False,
 ) -> None:

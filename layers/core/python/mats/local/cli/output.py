@@ -88,12 +88,10 @@ def is_json() -> bool:
 
 Kinds = Annotated[list[Kind] | None, option("Only this kind; may be given several times.", "--kind")]
 Namespaces = Annotated[
-    list[str] | None,
-    option("Only this namespace and those below it; may be given several times.", "--namespace"),
+    list[str] | None, option("Only this namespace and those below it; may be given several times.", "--namespace")
 ]
 Tags = Annotated[
-    list[str] | None,
-    option("Only capabilities with this tag; given several times: with all of them.", "--tag"),
+    list[str] | None, option("Only capabilities with this tag; given several times: with all of them.", "--tag")
 ]
 Effects = Annotated[
     list[Effect] | None, option("Only what its owner says this of; may be given several times.", "--effect")

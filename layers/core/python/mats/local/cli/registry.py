@@ -40,8 +40,7 @@ _Description = Annotated[str | None, ui.option("Its task, in the words of a requ
 _Endpoint = Annotated[str | None, ui.option("Its address or ARN.", "--endpoint")]
 _Tag = Annotated[list[str] | None, ui.option("A tag; may be given several times.", "--tag")]
 _TypeTag = Annotated[
-    list[str] | None,
-    ui.option("A type of capability, such as payments; may be given several times.", "--type-tag"),
+    list[str] | None, ui.option("A type of capability, such as payments; may be given several times.", "--type-tag")
 ]
 _Example = Annotated[list[str] | None, ui.option("A request it serves; may be given several times.", "--example")]
 

@@ -359,9 +359,7 @@ commands = typer.Typer(
 @commands.command("add")
 @ui.with_json
 def add_token(
-    context: typer.Context,
-    name: _TokenName,
-    scope: Annotated[TokenScope, ui.option("What it may do.")],
+    context: typer.Context, name: _TokenName, scope: Annotated[TokenScope, ui.option("What it may do.")]
 ) -> None:
     """Make a token and print it, once: only its hash is stored."""
     if not _NAME_token.fullmatch(name):
