@@ -15,11 +15,11 @@ import pytest
 
 from mats.client import bounded_http as http
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.sync import SourceKind
+from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.addresses import Unfetchable
 from mats.local.imports import files
 from mats.local.imports.importer import Importer, Report
-from mats.local.imports.sources import open_reading
+from mats.local.imports.sources import open_reading, open_sources
 from mats.settings import Settings
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
@@ -32,7 +32,8 @@ Play = Callable[[socket.socket], None]
 def read_source(kind: SourceKind, *location: str, timeout_s: float = TIMEOUT_S) -> Report:
     """What an import of one source reports."""
     importer = Importer(MemoryRegistry())
-    reading = open_reading(kind, location, Settings(), namespace="com.acme", timeout_s=timeout_s)
+    source = TrackedSource(name="x", kind=kind, location=location, namespace="com.acme", timeout_s=timeout_s)
+    reading = open_reading(source, Settings())
     importer.import_sources(reading.sources)
     return importer.report
 
@@ -317,7 +318,7 @@ def test_a_file_that_changes_under_our_hands_is_read_to_an_end(
             change(file)
         acknowledged += count
 
-    importer.import_sources(open_reading(SourceKind.DOCUMENT, [str(file)], Settings()).sources, interfere)
+    importer.import_sources(open_sources(str(file)), interfere)
     assert len(importer.report.rejected) == faults
     assert 256 <= sum(importer.report.placed.values()) <= 2_000
     assert (sum(importer.report.placed.values()) == 2_000) == (not faults)

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mats.client import bounded_http as http
 from mats.client.bounded_http import fetch
-from mats.domain.profile.sync import SourceKind
+from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.addresses import Unfetchable, redact, without_query
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_reading, open_sources
@@ -151,7 +151,7 @@ def test_each_reading_of_a_source_checks_where_its_name_leads(monkeypatch):
     problems = []
     for kind in (SourceKind.MCP_REGISTRY, SourceKind.ARD, SourceKind.DOCUMENT):
         importer = Importer(MemoryRegistry())
-        reading = open_reading(kind, ["http://rebinding.example/x"], Settings())
+        reading = open_reading(TrackedSource(name="x", kind=kind, location=("http://rebinding.example/x",)), Settings())
         importer.import_sources(reading.sources)
         problems += [str(bad.faults[0]) for bad in importer.report.unreadable]
     assert reached == ["93.184.216.34"]
@@ -198,7 +198,8 @@ def test_a_server_card_is_found_at_its_address_below_it_or_by_its_site(pages, as
 
     with site(answer) as url:
         importer = Importer(MemoryRegistry())
-        importer.import_sources(open_reading(SourceKind.MCP_CARD, [f"{url}{asked}"], Settings()).sources)
+        source = TrackedSource(name="x", kind=SourceKind.MCP_CARD, location=(f"{url}{asked}",))
+        importer.import_sources(open_reading(source, Settings()).sources)
     assert list(importer.registry.items) == ([] if problem else ["com.example/pay"])
     told = "; ".join(found.text for found in (*importer.report.rejected, *importer.report.noted))
     assert problem in told

@@ -33,32 +33,15 @@ def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES)
     Raises:
         Unfetchable: it exceeds the timeout or the size, answers with an error, or is blocked.
     """
-    return anyio.run(_fetch, url, timeout_s, max_bytes)
-
-
-async def _fetch(url: str, timeout_s: float, max_bytes: int) -> bytes:
-    here, accepting = url, {**HEADERS, "Accept": "application/json, application/yaml, */*"}
-    async with BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes) as transport:
-        try:
-            with anyio.fail_after(timeout_s):
-                for _ in range(_MAX_REDIRECTS + 1):
-                    split_url(here)
-                    response = await transport.handle_async_request(httpx2.Request("GET", here, headers=accepting))
-                    location = response.headers.get("location", "")
-                    if response.status_code not in _REDIRECTS or not location:
-                        if response.status_code != 200:
-                            raise Unfetchable(here, f"answers with status {response.status_code}")
-                        return b"".join([chunk async for chunk in response.aiter_raw()])
-                    await response.aclose()
-                    there = urljoin(here, location)
-                    if here.lower().startswith("https:") and there.lower().startswith("http:"):
-                        raise Unfetchable(here, "redirects from https to http")
-                    here = there
-        except httpx2.InvalidURL as error:
-            raise Unfetchable(here, "is not a valid address") from error
-        except TimeoutError as error:
-            raise Unfetchable(here, timeout_reason(timeout_s)) from error
-    raise Unfetchable(url, f"redirects more than {_MAX_REDIRECTS} times")
+    split_url(url)
+    try:
+        request = httpx2.Request("GET", url, headers={**HEADERS, "Accept": "application/json, application/yaml, */*"})
+    except httpx2.InvalidURL as error:
+        raise Unfetchable(url, "is not a valid address") from error
+    status, _, body = send(request, timeout_s=timeout_s, max_bytes=max_bytes, private=True)
+    if status != 200:
+        raise Unfetchable(url, f"answers with status {status}")
+    return body
 
 
 def send(request: httpx2.Request, *, timeout_s: float, max_bytes: int, private: bool) -> tuple[int, str, bytes]:

@@ -1,28 +1,34 @@
-"""`mats import`."""
+"""`mats import`, and a running service, as `--url` names it."""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.text import Text
 
 from mats.bootstrap.local import DATABASE, LocalSystem, is_missing, local_system
-from mats.domain.errors import DependencyFailed
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.errors import DependencyFailed, Fault
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.sync import SourceKind
+from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.protocol import Source
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
-from mats.local.cli.remote import RemoteRegistry, service_at
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.ports import Item, Registry, TrustBook
-from mats.settings import Settings
+from mats.settings import Settings, SettingsInvalid, variable_of
+
+if TYPE_CHECKING:
+    from mats.client import Client
 
 _MOST_SHOWN = 50  # Lines of a report on a terminal; JSON is complete
 
@@ -82,7 +88,10 @@ def _sources(
     """The sources that the arguments name. A file called `mcp`, `bedrock` or so is given as ./mcp."""
     if live or what[0] in set(SourceKind) - {SourceKind.DOCUMENT}:
         kind, location = parse_location(what)
-        return open_reading(kind, location, settings, namespace=namespace, timeout_s=timeout_s, live=live).sources
+        source = TrackedSource(
+            name="", kind=kind, location=location, namespace=namespace, live=live, timeout_s=timeout_s
+        )
+        return open_reading(source, settings).sources
     return (source for name in what for source in open_sources(name, namespace, timeout_s))
 
 
@@ -222,3 +231,65 @@ def _show(title: str, style: str, place: Location, text: str) -> None:
     position = ":".join([file, *([str(line)] if line else []), *([where] if where else [])])
     shown = text if text.startswith(f"{position}: ") else f"{position}: {text}"
     ui.err.print(Text(title, style=style) + ui.plain(shown), soft_wrap=True)
+
+
+_BATCH_BYTES = 4_000_000  # With every character escaped, still below the limit of a body
+
+
+@contextmanager
+def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"]:
+    """A client of the service, which is sent this token.
+
+    Raises:
+        typer.BadParameter: the address, or what it was asked, is invalid.
+        SettingsInvalid: the service does not know the token, or the token may not do this.
+        DependencyFailed: it does not answer.
+    """
+    try:
+        from mats import client as api  # noqa: PLC0415 - urllib3, for --url only
+    except ImportError as error:
+        raise typer.BadParameter("needs urllib3: pip install 'mats[client]'", param_hint="--url") from error
+    variable = variable_of("token")
+    try:
+        with api.Client(url, auth=api.Bearer(token) if token else None, timeout_s=timeout_s) as client:
+            yield client
+    except (ValueError, api.WrongRequest) as error:
+        hint = "check it" if token else f"set {variable} to its token"
+        raise typer.BadParameter(f"{error} ({hint})", param_hint="--url") from error
+    except api.NotAllowed as error:
+        raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}): set {variable}") from error
+    except api.MatsError as error:
+        raise DependencyFailed(str(error)) from error
+
+
+@dataclass(slots=True)
+class RemoteRegistry:
+    """The registry of a service, to put to. What it refuses is in `refusals`."""
+
+    client: "Client"
+    refusals: dict[Id, Sequence[Fault]] = field(default_factory=dict)
+
+    def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
+        placed: dict[Id, Placed] = {}
+        for batch in _batches(registrations):
+            answer = self.client.register([registration.item() for registration in batch])
+            placed |= answer.placed
+            for one in answer.rejected:
+                if one.place < len(batch):
+                    self.refusals[batch[one.place].id] = [Fault(each.field, each.message) for each in one.errors]
+            if {registration.id for registration in batch} - placed.keys() - self.refusals.keys():
+                raise DependencyFailed("the service does not say what became of a registration: run the import again")
+        return placed
+
+
+def _batches(registrations: Sequence[Registration]) -> Iterator[Sequence[Registration]]:
+    batch: list[Registration] = []
+    size = 0
+    for registration in registrations:
+        more = len(registration.model_dump_json(exclude_defaults=True))
+        if batch and size + more > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(registration)
+        size += more
+    yield batch

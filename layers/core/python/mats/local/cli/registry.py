@@ -201,12 +201,7 @@ def show(
 
 
 def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
-    """The text that calls a capability, in one format.
-
-    Raises:
-        CapabilityNotFound: there is no profile with this id.
-        NotPossible: the format cannot express the call, or nothing says how it is called.
-    """
+    """The text that calls a capability. Raises CapabilityNotFound, or NotPossible: the format cannot express it."""
     stored = local.stores.profiles.get([id]).get(id)
     if stored is None or not stored.profile.findable:
         raise not_found(local, id)
@@ -343,7 +338,10 @@ def remove(
     """Remove capabilities from the registry and the index. Their versions and their trust remain."""
     if bool(ids) == bool(namespace):
         raise typer.BadParameter("give one ID or several, or --namespace")
-    wanted = _namespace(namespace) if namespace else ""
+    try:
+        wanted = namespace_of_pattern(parse_target(namespace.removesuffix(".*") + ".*")) if namespace else ""
+    except ValueError as error:
+        raise typer.BadParameter(f"--namespace: {error}") from error
     local = local_system(context.obj, create=False)
     if wanted:
         found, unknown = list(local.stores.registry.ids(namespace=wanted)), []
@@ -368,13 +366,6 @@ def remove(
         ui.complain(str(CapabilityNotFound(id)))
     if unknown:
         raise CapabilityNotFound(unknown[-1])
-
-
-def _namespace(text: str) -> str:
-    try:
-        return namespace_of_pattern(parse_target(text.removesuffix(".*") + ".*")) or ""
-    except ValueError as error:
-        raise typer.BadParameter(f"--namespace: {error}") from error
 
 
 def _ask(namespace: str, count: int) -> None:

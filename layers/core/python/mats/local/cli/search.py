@@ -23,7 +23,7 @@ from mats.edge.http import local_caller, to_json
 from mats.edge.routes import search_answer
 from mats.edge.schema import DiscoverRequest, Format
 from mats.local.cli import output as ui
-from mats.local.cli.remote import service_at
+from mats.local.cli.import_ import service_at
 from mats.ports import Answered, Observation
 from mats.settings import Settings
 

@@ -224,15 +224,7 @@ def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: 
     book: SourceBook = local.stores.sources if local else source_book(settings, table)
 
     def open_source(source: TrackedSource, since: str) -> Reading:
-        return open_reading(
-            source.kind,
-            source.location,
-            settings,
-            namespace=source.namespace,
-            timeout_s=source.timeout_s,
-            live=source.live,
-            since=since,
-        )
+        return open_reading(source, settings, since)
 
     if dry_run:
         target, book = DryRunTarget(target), DryRunSources(book)

@@ -58,10 +58,38 @@ def trust(
     if clear_flags:
         before = replace(before, cleared=fingerprint(Registration.parse(get_item(local, key)).item()))
     assigned = before if clear_flags and value is None and provider is None else _change(before, value, provider)
+    if namespace is None and provider is not None:
+        message = f"a provider is verified for a namespace, not for a capability: name '{key.partition('/')[0]}.*'"
+        raise RequestInvalid([Fault("--provider", message)])
+    count = _assign(local, key, assigned)
     if namespace is None:
-        _assign_to_capability(local, key, assigned, provider)
-    else:
-        _assign_to_namespace(local, namespace, key, assigned)
+        given = "withdrawn" if assigned.trust is None else assigned.trust
+        text = f"{key}: trust {given}" + (", flags of this text cleared" if assigned.cleared else "")
+        ui.show({"id": key, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, text)
+        return
+    parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
+    parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
+    concerned = ui.count_of(count, "capability", "capabilities")
+    outcome = {
+        "namespace": target,
+        "trust": assigned.trust,
+        "provider": assigned.provider or None,
+        "capabilities": count,
+    }
+    ui.show(outcome, f"{target}: {', '.join(parts) or 'trust and provider withdrawn'}; {concerned}")
+
+
+def _assign(local: LocalSystem, key: Id, assigned: Assigned) -> int:
+    """Write a row of trust, and wait until what it concerns is processed; the number of capabilities."""
+    namespace = namespace_of_pattern(key)
+    if namespace is None:
+        get_item(local, key)
+    local.stores.trust.put(key, assigned)
+    ids = [key] if namespace is None else list(local.stores.registry.ids(namespace=namespace))
+    if namespace is not None:
+        index(local)
+    settle(local, *ids)
+    return len(ids)
 
 
 def pin(
@@ -86,10 +114,8 @@ def unpin(context: typer.Context, id: ui.CapabilityId) -> None:
 
 
 def _pin(local: LocalSystem, id: Id, *, pinned: bool) -> None:
-    get_item(local, id)
     before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
-    local.stores.trust.put(id, replace(before, pinned=pinned))
-    settle(local, id)
+    _assign(local, id, replace(before, pinned=pinned))
     ui.show({"id": id, "pinned": pinned}, f"{id}: {'pinned' if pinned else 'not pinned'}")
 
 
@@ -107,44 +133,10 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
             message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
             raise RequestInvalid([Fault("--provider", message)])
         return replace(NOTHING_ASSIGNED, pinned=before.pinned)
-    after = before if value is None else replace(before, trust=_number(value))
+    if value is not None and not (value.isascii() and value.isdigit() and int(value) <= 100):
+        raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {value!r}")])
+    after = before if value is None else replace(before, trust=int(value))
     return after if provider is None else replace(after, provider=provider.strip())
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= 100):
-        raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {text!r}")])
-    return int(text)
-
-
-def _assign_to_capability(local: LocalSystem, id: Id, assigned: Assigned, provider: str | None) -> None:
-    if provider is not None:
-        message = f"a provider is verified for a namespace, not for a capability: name '{id.partition('/')[0]}.*'"
-        raise RequestInvalid([Fault("--provider", message)])
-    get_item(local, id)
-    local.stores.trust.put(id, assigned)
-    settle(local, id)
-    trust = "withdrawn" if assigned.trust is None else assigned.trust
-    text = f"{id}: trust {trust}" + (", flags of this text cleared" if assigned.cleared else "")
-    ui.show({"id": id, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, text)
-
-
-def _assign_to_namespace(local: LocalSystem, namespace: str, key: Id, assigned: Assigned) -> None:
-    local.stores.trust.put(key, assigned)
-    ids = list(local.stores.registry.ids(namespace=namespace))
-    index(local)
-    settle(local, *ids)
-    parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
-    parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
-    count = ui.count_of(len(ids), "capability", "capabilities")
-    outcome = {
-        "namespace": f"{namespace}.*",
-        "trust": assigned.trust,
-        "provider": assigned.provider or None,
-        "capabilities": len(ids),
-    }
-    text = f"{namespace}.*: {', '.join(parts) or 'trust and provider withdrawn'}; {count}"
-    ui.show(outcome, text)
 
 
 _LONGEST = 600
@@ -171,7 +163,9 @@ def review(
         raise typer.BadParameter("give ID with one of --approve, --reject and --policy")
     local = local_system(context.obj, create=False)
     if policy:
-        _set_policy(local, target, policy)
+        key = target_key(target)
+        _assign(local, key, replace(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), policy=policy))
+        ui.show({"target": target, "policy": policy}, f"{target}: policy {policy}")
         return
     held = waiting(local, [Id(target)] if target else ())
     if target and not held:
@@ -199,16 +193,6 @@ def _lines(held: list[dict[str, Any]]) -> ui.Lines:
                 yield ui.plain(f"    {sign} {field['field']}: {clip(field[side], _LONGEST)}", style)
     if not held:
         yield "Nothing waits."
-
-
-def _set_policy(local: LocalSystem, target: str, policy: Policy) -> None:
-    key = target_key(target)
-    before = local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
-    local.stores.trust.put(key, replace(before, policy=policy))
-    namespace = namespace_of_pattern(key)
-    index(local)
-    settle(local, *([key] if namespace is None else local.stores.registry.ids(namespace=namespace)))
-    ui.show({"target": target, "policy": policy}, f"{target}: policy {policy}")
 
 
 def teach(

@@ -85,42 +85,30 @@ def _absolute(word: str, *, is_command: bool) -> str:
     return os.path.abspath(word) if is_relative and os.path.lexists(word) else word  # noqa: PTH100 - without `..`
 
 
-def open_reading(
-    kind: SourceKind,
-    location: Sequence[str],
-    settings: Settings,
-    *,
-    namespace: str = "",
-    timeout_s: float = 30,
-    live: bool = False,
-    since: str = "",
-) -> Reading:
-    """Open a source; nothing is read before its values are. `since` is the cursor of an earlier reading.
-
-    With `live`, the servers that an `mcpServers` file names are asked for their tools.
-    """
-    match kind:
+def open_reading(source: TrackedSource, settings: Settings, since: str = "") -> Reading:
+    """Open a source; nothing is read before its values are. `since` is the cursor of an earlier reading."""
+    namespace, timeout_s, (first, *_) = source.namespace, source.timeout_s, (*source.location, "")
+    match source.kind:
         case SourceKind.BEDROCK:
             return Reading([live_source("bedrock", lambda: bedrock_catalogue(settings), namespace)])
         case SourceKind.MCP:
-            return Reading([_live_server(list(location), timeout_s, namespace)])
-        case SourceKind.DOCUMENT if live:
+            return Reading([_live_server(source.location, timeout_s, namespace)])
+        case SourceKind.DOCUMENT if source.live:
             from mats.local.imports.mcp_servers import open_servers  # noqa: PLC0415 - loads the MCP SDK
 
-            return Reading(open_servers(location[0], namespace, timeout_s))
+            return Reading(open_servers(first, namespace, timeout_s))
         case SourceKind.DOCUMENT:
-            return Reading(open_sources(os.fspath(location[0]), namespace, timeout_s))
+            return Reading(open_sources(first, namespace, timeout_s))
     from mats.client.bounded_http import fetch as fetch_address  # noqa: PLC0415 - loads the HTTP library
     from mats.local.imports import registries  # noqa: PLC0415 - as above
 
-    (url,) = location
     fetch = partial(fetch_address, timeout_s=timeout_s)
-    source = Source(redact(url), namespace, url=without_query(url))
-    if kind is SourceKind.MCP_REGISTRY:
-        registry = registries.McpRegistry(url, fetch, since=since)
-        return Reading([(source._replace(url=""), registry.pages())], not since, registry.cursor)
+    if source.kind is SourceKind.MCP_REGISTRY:
+        registry = registries.McpRegistry(first, fetch, since=since)
+        return Reading([(Source(redact(first), namespace), registry.pages())], not since, registry.cursor)
     of_kind = {SourceKind.A2A: registries.agent_card, SourceKind.MCP_CARD: registries.server_cards}
-    return Reading([(source, of_kind.get(kind, registries.catalog)(url, fetch))])
+    values = of_kind.get(source.kind, registries.catalog)(first, fetch)
+    return Reading([(Source(redact(first), namespace, url=without_query(first)), values)])
 
 
 def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Iterator[tuple[Source, Stream]]:
@@ -211,7 +199,7 @@ def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer
         yield Fault("server", f"arguments that may be secret are not registered; callers fill in {names}")
 
 
-def _live_server(server: list[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
+def _live_server(server: Sequence[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
     from mats.local.imports import mcp_servers  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
 
     first = server[0]
