@@ -9,6 +9,7 @@ from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
 from experiments.benchmarks.mirror import mirror
 from experiments.benchmarks.openapi import openapi
+from experiments.benchmarks.path import path
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
 from experiments.benchmarks.session import session
 
@@ -26,6 +27,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "openapi": openapi,
     "files": files,
     "mirror": mirror,
+    "path": path,
 }
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from mats.domain.ranking.blend import (
     Signal,
     Thresholds,
     Verdict,
+    VerdictThresholds,
     best_first,
     blend,
     fallback_weights,
@@ -125,8 +126,6 @@ def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
         ("tool", Kind.TOOL, (), 0.5),
         ("agent", Kind.TOOL, (), 0.0),
         ("travel", Kind.TOOL, (), 0.25),
-        (None, Kind.TOOL, ("payment",), None),
-        (None, Kind.TOOL, (), None),
     ],
 )
 def test_intent_is_one_for_a_tag_half_for_a_kind_and_a_prior_for_the_untagged(inferred, kind, type_tags, expected):
@@ -262,5 +261,6 @@ def test_the_verdict_follows_the_most_relevant_candidate(best, verdict):
 
 @pytest.mark.parametrize(("searched", "weak"), [(1.0, 0.3), (0.9, 0.243), (0.5, 0.1), (0.06, 0.1)])
 def test_among_fewer_capabilities_less_is_a_weak_match_and_a_match_the_same(searched: float, weak: float):
-    among = Thresholds(match=0.7, weak=0.3).among(searched)
+    small = Thresholds(match=0.7, weak=0.3)
+    among = VerdictThresholds(reranked=small, hybrid=small, lexical=small).of(reranked=False, searched=searched)
     assert (among.match, among.weak) == (0.7, pytest.approx(weak))

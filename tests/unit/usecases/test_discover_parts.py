@@ -33,7 +33,6 @@ def test_each_part_has_what_serves_it(query):
     assert [part.text for part in shortlist.parts] == list(STEPS)
     assert [served[0] for served in serving(shortlist)] == ["refund", "geocode"]
     assert set(names(shortlist)) == {"refund", "geocode", "mail"}
-    assert shortlist.uncovered_parts == ()
 
 
 def test_a_single_request_is_one_part_and_answered_as_without_parts():
@@ -116,7 +115,6 @@ def test_a_part_that_cannot_be_searched_degrades_the_answer_and_is_not_uncovered
     shortlist = discover_over(_failing_for("coordinates"), encoder=None)(Query(queries=("give money back", STEPS[1])))
     assert shortlist.parts[0].verdict is not None
     assert shortlist.parts[1].verdict is None
-    assert shortlist.uncovered_parts == ()
     assert shortlist.degraded == ("lexical",)
     assert "refund" in names(shortlist)
 

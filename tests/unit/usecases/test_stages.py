@@ -86,7 +86,7 @@ def test_a_stage_waits_for_the_rest_of_its_budget_only(elapsed_ms, timeout_s):
     future = LateFuture()
     stage = Stage("encode", 400, 1_000, FakeClock(ms=1_000 + elapsed_ms), future)
     with pytest.raises(OutOfTime, match="encode took longer than 400 ms"):
-        stage.result()
+        stage.result(Trace(index="i"))
     assert future.timeout == pytest.approx(timeout_s)
     assert future.cancelled
 
@@ -108,6 +108,6 @@ def test_the_fetch_gets_what_the_searches_left_of_the_retrieval_budget():
     retrieve = Retrieve(index=SlowIndex(), encoder=FakeEncoder())
     retrieve.search("refund a card payment", ["refund"], Filter(), stages, Trace(index="memory"))
     assert budgets == {
-        **dict.fromkeys(("names", "spelling", "lexical", "exact", "neural", "products")),
+        **dict.fromkeys(("names", "spelling", "encode", "lexical", "exact", "neural", "products")),
         "fetch": 350,
     }

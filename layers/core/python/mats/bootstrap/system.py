@@ -204,7 +204,7 @@ class System(Generic[S_co]):
             return no_rewrites
         fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
         groups = CurrentChoice(book.load, self.clock, fresh_ms, _log_unread("synonyms"), ())
-        return lambda text: synonyms_of(groups()).rewrites(text)
+        return lambda text: synonyms_of(known).rewrites(text) if (known := groups()) else ()
 
     @cached_property
     def _proofs(self) -> Callable[[], Proofs]:

@@ -64,18 +64,14 @@ class Application:
             )
         if failure:
             shortlist = shortlist.degrade("audiences", failure)
-        self._remember_faults(shortlist)
-        self.observe(Answered(shortlist=shortlist, audiences=audiences, scope=scope, request_id=caller.request_id))
-        return shortlist
-
-    def _remember_faults(self, shortlist: Shortlist) -> None:
-        if not shortlist.degraded:
+        if not shortlist.trace.degraded:
             self.faults.clear()
-            return
         for fault in shortlist.trace.faults:
             stage = fault.partition(":")[0]
             if not fault.endswith(NOT_ASKED) or stage not in self.faults:  # else the reason before it tells more
                 self.faults[stage] = fault
+        self.observe(Answered(shortlist=shortlist, audiences=audiences, scope=scope, request_id=caller.request_id))
+        return shortlist
 
     def get(self, caller: Caller, id: Id) -> Profile:
         """The profile of a capability.

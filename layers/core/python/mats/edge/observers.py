@@ -111,7 +111,8 @@ class LogObserver:
             case Answered():
                 trace = observation.shortlist.trace
                 log_record(self._answer(observation), logging.WARNING if trace.faults else logging.INFO)
-                _log_refusals(trace.refused)
+                if trace.refused:
+                    _log_refusals(trace.refused)
             case OperationFailed(operation=operation, error=error, request_id=id):
                 LOGGER.error("%s failed%s: %s", operation, f" request_id={id}" if id else "", error)
             case FeedbackRecorded():

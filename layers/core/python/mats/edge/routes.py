@@ -194,11 +194,11 @@ class Route:
             response: Response = load(self.handler)(application, request, *parameters)
         except CapabilityError as error:
             response = error_response(error, internal_details=request.caller.sees_internal_errors)
-        return self.with_error_format(response)
+        return response if response.status < 400 else self.with_error_format(response)
 
     def with_error_format(self, response: Response) -> Response:
         """The response, an error in the format of this endpoint."""
-        if self.tag != _ARD or response.status < 400:
+        if self.tag != _ARD:
             return response
         from mats.edge.ard.entries import ard_error  # noqa: PLC0415 - cold starts count
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
 from mats.domain.learning.outcome import Receipt, asking, pack_vector
-from mats.domain.learning.reliability import Counts, Tallies, count
+from mats.domain.learning.reliability import Tallies, count
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import shuffle_positions
@@ -19,7 +19,6 @@ from mats.domain.ranking.named import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.fitness import Fitness, Proofs
 from mats.domain.shortlist.rank import (
-    Result,
     Scoring,
     Shortlist,
     note_on_moved,
@@ -55,6 +54,7 @@ class LeaveReceipt:
         self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
     ) -> "PendingReceipt":
         """Start storing the receipt of an answer whose candidates are known."""
+        vector = found.searches[0].vector if found.searches[0] else None  # of the whole request
         others = query.namespaces or query.tags or query.effects or query.holds
         receipt = Receipt(
             query_id=query_id,
@@ -62,10 +62,10 @@ class LeaveReceipt:
             caller=caller,
             audiences=frozenset(audiences),
             at=stages.clock.now(),
-            shown=tuple(profile.id for profile in found.profiles),
+            shown=tuple(profile.id for profile in found.chosen.profiles),
             narrowed=bool(query.kinds or others),
             kinds=() if others else query.kinds,
-            vector=pack_vector(found.vector) if found.vector is not None else None,
+            vector=pack_vector(vector) if vector is not None else None,
         )
         early = self.early
         stage = stages.start(_STAGE, lambda: early.put(receipt), budget_ms=_BUDGET_MS) if early else None
@@ -199,6 +199,9 @@ def _faults(reply: RerankResult, candidates: int) -> Iterator[str]:
         yield f"rerank: {reply.clipped} scores were out of range and clipped"
 
 
+_Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discover:
     """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded.
@@ -247,39 +250,35 @@ class Discover:
             RequestInvalid: `limit` exceeds the number of candidates.
             DependencyFailed: neither side of retrieval answered.
         """
-        limit, query_id = self._limit(query), self.ids()
-        stages, reranker = self.stages, self.rerank.current()
-        trace = self._trace(reranker)
-        trace.began_ms = began = stages.clock.elapsed_ms()
-        fitness = Fitness(query.holds, self.proofs(), {})
-        admitted = replace(Filter.of(query, audiences, scope), fitness=fitness if fitness.matters else None)
-
-        def find(texts: Sequence[str], trace: Trace, picked: Sequence[Profile] = ()) -> _Found:
-            started = stages.clock.elapsed_ms()
-            with self.gate:
-                trace.took_ms["queue"] = stages.clock.elapsed_ms() - started
-                trace.runs.append(StageRun("queue", started, trace.took_ms["queue"]))
-                found = self.retrieve(texts, admitted, stages, trace, caller=asking(caller), picked=picked)
-            measuring = stages.start("measure", partial(self.retrieve.measure, found))  # concurrently with the reranker
-            ids = [profile.id for profile in found.profiles]
-            reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
-            return found, measuring, reading
-
-        found, measuring, reading = find(query.texts, trace)
+        limit, query_id = query.limit or self.retrieve.k, self.ids()
+        if limit > self.retrieve.k:
+            raise RequestInvalid([Fault("limit", f"must be at most {self.retrieve.k}, the number of candidates")])
+        stages, reranker, encoder = self.stages, self.rerank.current(), self.retrieve.encoder
+        trace = Trace(
+            index=self.retrieve.index.name,
+            encoder=encoder.name if encoder else None,
+            reranker=reranker.name if reranker else None,
+            prompt=reranker.prompt if reranker else None,
+            calibration=self.calibration,
+            began_ms=(began := stages.clock.elapsed_ms()),
+        )
+        proofs = self.proofs()
+        fitness = Fitness(query.holds, proofs, {}) if query.holds or proofs else None
+        admitted = replace(Filter.of(query, audiences, scope), fitness=fitness)
+        found, measuring, reading = self._find(query.texts, admitted, trace, asking(caller))
         receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
         measured = None if self.margin is None else finish(measuring, trace)
         if self.margin is not None and len(query.texts) == 1 and self._is_settled(found, measured, self.margin):
             reranker = None
         labels = {"query_id": query_id, "request_id": request_id}
-        reranked = self.rerank(reranker, query.text, found.profiles, stages, trace, labels)
+        reranked = self.rerank(reranker, query.text, found.chosen.profiles, stages, trace, labels)
         planned = bool(reranked.steps and not query.asks_for_parts)
         if planned:
             own = trace.branch()
             try:
-                picked = _picks(found.profiles, reranked.scores)[: self.retrieve.k // 2]
-                found, measuring, reading = find(
-                    (reranked.steps[0], *reranked.steps), own, picked
-                )  # not the whole again
+                picked = _picks(found.chosen.profiles, reranked.scores)[: self.retrieve.k // 2]
+                texts = (reranked.steps[0], *reranked.steps)  # not the whole again
+                found, measuring, reading = self._find(texts, admitted, own, asking(caller), picked)
             except DependencyFailed as error:
                 planned = False
                 trace.faults.append(f"plan: {error}")
@@ -287,16 +286,19 @@ class Discover:
         if planned or self.margin is None:
             measured = finish(measuring, trace)
         candidates, steps = found.candidates(measured, self.scoring.scale)
-        counts = self._count(reading, asking(caller), trace)
-        ranked = _with_reasons(
-            rank(candidates, reranked.scores, reranked.intent, self.scoring, counts, planned=planned), query
-        )
-        if not (query.asks_for_parts or planned):
+        now, tallies = stages.clock.now(), finish(reading, trace) or {}
+        counts = {id: count(rows, asking=asking(caller), now=now) for id, rows in tallies.items()}
+        ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring, counts, planned=planned)
+        if query.explain:
+            terms = query_terms(query.text)
+            ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
+        if not (query.asks_for_parts or planned) and len(steps.texts) > 1:
             ranked = steps.in_turn(ranked)
+        comparable = max((len(each.cosine) for each in found.searches if each), default=0)  # hits of neural search
         trace.thresholds = thresholds = self.thresholds.of(
-            reranked=bool(reranked.scores), searched=min(1.0, found.comparable / self.retrieve.depth)
+            reranked=bool(reranked.scores), searched=min(1.0, comparable / self.retrieve.depth)
         )
-        if fitness.matters:
+        if fitness:
             ranked = place_unfit(ranked, fitness, thresholds)
         shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
         verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict
@@ -307,9 +309,23 @@ class Discover:
         shortlist = Shortlist(
             query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=shown.ranked,
             shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
-            excluded=tuple(fitness.excluded.items()),
+            excluded=tuple(fitness.excluded.items()) if fitness else (),
         )  # fmt: skip
         return receipt.complete(shortlist) if receipt else shortlist
+
+    def _find(
+        self, texts: Sequence[str], admitted: Filter, trace: Trace, caller: str, picked: Sequence[Profile] = ()
+    ) -> _Found:
+        """Retrieve, and start what goes on beside the reranker."""
+        stages, started = self.stages, self.stages.clock.elapsed_ms()
+        with self.gate:
+            trace.took_ms["queue"] = stages.clock.elapsed_ms() - started
+            trace.runs.append(StageRun("queue", started, trace.took_ms["queue"]))
+            found = self.retrieve(texts, admitted, stages, trace, caller=caller, picked=picked)
+        measuring = stages.start("measure", partial(self.retrieve.measure, found))
+        ids = [profile.id for profile in found.chosen.profiles]
+        reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
+        return found, measuring, reading
 
     def _is_settled(self, found: Retrieved, measured: Measured | None, margin: float) -> bool:
         """True if no reranker is needed to tell the first place."""
@@ -323,44 +339,13 @@ class Discover:
         """The same with other fields of `Scoring`."""
         return replace(self, scoring=replace(self.scoring, **changes))
 
-    def _count(self, reading: Stage[Tallies] | None, caller: str, trace: Trace) -> Mapping[Id, Counts]:
-        """The reported outcomes that count for the caller; none if they cannot be read."""
-        tallies = finish(reading, trace)
-        now = self.stages.clock.now()
-        return {id: count(rows, asking=caller, now=now) for id, rows in (tallies or {}).items()}
-
-    def _limit(self, query: Query) -> int:
-        most = self.retrieve.k
-        if query.limit and query.limit > most:
-            raise RequestInvalid([Fault("limit", f"must be at most {most}, the number of candidates")])
-        return query.limit or most
-
-    def _trace(self, reranker: Reranker | None) -> Trace:
-        encoder = self.retrieve.encoder
-        return Trace(
-            index=self.retrieve.index.name,
-            encoder=encoder.name if encoder else None,
-            reranker=reranker.name if reranker else None,
-            prompt=reranker.prompt if reranker else None,
-            calibration=self.calibration,
-        )
-
 
 SETTLED = 0.6
 """With `rerank=auto`, the distance of the first two in relevance from which on the first place is settled: 0094."""
 _SERVES = 0.7  # The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`
-_Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]
 
 
 def _picks(profiles: Sequence[Profile], scores: Mapping[Id, float]) -> list[Profile]:
     """The profiles that the reranker finds to serve the request or a part of it, best first."""
     picked = [profile for profile in profiles if scores.get(profile.id, 0.0) >= _SERVES]
     return sorted(picked, key=lambda profile: -scores[profile.id])
-
-
-def _with_reasons(ranked: tuple[Result, ...], query: Query) -> tuple[Result, ...]:
-    """The results with the words that matched, if the query asks for them."""
-    if not query.explain:
-        return ranked
-    terms = query_terms(query.text)
-    return tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)

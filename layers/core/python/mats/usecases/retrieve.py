@@ -1,7 +1,7 @@
 """Retrieval: lexical and neural search for a request and its parts, fused into k candidates, and what memory adds."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -10,7 +10,7 @@ from threading import Lock
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import taught_id
-from mats.domain.learning.remembered import Near, nearest_first
+from mats.domain.learning.remembered import nearest_first
 from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_votes, shifts, vote
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
@@ -141,18 +141,20 @@ class Recall:
 
     def start(self, vector: Vector, caller: str, stages: Stages) -> Stage[Votes | None]:
         """Start reading the votes that count for a caller."""
-        return stages.start("memory", lambda: vote(self._near(vector, caller), caller, self.rule))
+        return stages.start("memory", lambda: self._votes(vector, caller))
 
-    def _near(self, vector: Vector, caller: str) -> list[Near]:
-        """The nearest requests. If one caller's crowd out the others, those of the others are read as well."""
+    def _votes(self, vector: Vector, caller: str) -> Votes | None:
+        """The votes of the nearest requests; if one caller's crowd out the others, those of the others, too."""
         depth = _SPARE * self.rule.neighbours
         near = list(self.memory.nearest(vector, depth=depth))
+        if not near:
+            return None
         crowd = crowding(near, caller, self.rule)
         if crowd and len(near) == depth:
             known = {each.memory.query_id for each in near}
             others = self.memory.nearest(vector, depth=depth, without=crowd)
-            return nearest_first([*near, *(each for each in others if each.memory.query_id not in known)])
-        return near
+            near = nearest_first([*near, *(each for each in others if each.memory.query_id not in known)])
+        return vote(near, caller, self.rule)
 
     def complete(self, votes: Votes, ids: Collection[Id], caller: str, stages: Stages, trace: Trace) -> Votes | None:
         """The votes with those of these that have outcomes; None, with a fault in the trace, if that cannot be read."""
@@ -229,45 +231,25 @@ class Retrieved:
     chosen: Chosen
     texts: Sequence[str]
     searches: Sequence[Search | None]
+    exact: Mapping[Id, Exactness]  # How exactly any of the texts matches
     audiences: frozenset[str]
-
-    @property
-    def profiles(self) -> Sequence[Profile]:
-        return self.chosen.profiles
-
-    @property
-    def of_named_namespaces(self) -> frozenset[Id]:
-        """Candidates from a namespace that a text names."""
-        return frozenset(
-            profile.id for found in self.searches if found and found.named for profile in found.chosen.profiles
-        )
-
-    @property
-    def vector(self) -> Vector | None:
-        """The vector of the whole request."""
-        return self.searches[0].vector if self.searches[0] else None
-
-    @property
-    def comparable(self) -> int:
-        """How many capabilities neural search found: all that the filter admits, if they are fewer than its depth."""
-        return max((len(found.cosine) for found in self.searches if found), default=0)
 
     def candidates(self, measured: Measured | None, scale: Scale) -> tuple[list[Candidate], Steps]:
         """The profiles as measured by the text they are most relevant to, and the parts that each of them serves.
 
         Without BM25 scores if measuring failed.
         """
-        texts = range(len(self.texts))
+        texts, profiles = range(len(self.texts)), self.chosen.profiles
         by_text = [self._candidates(text, measured[text] if measured else None, scale) for text in texts]
         relevance = [
-            [scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0 for one in found] or [-1.0] * len(self.profiles)
+            [scale.retrieval(one.bm25, one.cosine, one.pairs) or 0.0 for one in found] or [-1.0] * len(profiles)
             for found in by_text
         ]
         first = len(texts) > 1  # of the texts that are parts
         steps = range(int(first), len(texts))
         chosen: list[Candidate] = []
         served: dict[Id, Sequence[int]] = {}
-        for position in range(len(self.profiles)):
+        for position in range(len(profiles)):
             candidate = by_text[max(texts, key=lambda text: relevance[text][position])][position]
             chosen.append(candidate)
             least = _ABOUT_AS_RELEVANT * max(relevance[step][position] for step in steps)
@@ -277,10 +259,10 @@ class Retrieved:
 
     def _candidates(self, text: int, measured: tuple[Scores, Scores] | None, scale: Scale) -> list[Candidate]:
         """The profiles as measured by a text, with what votes add; none if it could not be searched."""
-        search, named = self.searches[text], self.of_named_namespaces
-        exact = _most_exact(self.searches)
+        search = self.searches[text]
         if search is None:
             return []
+        named = {each.id for found in self.searches if found and found.named for each in found.chosen.profiles}
         asked = frozenset().union(*map(pairs, (self.texts[text], *(search.words.rewrites if search.words else ()))))
         bm25, cosine = measured or ({}, search.cosine)
         found = [
@@ -293,10 +275,10 @@ class Retrieved:
                 newcomer=id in self.chosen.newcomers,
                 echo=id in self.chosen.echoes,
                 named=id in named,
-                exact=exact.get(id),
+                exact=self.exact.get(id),
                 shift=search.products.shift(profile),
             )
-            for id, profile in ((profile.id, profile) for profile in self.profiles)
+            for id, profile in ((profile.id, profile) for profile in self.chosen.profiles)
         ]
         if search.votes is None:
             return found
@@ -356,7 +338,8 @@ class Retrieve:
         """
         if len(texts) == 1:
             found = self.search(texts[0], query_terms(texts[0]), admitted, stages, trace, caller=caller)
-            return Retrieved(chosen=found.chosen, texts=texts, searches=[found], audiences=admitted.audiences)
+            chosen, exact = found.chosen, found.exact
+            return Retrieved(chosen=chosen, texts=texts, searches=[found], exact=exact, audiences=admitted.audiences)
         different = list(dict.fromkeys(texts))  # the first part may be the whole request
         traces = [trace.branch() for _ in different]
 
@@ -379,14 +362,17 @@ class Retrieve:
         in_turn = take_in_turn([[profile.id for profile in profiles] for profiles in lists])
         window = [by_id[id] for id in list(dict.fromkeys([*(each.id for each in picked), *in_turn]))[: self.window]]
         first = min((profile.first_registered for profile in window), default="")
-        exact, now = _most_exact(answered), stages.clock.now()
-        chosen = self._limit(texts[0], window, exact=exact, first=first, now=now, fitness=admitted.fitness)
+        most: dict[Id, Exactness] = {}
+        for found in answered:
+            most |= {id: max(how, most.get(id, how)) for id, how in found.exact.items()}
+        now = stages.clock.now()
+        chosen = self._limit(texts[0], window, exact=most, first=first, now=now, fitness=admitted.fitness)
         near = dict(chosen.near)
         for found in answered:
             near |= {id: near.get(id, frozenset()) | others for id, others in found.chosen.near.items()}
         searches = [found if isinstance(found, Search) else None for found in results]
         chosen = replace(chosen, near=near)
-        return Retrieved(chosen=chosen, texts=texts, searches=searches, audiences=admitted.audiences)
+        return Retrieved(chosen=chosen, texts=texts, searches=searches, exact=most, audiences=admitted.audiences)
 
     def measure(self, found: Retrieved) -> Measured:
         """BM25 and cosine of every candidate for each text, including those that only the other side found.
@@ -394,16 +380,19 @@ class Retrieve:
         Raises:
             DependencyFailed: the index did not answer.
         """
-        ids = [profile.id for profile in found.profiles]
-        return [self._measure(search, ids) if search else None for search in found.searches]
-
-    def _measure(self, found: Search, ids: Sequence[Id]) -> tuple[Scores, Scores]:
-        bm25, cosine = dict(found.bm25), dict(found.cosine)
-        if found.words is not None and (missing := [id for id in ids if id not in bm25]):
-            bm25 |= found.words.of(self.index, missing)
-        if found.vector is not None and (missing := [id for id in ids if id not in cosine]):
-            cosine |= self.index.cosine_of(found.vector, missing)
-        return bm25, cosine
+        ids = [profile.id for profile in found.chosen.profiles]
+        measured: list[tuple[Scores, Scores] | None] = []
+        for search in found.searches:
+            if search is None:
+                measured.append(None)
+                continue
+            bm25, cosine = dict(search.bm25), dict(search.cosine)
+            if search.words is not None and (missing := [id for id in ids if id not in bm25]):
+                bm25 |= search.words.of(self.index, missing)
+            if search.vector is not None and (missing := [id for id in ids if id not in cosine]):
+                cosine |= self.index.cosine_of(search.vector, missing)
+            measured.append((bm25, cosine))
+        return measured
 
     def search(
         self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
@@ -435,8 +424,10 @@ class Retrieve:
             memory_stage = self.recall.start(vector, caller, stages) if self.recall else None
         lexical, cosine = self._finish_sides((lexical_stage, neural_stage), words, admitted, stages, trace)
         products = NO_PRODUCTS if spaces else products_named(text, names()[0])
-        trace.notes += filter(None, [products.note])
-        theirs_stage = stages.start("products", lambda: self._of_products(products, words, vector, admitted))
+        trace.notes += [products.note] if products.strong else []
+        theirs_stage = stages.start(
+            "products", lambda: self._of_products(products, words, vector, admitted) if products.strong else ({}, {})
+        )
         bm25 = lexical or {}
         fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace)
         taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT) if votes else {}
@@ -448,15 +439,13 @@ class Retrieve:
         exact = taught | {id: how for id, how in matched.items() if id not in taught}
         more_bm25, more_cosine = finish(theirs_stage, trace) or ({}, {})
         their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
-        fused = fuse_votes(fused, votes) if votes else fused
-        ids = self._in_places([*exact, *their_best], best_first(fused), trusted)
+        found, held = best_first(fuse_votes(fused, votes) if votes else fused), frozenset(trusted)
+        best_rated = [id for id in found[: self.window] if id in held][:_KEPT_FOR_RATED]
+        ids = list(dict.fromkeys((*exact, *their_best, *found[: self.k - _KEPT_FOR_RATED], *best_rated, *found)))
         left_ms = deadline_ms - stages.clock.elapsed_ms()
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact, stages), budget_ms=left_ms)
-        chosen, took_ms = fetching.result()
-        trace.took_ms["fetch"] = took_ms
-        trace.runs.append(fetching.run(took_ms))
         return Search(
-            chosen=chosen,
+            chosen=fetching.result(trace),
             words=words if lexical is not None else None,
             vector=vector,
             bm25={**more_bm25, **bm25},
@@ -474,7 +463,7 @@ class Retrieve:
 
         Also if operators trust anything, where the request asks what a namespace has. Nothing within given namespaces.
         """
-        if admitted.is_within_namespaces:
+        if admitted.namespaces or admitted.scope.exact_namespaces:
             return lambda: ({}, False)
 
         def look_up() -> tuple[Mapping[str, NameUse], bool]:
@@ -488,7 +477,11 @@ class Retrieve:
         self, text: str, asked: LexicalQuery, admitted: Filter, stages: Stages, trace: Trace
     ) -> tuple[LexicalQuery, Vector | None]:
         """The words with what misspelt ones may mean, and the vector of the text so corrected."""
-        spelling_stage = stages.start("spelling", lambda: {} if asked.rewrites else self._spellings(text, admitted))
+        encoder = self.encoder
+        if encoder and isinstance(encoder, LanguageBound) and not encoder.reads(text):
+            trace.unread = True
+        unknown = not asked.rewrites and not trace.unread
+        spelling_stage = stages.start("spelling", lambda: self._spellings(text, admitted) if unknown else {})
         in_own_thread = spelling_stage.future.done()
         early = None if in_own_thread else self._encode(text, stages, trace)  # hardly any text is corrected
         meant = finish(spelling_stage, trace) or {}
@@ -527,22 +520,17 @@ class Retrieve:
     def _of_products(
         self, products: Products, words: LexicalQuery, vector: Vector | None, admitted: Filter
     ) -> tuple[Scores, Scores]:
-        """BM25 scores and cosines of the best of the products, if any is strong."""
-        if not products.strong:
-            return {}, {}
+        """BM25 scores and cosines of the best of the strong products."""
         own = replace(admitted, scope=products.within(admitted.scope))
         neural = self.index.neural(vector, own, depth=self.k) if vector else ()
         return words.search(self.index, own, depth=self.k), scores_of(neural)
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
-        """The words meant by the misspelt ones of a text that the encoder reads."""
-        words = may_be_misspelt(text) if self._reads(text) else []
+        """The words meant by the misspelt ones of a text."""
+        words = may_be_misspelt(text)
         if isinstance(encoder := self.encoder, LanguageBound):
             words = [word for word in words if not encoder.knows(word)]
         return self.index.spellings(words, admitted) if words else {}
-
-    def _reads(self, text: str) -> bool:
-        return not isinstance(self.encoder, LanguageBound) or self.encoder.reads(text)
 
     def _absent_namespaces(self, admitted: Filter, stages: Stages, trace: Trace) -> list[str]:
         """Notes on namespaces of the filter that the caller sees nothing of."""
@@ -557,12 +545,6 @@ class Retrieve:
         ]
         return [_MISNAMED.format(space, ", ".join(nearest_spaces(space, known)) or "none") for space in absent]
 
-    def _in_places(self, first: Sequence[Id], found: Sequence[Id], rated: Sequence[Id]) -> list[Id]:
-        """What was found, behind what comes first; the best rated ones of the window are among the first `k`."""
-        held = frozenset(rated)
-        best = [id for id in found[: self.window] if id in held]
-        return list(dict.fromkeys((*first, *found[: self.k - _KEPT_FOR_RATED], *best[:_KEPT_FOR_RATED], *found)))
-
     def _fetch(
         self, text: str, ids: Sequence[Id], admitted: Filter, exact: Mapping[Id, Exactness], stages: Stages
     ) -> Chosen:
@@ -575,7 +557,7 @@ class Retrieve:
         found = self._load([*ids[: self.k], *ids[self.k :][-_WITNESSES:]], admitted)
         profiles, now = [profile for profile in found if profile.id in ahead], stages.clock.now()
         first = min((profile.first_registered for profile in found), default="")
-        limit = partial(self._limit, text, exact=exact, first=first, now=now, fitness=Fitness.of(admitted))
+        limit = partial(self._limit, text, exact=exact, first=first, now=now, fitness=admitted.fitness)
         chosen, end, window = limit(profiles), self.k, max(self.k, self.window)
         for further in (window if chosen.newcomers else self.k + chosen.free, window):
             if chosen.free > 0 or (len(profiles) < self.k and admitted.fitness and admitted.fitness.excluded):
@@ -612,7 +594,16 @@ class Retrieve:
 
     def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
         fetched = self.index.fetch(ids)
-        return [fetched[id] for id in ids if id in fetched and _is_admitted(fetched[id], admitted)]
+        return [
+            profile
+            for profile in (fetched[id] for id in ids if id in fetched)
+            if admitted.sees(profile.visible_to)
+            # the index has not applied the rest of the filter to one that only the memory names
+            and admitted.admits_kind(profile.kind)
+            and admitted.admits_namespace(profile.namespace)
+            and admitted.admits_tags(profile.filtered_tags)
+            and (admitted.fitness is None or admitted.fitness.admits(profile))
+        ]
 
     def _encode(self, text: str, stages: Stages, trace: Trace) -> Callable[[], Vector | None]:
         """Start encoding; the function that is returned waits for the vector, which is None if there is none."""
@@ -623,8 +614,7 @@ class Retrieve:
         known = self.vectors.get(encoder.name, text) if self.vectors else None
         if known is None:
             reply = stages.begin_call("encode", lambda: encoder.encode_query(text), self.breaker, trace)
-        if not self._reads(text):
-            trace.unread = True
+        if trace.unread:
             trace.notes.append(_UNREAD.format(encoder.name))
 
         def vector() -> Vector | None:
@@ -637,23 +627,3 @@ class Retrieve:
             return made
 
         return vector
-
-
-def _is_admitted(profile: Profile, admitted: Filter) -> bool:
-    """True if a profile passes the filter, which the index has not applied to one that only the memory names."""
-    return (
-        admitted.sees(profile.visible_to)
-        and admitted.admits_kind(profile.kind)
-        and admitted.admits_namespace(profile.namespace)
-        and admitted.admits_tags(profile.filtered_tags)
-        and (admitted.fitness is None or admitted.fitness.admits(profile))
-    )
-
-
-def _most_exact(searches: Iterable[Search | None]) -> Mapping[Id, Exactness]:
-    """How exactly any of the texts matches, of those that could be searched."""
-    found: dict[Id, Exactness] = {}
-    for search in filter(None, searches):
-        for id, exact in search.exact.items():
-            found[id] = max(exact, found.get(id, exact))
-    return found

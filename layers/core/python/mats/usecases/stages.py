@@ -62,15 +62,11 @@ NOT_ASKED = "not asked, because it failed several times in a row"  # The circuit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
-    """Timeout of each stage in milliseconds; the answer continues without a late stage."""
+    """Timeouts in milliseconds, of models and of each call of the index; the answer continues without a late stage."""
 
     encode_ms: float = 400
     retrieve_ms: float = 600
     rerank_ms: float = 2_500
-
-    def of(self, stage: str) -> float:
-        """The budget of a stage; all calls of the index have the same."""
-        return {"encode": self.encode_ms, "rerank": self.rerank_ms}.get(stage, self.retrieve_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +79,8 @@ class Stage(Generic[T]):
     clock: Clock
     future: "Future[tuple[T, float]]"
 
-    def run(self, took_ms: float, fault: str = "") -> StageRun:
-        """This run as the trace keeps it."""
-        return StageRun(self.name, self.started_ms, took_ms, fault)
-
-    def result(self) -> tuple[T, float]:
-        """The stage's value, and its time in milliseconds.
+    def result(self, trace: Trace) -> T:
+        """The stage's value; its time is recorded in the trace.
 
         Raises:
             OutOfTime: the budget, counted from the start, is used up; a running stage is not interrupted.
@@ -96,29 +88,31 @@ class Stage(Generic[T]):
         """
         left_ms = self.budget_ms - (self.clock.elapsed_ms() - self.started_ms)
         try:
-            return self.future.result(timeout=max(0.0, left_ms) / 1000)
+            value, took_ms = self.future.result(timeout=max(0.0, left_ms) / 1000)
         except TimeoutError as error:
             self.future.cancel()
             raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
+        trace.took_ms[self.name] = took_ms
+        trace.runs.append(StageRun(self.name, self.started_ms, took_ms))
+        return value
 
 
 def finish(stage: Stage[T] | None, trace: Trace) -> T | None:
-    """The stage's value; records its time in the trace, or its fault and returns None, as for no stage."""
+    """The stage's value; None, with its fault in the trace, if it failed, and for no stage."""
     if stage is None:
         return None
     try:
-        value, took_ms = stage.result()
+        return stage.result(trace)
     except DependencyFailed as error:
-        trace.runs.append(stage.run(stage.clock.elapsed_ms() - stage.started_ms, str(error)))
+        trace.runs.append(
+            StageRun(stage.name, stage.started_ms, stage.clock.elapsed_ms() - stage.started_ms, str(error))
+        )
         trace.lose(_DEGRADED.get(stage.name, stage.name), f"{stage.name}: {error}")
         if isinstance(error, StorageUnusable):
             trace.unusable = error
         if isinstance(error, ModelRefused):
             trace.refused.append(Refusal(role=_ROLES[stage.name], model=error.model, cause=error.cause))
         return None
-    trace.took_ms[stage.name] = took_ms
-    trace.runs.append(stage.run(took_ms))
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +129,16 @@ class Stages:
     budgets: Budgets = Budgets()
 
     def start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
-        """Start a stage that calls the index."""
-        return self._start(name, work, self.budgets.of(name) if budget_ms is None else budget_ms, self.executor)
+        """Start a stage; without a budget given, it has that of a call of its model or of the index."""
+        clock, budgets = self.clock, self.budgets
+        usual_ms = {"encode": budgets.encode_ms, "rerank": budgets.rerank_ms}.get(name, budgets.retrieve_ms)
+
+        def timed_work() -> tuple[T, float]:
+            began = clock.elapsed_ms()
+            return work(), clock.elapsed_ms() - began
+
+        started_ms, executor = clock.elapsed_ms(), self.models.get(name, self.executor)
+        return Stage(name, usual_ms if budget_ms is None else budget_ms, started_ms, clock, executor.submit(timed_work))
 
     def call_model(self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace) -> T | None:
         """The reply of a model; None, with a fault in the trace, if it failed or its circuit breaker is open."""
@@ -149,7 +151,7 @@ class Stages:
         if not breaker.allows_call(self.clock.elapsed_ms()):
             trace.lose(_DEGRADED[name], f"{name}: {NOT_ASKED}")
             return lambda: None
-        stage = self._start(name, work, self.budgets.of(name), self.models[name])
+        stage = self.start(name, work)
 
         def reply() -> T | None:
             value = finish(stage, trace)
@@ -160,15 +162,6 @@ class Stages:
             return value
 
         return reply
-
-    def _start(self, name: str, work: Callable[[], T], budget_ms: float, executor: Executor) -> Stage[T]:
-        clock = self.clock
-
-        def timed_work() -> tuple[T, float]:
-            began = clock.elapsed_ms()
-            return work(), clock.elapsed_ms() - began
-
-        return Stage(name, budget_ms, clock.elapsed_ms(), clock, executor.submit(timed_work))
 
 
 @dataclass(slots=True)

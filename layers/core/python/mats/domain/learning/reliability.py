@@ -123,15 +123,19 @@ def limit_moves(before: Sequence[Id], after: Sequence[Id], counts: Mapping[Id, C
     return order
 
 
+def posterior_mean(prior: float, counts: Counts) -> float:
+    n = PRIOR_OUTCOMES + counts.successes + counts.failures
+    shift = (counts.successes * (1 - prior) - counts.failures * prior) / n
+    return min(1.0, max(0.0, prior + shift))
+
+
 def posterior(prior: float, counts: Counts) -> Reliability:
     """The posterior of a prior in [0, 1]: Beta, with the prior as `PRIOR_OUTCOMES` outcomes.
 
     The interval is Wilson's, which is defined for a prior of 0 and 1, too.
     """
-    n = PRIOR_OUTCOMES + counts.successes + counts.failures
-    shift = (counts.successes * (1 - prior) - counts.failures * prior) / n
-    mean = min(1.0, max(0.0, prior + shift))
-    low, high = wilson_interval(mean, n)
+    mean = posterior_mean(prior, counts)
+    low, high = wilson_interval(mean, PRIOR_OUTCOMES + counts.successes + counts.failures)
     return Reliability(mean=mean, low=low, high=high, successes=counts.successes, failures=counts.failures)
 
 
@@ -176,8 +180,9 @@ class TrustRule:
         """The signal in [0, 1]; None if there is neither trust, nor a prior, nor an outcome."""
         if trust is None and prior is None and not counts:
             return None
-        mean = self.reliability(prior if trust is None else trust, counts).mean
-        return mean * (relevance if self.proportional else 1)
+        if trust is None:
+            trust = self.unrated_trust if prior is None else prior
+        return posterior_mean(trust / 100, counts) * (relevance if self.proportional else 1)
 
     def reliability(self, trust: int | None, counts: Counts) -> Reliability:
         """The posterior of this trust after these outcomes; the unrated start from the prior, or 50 without one."""

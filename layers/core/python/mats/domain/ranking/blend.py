@@ -202,14 +202,11 @@ def weighted_mean(signals: Signals, weighed: Weights) -> float:
 _UNTAGGED = 0.25  # `intent` of a candidate without type tags where a type was inferred
 
 
-def intent(inferred: str | None, *, kind: Kind | None, type_tags: Collection[str]) -> float | None:
+def intent(inferred: str, *, kind: Kind | None, type_tags: Collection[str]) -> float:
     """1 if the inferred capability type is among the tags, one half if only the kind matches, else 0.
 
-    Without type tags, the kind decides if a kind was inferred, else a prior counts: docs/decisions/0077. None without
-    an inference.
+    Without type tags, the kind decides if a kind was inferred, else a prior counts: docs/decisions/0077.
     """
-    if inferred is None:
-        return None
     if inferred in type_tags:
         return 1.0
     if inferred == kind:
@@ -244,17 +241,6 @@ class Thresholds:
             return Verdict.NONE
         return Verdict.MATCH if best >= self.match else Verdict.WEAK
 
-    def among(self, searched: float) -> "Thresholds":
-        """Those for a small registry, in which less is by chance; its size as a part of one that is not small.
-
-        docs/decisions/0080.
-        """
-        return replace(self, weak=self.weak * max(_LEAST_SHARE, searched**2))
-
-    def cut(self, min_relevance: MinRelevance | None) -> float:
-        """The least relevance of a result that is shown."""
-        return self.weak if min_relevance == "weak" else min_relevance or 0.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictThresholds:
@@ -265,7 +251,11 @@ class VerdictThresholds:
     lexical: Thresholds
 
     def of(self, *, reranked: bool, searched: float) -> Thresholds:
-        """The thresholds of a reranked answer, else of one with neural hits, else of one without (`searched` is 0)."""
-        if reranked:
-            return self.reranked
-        return self.hybrid.among(searched) if searched else self.lexical
+        """The thresholds of a reranked answer, else of one with neural hits, else of one without (`searched` is 0).
+
+        `searched` is the size of the registry as a part of one that is not small: in a small one less is by chance.
+        docs/decisions/0080.
+        """
+        if reranked or not searched:
+            return self.reranked if reranked else self.lexical
+        return replace(self.hybrid, weak=self.hybrid.weak * max(_LEAST_SHARE, searched**2))

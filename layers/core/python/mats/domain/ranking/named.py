@@ -52,16 +52,12 @@ class Exactness(IntEnum):
 
 def fold(text: str) -> str:
     """The form in which ids, names and titles are equal; empty if nothing of the text is a letter or digit."""
-    return _join(_terms(text))
+    return "".join(_terms(text))[:_LONGEST]
 
 
 def _terms(text: str) -> list[str]:
     terms = index_terms(split_identifier(text))
     return [term for term in terms if term not in _ARTICLES] or terms
-
-
-def _join(terms: Iterable[str]) -> str:
-    return "".join(terms)[:_LONGEST]
 
 
 def exact_keys(profile: Profile) -> list[str]:
@@ -70,42 +66,29 @@ def exact_keys(profile: Profile) -> list[str]:
     return [f"={key}" for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
 
 
-class _QueryKeys(NamedTuple):
-    """A query as it is compared with ids, names and titles."""
-
-    key: str
-    spelling: list[str]
-    keys: tuple[str, ...]
-
-
+@lru_cache(maxsize=_CACHED)
 def asked_keys(query: str) -> tuple[str, ...]:
     """Keys for an exact match: of the whole query, of each id in it, and of its runs of a few words."""
-    return _query_keys(query).keys
-
-
-@lru_cache(maxsize=_CACHED)
-def _query_keys(query: str) -> _QueryKeys:
     terms = _terms(query)[:_MOST_WORDS]
     spans = (
-        _join(terms[start : start + length])
+        "".join(terms[start : start + length])[:_LONGEST]
         for length in _SPAN_WORDS
         for start in range(max(0, len(terms) - length + 1))
     )
     ids = (fold(word) for word in query.split() if "/" in word)
-    whole = fold(query)
-    keys = tuple(f"={key}" for key in dict.fromkeys((whole, *ids, *spans)) if key)
-    return _QueryKeys(whole, _spelling(query), keys)
+    return tuple(f"={key}" for key in dict.fromkeys((fold(query), *ids, *spans)) if key)
 
 
 def exactness(query: str, profile: Profile) -> Exactness | None:
     """How exactly a query, for which an index found a profile by `asked_keys`, matches it; None if it does not."""
-    asked, named = _query_keys(query), [profile.name, profile.source.title if profile.source else ""]
-    if asked.key == fold(profile.id):
+    asked, named = fold(query), [profile.name, profile.source.title if profile.source else ""]
+    if asked == fold(profile.id):
         return Exactness.ID
-    if asked.key in map(fold, named):
-        return Exactness.SPELLED if asked.spelling in map(_spelling, named) else Exactness.NAME
+    if asked in map(fold, named):
+        return Exactness.SPELLED if _spelling(query) in map(_spelling, named) else Exactness.NAME
     long = [text for text in named if len(set(content_words(split_identifier(text)))) >= _SPAN_WORDS[0]]
-    return None if set(asked.keys).isdisjoint(f"={fold(text)}" for text in (profile.id, *long)) else Exactness.CONTAINS
+    contained = any(f"={fold(text)}" in asked_keys(query) for text in (profile.id, *long))
+    return Exactness.CONTAINS if contained else None
 
 
 def _spelling(text: str) -> list[str]:

@@ -204,10 +204,6 @@ class Filter:
             scope = replace(scope, tag_choices=scope.tag_choices | {effects})
         return cls(*wanted, frozenset(audiences), scope)
 
-    @property
-    def is_within_namespaces(self) -> bool:
-        return bool(self.namespaces or self.scope.exact_namespaces)
-
     def admits_kind(self, kind: Kind | None) -> bool:
         """Empty admits all."""
         return not self.kinds or kind in self.kinds

@@ -11,7 +11,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list
 from mats.domain.protocols.descriptors import READS
-from mats.domain.ranking.query import Filter, Holds
+from mats.domain.ranking.query import Holds
 
 DEAD_MISSES, DEAD_AFTER = 3, timedelta(minutes=20)
 """Misses in a row, and the time from the first to the last of them, from which on an endpoint is dead."""
@@ -100,16 +100,6 @@ class Fitness:
     holds: Holds | None
     proofs: Proofs
     excluded: dict[Id, str]
-
-    @classmethod
-    def of(cls, admitted: Filter) -> "Fitness | None":
-        """That of a search; None if every capability is fit."""
-        fitness: Fitness | None = admitted.fitness
-        return fitness
-
-    @property
-    def matters(self) -> bool:
-        return bool(self.holds or self.proofs)
 
     def proof(self, profile: Profile) -> Proof | None:
         target = target_of(profile) if self.proofs else None

@@ -140,11 +140,6 @@ class Shortlist:
         return self.ranked[: self.shown]
 
     @property
-    def uncovered_parts(self) -> tuple[str, ...]:
-        """The texts of the parts that nothing serves."""
-        return tuple(part.text for part in self.parts if part.verdict is Verdict.NONE)
-
-    @property
     def degraded(self) -> tuple[str, ...]:
         return tuple(self.trace.degraded)
 
@@ -224,7 +219,9 @@ def _measure(
         Signal.LLM: llm,
         Signal.RETRIEVAL: None if planned and llm is not None else retrieval,
         Signal.BM25: None if candidate.bm25 is None else scale.bm25(candidate.bm25),
-        Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags),
+        Signal.INTENT: intent(inferred, kind=profile.kind, type_tags=profile.type_tags)
+        if inferred is not None
+        else None,
     }
     signals = {signal: value for signal, value in measured.items() if value is not None and signal in scoring.weights}
     weighed, relevance = shares(signals, scoring.weights), llm if llm is not None else retrieval or 0.0
@@ -332,9 +329,14 @@ def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], sc
     copied = copies([twin.profile for twin in twins], unrated=unrated)
     claimed = claims(profiles.values(), unrated=unrated)
     verified = {id: [profile.id for profile in profiles] for id, profiles in claimed.items()}
+    active = {each.id for each in twins if each.profile.lifecycle is Lifecycle.ACTIVE}
+    # an active candidate is ranked behind its active originals only, which makes no cycles
+    before = {
+        each.id: active.intersection(copied.get(each.id, ()) if each.id in active else each.near) for each in twins
+    }
     results = {result.id: result for result in scored}
     named, ranked = set(results), list[Result]()
-    for id in apply_precedence(list(results), verified, _predecessors(twins, copied)):
+    for id in apply_precedence(list(results), verified, before):
         result = results[id]
         trust = trust_of(profiles[id], unrated)  # who was first says nothing about whose text it is
         rated = [other for other in copied.get(id, ()) if trust_of(profiles[other], unrated) > trust]
@@ -347,19 +349,6 @@ def _in_precedence(scored: Sequence[Result], candidates: Sequence[Candidate], sc
             result = replace(result, suspicious=suspicious, alternates=alternates)
         ranked.append(result)
     return tuple(ranked)
-
-
-def _predecessors(candidates: Sequence[Candidate], originals: Mapping[Id, Sequence[Id]]) -> dict[Id, frozenset[Id]]:
-    """The ids that each candidate with near-duplicates is ranked behind; without cycles.
-
-    An active candidate is ranked behind active originals only.
-    """
-    active = {each.id for each in candidates if each.profile.lifecycle is Lifecycle.ACTIVE}
-    before: dict[Id, frozenset[Id]] = {}
-    for candidate in candidates:
-        id = candidate.id
-        before[id] = frozenset(active.intersection(originals.get(id, ()) if id in active else candidate.near))
-    return before
 
 
 _GRADES = (Verdict.NONE, Verdict.WEAK, Verdict.MATCH)
@@ -442,11 +431,12 @@ def present(
         return Verdict.WEAK if unread and results and not exact else verdict
 
     doubted = unread and thresholds.verdict(best_relevance(ranked)) is Verdict.NONE
-    least = 0.0 if doubted and min_relevance == "weak" else thresholds.cut(min_relevance)
+    weak = 0.0 if doubted else thresholds.weak
+    least = weak if min_relevance == "weak" else min_relevance or 0.0
     kept = [result for result in ranked if result.relevance >= least]
     if min_relevance == "weak" and not kept:
         kept = list(ranked[:_NEAREST])
-    chosen = frozenset(_in_turn(kept, steps)[:limit])
+    chosen = frozenset((_in_turn(kept, steps) if len(steps.texts) > 1 else _ids(kept))[:limit])
     shown = [result for result in kept if result.id in chosen]
     rest = [result for result in kept if result.id not in chosen]
     cut = [result for result in ranked if not any(result is one for one in kept)]

@@ -98,7 +98,7 @@ class Synonyms:
 
     def rewrites(self, text: str) -> tuple[str, ...]:
         """A few texts that say the same in other words of the registry; none if no word of it has synonyms."""
-        tokens = list(TOKEN.finditer(text)) if self._by_first else []
+        tokens = list(TOKEN.finditer(text))
         terms, segments, at, end = [_terms(token[0])[0] for token in tokens], list[list[str]](), 0, 0
         while at < len(tokens):
             found = self._by_first.get(terms[at], ())

@@ -74,13 +74,10 @@ def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
     """The positions of the profiles that repeat the request, in any field and order; a short one as an example."""
     asked = set(map(stem, content_words(request)))
     if len(asked) < FEWEST:
-        return [n for n, profile in enumerate(profiles) if asked and _has_example(asked, profile)]
+        owners = [profile.enrichment.positive_examples[: profile.owner_examples] for profile in profiles]
+        said = [any(asked == set(map(stem, content_words(example))) for example in examples) for examples in owners]
+        return [position for position, is_asked in enumerate(said) if asked and is_asked]
     return [position for position, profile in enumerate(profiles) if _repeats(asked, profile)]
-
-
-def _has_example(asked: set[str], profile: Profile) -> bool:
-    owners = profile.enrichment.positive_examples[: profile.owner_examples]
-    return any(asked == set(map(stem, content_words(example))) for example in owners)
 
 
 def _repeats(asked: set[str], profile: Profile) -> bool:
@@ -227,9 +224,10 @@ def limit_near_duplicates(
     near: dict[int, set[int]] = {}
     for later, wording in enumerate(wordings):
         for earlier in range(later):
-            if _is_other_act(profiles[later], wording, profiles[earlier], wordings[earlier]):
-                continue
-            if wording.is_near(wordings[earlier]):
+            # Two of one namespace that do something else, or for someone else, are no duplicates, however near their
+            # texts. Of different namespaces acts say nothing: a copy costs its author another verb in the name.
+            same_space = profiles[later].namespace == profiles[earlier].namespace
+            if not (same_space and wording.acts != wordings[earlier].acts) and wording.is_near(wordings[earlier]):
                 near.setdefault(earlier, set()).add(later)
                 near.setdefault(later, set()).add(earlier)
     if not near and len(echoes) <= most:
@@ -237,14 +235,6 @@ def limit_near_duplicates(
     kept = _choose(profiles, near, frozenset(echoes), frozenset(exact), frozenset(unfit), unrated, most)
     ids = [profile.id for profile in profiles]
     return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
-
-
-def _is_other_act(one: Profile, wording: Wording, other: Profile, others: Wording) -> bool:
-    """True if two of one namespace do something else, or for someone else, however near their texts.
-
-    Of different namespaces it says nothing: a copy costs its author another verb in the name.
-    """
-    return one.namespace == other.namespace and wording.acts != others.acts
 
 
 def _choose(
