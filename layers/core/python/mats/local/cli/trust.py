@@ -71,12 +71,12 @@ def trust(
     parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
     concerned = ui.count_of(count, "capability", "capabilities")
     outcome = {
-        "namespace": target,
+        "namespace": f"{namespace}.*",
         "trust": assigned.trust,
         "provider": assigned.provider or None,
         "capabilities": count,
     }
-    ui.show(outcome, f"{target}: {', '.join(parts) or 'trust and provider withdrawn'}; {concerned}")
+    ui.show(outcome, f"{namespace}.*: {', '.join(parts) or 'trust and provider withdrawn'}; {concerned}")
 
 
 def _assign(local: LocalSystem, key: Id, assigned: Assigned) -> int:
