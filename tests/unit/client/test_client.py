@@ -30,7 +30,7 @@ from mats.client import (
     Unreachable,
     WrongRequest,
 )
-from mats.client.transport import _parse_retry_after
+from mats.client.client import _parse_retry_after
 from mats.edge.schema import Answer
 from tests.aws.listening import LoopbackServer, QuietConnection
 from tests.unit.edge.test_openapi import FULL

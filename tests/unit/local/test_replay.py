@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.errors import NotPossible
 from mats.domain.ranking.query import Query
-from mats.local.cli.feedback import Move, RankedCandidate, decision, logged_query, moves
+from mats.local.cli.feedback import decision, logged_query, moves
 from tests.world import GEOCODE, MAIL, REFUND, discover_over, indexed
 
 RECORD = {
@@ -52,11 +52,10 @@ def test_query_logged_as_hash_cannot_be_replayed():
 
 def test_every_candidate_of_then_and_now_has_its_two_places():
     shortlist = discover_over(indexed(REFUND, GEOCODE, MAIL))(Query(query="money back to a customer"))
-    moved = {move.id: move for move in moves(RECORD, shortlist)}
-    assert [move.id for move in moves(RECORD, shortlist)][-1] == "org.gone/x"
-    assert moved["org.gone/x"] == Move("org.gone/x", RankedCandidate(2, 0.3, 7, {}), None)
-    assert moved[MAIL.id].was == RankedCandidate(1, 0.4, 1, {"bm25": 0.4})
-    assert moved[MAIL.id].now is not None
-    assert moved[REFUND.id].was is None
-    assert moved[REFUND.id].now is not None
-    assert moved[REFUND.id].now.position == 1
+    moved = {move["id"]: move for move in moves(RECORD, shortlist)}
+    assert list(moved)[-1] == "org.gone/x"
+    gone = {"position": 2, "score": 0.3, "rev": 7, "signals": {}, "memory": 0.0}
+    assert moved["org.gone/x"] == {"id": "org.gone/x", "was": gone, "now": None}
+    assert moved[MAIL.id]["was"]["signals"] == {"bm25": 0.4}
+    assert moved[MAIL.id]["now"] is not None
+    assert (moved[REFUND.id]["was"], moved[REFUND.id]["now"]["position"]) == (None, 1)

@@ -17,9 +17,8 @@ except ModuleNotFoundError as error:
 
 from mats.client.auth import Auth, Bearer, SigV4
 from mats.client.calls import Called, Caller, call
-from mats.client.client import Client
+from mats.client.client import Client, Retries
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
-from mats.client.transport import Retries
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import CapabilityError
 from mats.domain.learning.outcome import Event

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -159,24 +159,6 @@ def _facts_of_one(one: dict[str, Any]) -> Iterator[tuple[str, object]]:
         yield "", rewrite["effect"]
 
 
-class RankedCandidate(NamedTuple):
-    """A candidate in a ranking; positions count from 1."""
-
-    position: int
-    score: float
-    rev: int
-    signals: Mapping[str, float]
-    memory: float = 0.0  # The change of the mixture behind `retrieval` by remembered requests
-
-
-class Move(NamedTuple):
-    """A candidate in the logged and in the current ranking; None where it is not in one."""
-
-    id: str
-    was: RankedCandidate | None
-    now: RankedCandidate | None
-
-
 def replay(
     context: typer.Context,
     query_id: Annotated[str, ui.argument("The `query_id` of an answer of `mats serve`.")],
@@ -191,9 +173,8 @@ def replay(
     shortlist = local.discover(logged_query(record), record.get("audiences", ()), logged_scope(record))
     moved = moves(record, shortlist)
     now = {"verdict": shortlist.verdict, "degraded": shortlist.degraded, "models": _models(shortlist)}
-    rows = [{"id": id, "was": was and was._asdict(), "now": now and now._asdict()} for id, was, now in moved]
     changes = {name: {"was": record[name], "now": value} for name, value in now.items()}
-    value = {"query_id": query_id, "query": record["query"], **changes, "moves": rows}
+    value = {"query_id": query_id, "query": record["query"], **changes, "moves": moved}
     ui.show(value, _replay_lines(record, shortlist, moved))
 
 
@@ -201,7 +182,7 @@ def _models(shortlist: Shortlist) -> dict[str, str | None]:
     return {"rerank": shortlist.trace.reranker, "embed": shortlist.trace.encoder}
 
 
-def _replay_lines(record: dict[str, Any], shortlist: Shortlist, moved: list[Move]) -> ui.Lines:
+def _replay_lines(record: dict[str, Any], shortlist: Shortlist, moved: list[dict[str, Any]]) -> ui.Lines:
     yield ui.plain(record["query"], "bold cyan")
     yield Text(f"verdict {_change(record['verdict'], shortlist.verdict)}", style="dim")
     for role, model in _models(shortlist).items():
@@ -209,10 +190,10 @@ def _replay_lines(record: dict[str, Any], shortlist: Shortlist, moved: list[Move
             yield Text(f"{role} {_change(record['models'].get(role), model)}", style="yellow")
     table = ui.table_of("was", "now", "score", "capability", "because", right=("was", "now", "score"))
     for move in moved:
-        sides = (move.was, move.now)
-        positions = [str(place.position) if place else "–" for place in sides]
-        score = _change(*(f"{place.score:.2f}" if place else "–" for place in sides))
-        table.add_row(*positions, score, ui.plain(move.id), _because(move))
+        sides = (move["was"], move["now"])
+        positions = [str(place["position"]) if place else "–" for place in sides]
+        score = _change(*(f"{place['score']:.2f}" if place else "–" for place in sides))
+        table.add_row(*positions, score, ui.plain(move["id"]), _because(*sides))
     yield table
 
 
@@ -220,21 +201,15 @@ def _change(was: object, now: object) -> str:
     return str(now) if was == now else f"{was} → {now}"
 
 
-def _because(move: Move) -> str:
+def _because(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> str:
     """The differences between then and now: the revision, the signals, the memory."""
-    if move.was is None or move.now is None:
-        return "new among the candidates" if move.was is None else "no longer among the candidates"
-    names = {**move.was.signals, **move.now.signals}
-    values = [(name, _value(move.was, name), _value(move.now, name)) for name in names]
-    differing = [f"{name} {_change(was, now)}" for name, was, now in values if was != now]
-    revised = [f"revision {move.was.rev} → {move.now.rev}"] if move.was.rev != move.now.rev else []
-    was, now = f"{move.was.memory:+.2f}", f"{move.now.memory:+.2f}"
-    learned = [f"memory {_change(was, now)}"] if was != now else []
-    return ", ".join(revised + differing + learned)
-
-
-def _value(place: RankedCandidate, signal: str) -> str:
-    return f"{place.signals[signal]:.2f}" if signal in place.signals else "none"
+    if was is None or now is None:
+        return "new among the candidates" if was is None else "no longer among the candidates"
+    texts = [{name: f"{value:.2f}" for name, value in place["signals"].items()} for place in (was, now)]
+    told = [("revision", str(was["rev"]), str(now["rev"]))]
+    told += [(name, *(text.get(name, "none") for text in texts)) for name in {**texts[0], **texts[1]}]
+    told.append(("memory", f"{was['memory']:+.2f}", f"{now['memory']:+.2f}"))
+    return ", ".join(f"{name} {_change(before, after)}" for name, before, after in told if before != after)
 
 
 def decision(query_id: str, logs: Iterable[Path]) -> dict[str, Any]:
@@ -275,21 +250,20 @@ def logged_scope(record: Mapping[str, Any]) -> Scope:
     return Scope(frozenset(logged.get("homes", ())), choices)
 
 
-def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[Move]:
-    """Every candidate of both rankings, in the current order; those that are gone come last."""
-    fields = RankedCandidate._fields
+def moves(record: Mapping[str, Any], shortlist: Shortlist) -> list[dict[str, Any]]:
+    """Every candidate with its place then and now, None where it has none; in the current order, the gone ones last."""
+    nothing = {"position": 0, "score": 0.0, "rev": 0, "signals": {}, "memory": 0.0}
     was = {
-        entry["id"]: RankedCandidate(**{name: entry[name] for name in fields if name in entry})
-        for entry in record["candidates"]
+        one["id"]: {name: one.get(name, default) for name, default in nothing.items()} for one in record["candidates"]
     }
     now = {
-        result.id: RankedCandidate(
-            position,
-            round(result.score, 4),
-            result.candidate.profile.rev,
-            {str(signal): round(value, 4) for signal, value in result.signals.items()},
-            round(result.candidate.shift, 4),
-        )
+        result.id: {
+            "position": position,
+            "score": round(result.score, 4),
+            "rev": result.candidate.profile.rev,
+            "signals": {str(signal): round(value, 4) for signal, value in result.signals.items()},
+            "memory": round(result.candidate.shift, 4),  # of `retrieval`, by remembered requests
+        }
         for position, result in enumerate(shortlist.ranked, start=1)
     }
-    return [Move(id, was.get(id), now.get(id)) for id in {**now, **was}]
+    return [{"id": id, "was": was.get(id), "now": now.get(id)} for id in {**now, **was}]

@@ -161,7 +161,14 @@ class Importer:
                 self._reject(place, value.faults)
                 continue
             if place.line and _is_trust_row(value):
-                self._read_trust(place, value, assigned)
+                try:
+                    if self.trust is None:
+                        self.report.trust["passed_over"] += 1
+                    else:
+                        assigned.update([parse_trust(value)])
+                except Invalid as error:
+                    self.report.rows += 1
+                    self.report.rejected.append(Finding(place, error.faults))
                 continue
             is_mapped = isinstance(value, MappedValue)
             for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
@@ -174,17 +181,6 @@ class Importer:
         self._put(batch)
         acknowledge(pending)
         self._assign(assigned)
-
-    def _read_trust(self, place: Location, value: Any, assigned: dict[Id, Assigned]) -> None:
-        if self.trust is None:
-            self.report.trust["passed_over"] += 1
-            return
-        try:
-            key, row = parse_trust(value)
-            assigned[key] = row
-        except Invalid as error:
-            self.report.rows += 1
-            self.report.rejected.append(Finding(place, error.faults))
 
     def _assign(self, assigned: Mapping[Id, Assigned]) -> None:
         """Write the rows of trust that are not stored yet."""
