@@ -16,8 +16,7 @@ from mats.domain.profile.profile import Cause, ChangeResult, Profile, Refusal, S
 from mats.domain.trust.near_duplicates import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
-from mats.usecases.drafts import Draft, OnWait, Pass, ProfileMaker, Vectors, describe, encode, make_draft
-from mats.usecases.hold import Gate
+from mats.usecases.drafts import Draft, Gate, OnWait, Pass, ProfileMaker, Vectors, describe, encode, make_draft
 
 _TRIES = 3  # Attempts after a conflict with another run: reading again is cheaper than redelivery
 
@@ -77,7 +76,7 @@ class _Batch:
         kept = self.to.profiles.get(ids)  # read first, so that a later write by another run supersedes this one
         items, assigned = self.to.registry.get(ids), self.to.trust.get(ids)
         made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), self.run) for id in ids}
-        gate = Gate(self.to.profiles, self.run, self.causes, self.to.on_wait, self._limit)
+        gate = Gate(self.to.profiles, self.run, self.causes, self._limit, self.to.on_wait)
         encoded = {id: self._postpone(draft) for id, draft in self._encode(gate(made, kept, assigned)).items()}
         if not self.deadline.allows(SAVE_S):
             return dict.fromkeys(ids, ChangeResult.POSTPONED)

@@ -7,12 +7,11 @@ from itertools import islice
 from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.origin import fingerprint, same_text
+from mats.domain.profile.origin import same_text
 from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Change, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline
-from mats.usecases.drafts import Draft, Pass, ProfileMaker, make_draft, remake
-from mats.usecases.hold import Gate
+from mats.usecases.drafts import Draft, Gate, Pass, ProfileMaker, make_draft, remake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +41,7 @@ class Resend:
         made = {id: make_draft(id, items.get(id), assigned[id], kept.get(id), run) for id in ids}
         known = {id: made[id] for id in kept if kept[id].profile.findable or kept[id].profile.approved}
         causes = {change.id: change.cause for change in changes}
-        gate = Gate(self.profiles, replace(run, vectors=False), causes, lambda id, error: None, lambda encode: encode())
-        decided = gate(known, kept, assigned)
-        drafts = made | {id: _settle(decided[id], made[id], kept[id], assigned[id]) for id in decided}
+        drafts = made | Gate(self.profiles, run, causes)(known, kept, assigned)
         pending = [id for id in ids if self._needs_work(drafts[id], assigned[id], kept.get(id), run)]
         if pending:
             self.send(pending)
@@ -63,14 +60,6 @@ class Resend:
             return remake(registration, assigned, before).model_copy(update=same).seal().content != before.content
         lacks_vector = bool(run.maker.encoder and draft.registration and draft.target.vector is None)
         return made.content != before.content or draft.needs_writer or lacks_vector
-
-
-def _settle(decided: Draft, made: Draft, kept: Stored, assigned: Assigned) -> Draft:
-    """The decision; where it wants a model and the same registration waits already, what waits."""
-    held, registration = kept.profile.held, made.registration
-    if decided.problem and held and registration and held.digest == fingerprint(registration.item()):
-        return Draft(target=replace(kept, profile=kept.profile.with_assigned(assigned).seal()))
-    return decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,7 @@ from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_field
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import count_terms
 from mats.domain.ranking.named import index_keys
-from mats.domain.text.variants import has_spelling
-from mats.domain.text.words import stem, words
+from mats.domain.text.words import has_spelling, stem, words
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"

@@ -11,10 +11,18 @@ from typing import TypeAlias
 
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.text.common_words import ORDINARY
-from mats.domain.text.words import STOP_WORDS, TOKEN, clean, index_terms, may_be_foreign, spelled_words, stem
+from mats.domain.text.words import (
+    STOP_WORDS,
+    TOKEN,
+    clean,
+    has_spelling,
+    index_terms,
+    may_be_foreign,
+    spelled_words,
+    stem,
+)
 
-SHORTEST = 4  # Letters of a word that may be misspelt; a shorter one is near to too many
-_LONG, _LONGEST = 8, 24
+_LONG = 8  # Letters of a stem that may have two faults
 MOST_MISSPELT = 20  # Words of a request that are looked up
 _COMMON = STOP_WORDS | ORDINARY
 _ENDINGS = ("", "e", "s", "ed", "y")
@@ -30,11 +38,6 @@ def may_be_misspelt(text: str) -> list[str]:
 def correct(text: str, meant: Mapping[str, str]) -> str:
     """A text with what its misspelt words mean in their places."""
     return " ".join(meant.get(word.lower(), word) for word in text.split())
-
-
-def has_spelling(word: str) -> bool:
-    """True if a word is of letters that may be mistaken, and of a common length."""
-    return SHORTEST <= len(word) <= _LONGEST and word.isascii() and word.isalpha()
 
 
 def near(word: str, stems: Iterable[str]) -> dict[str, int]:

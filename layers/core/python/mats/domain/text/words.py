@@ -225,6 +225,14 @@ def spelled_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+SHORTEST_MISSPELT, _LONGEST_MISSPELT = 4, 24  # Letters; a shorter word is near to too many
+
+
+def has_spelling(word: str) -> bool:
+    """True if a word is of letters that may be mistaken, and of a common length."""
+    return SHORTEST_MISSPELT <= len(word) <= _LONGEST_MISSPELT and word.isascii() and word.isalpha()
+
+
 _stemmers = threading.local()
 _MEASURE = re.compile("[aeiouy][^aeiouy]")
 """Vowel and consonant: what Porter's rules ask of the letters before an ending."""
