@@ -7,6 +7,8 @@ same worker (`SharedServers`), so that each of these starts once.
 """
 
 import os
+import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,19 @@ def data() -> Path:
         lacking = pytest.skip if os.environ.get("MATS_WITHOUT_DATA") == "1" else skip_or_fail
         lacking("folder of judged data sets (MATS_DATA)")
     return DATA
+
+
+MEMORY, ROOM = Path("/dev/shm"), 8 * 10**9  # A file system in memory, and the bytes free there with which it is used
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what tests write in memory, where `fsync` is free, until the end of the run; with --basetemp on disk."""
+    if hasattr(config, "workerinput") or config.option.basetemp or not MEMORY.is_dir():
+        return
+    if shutil.disk_usage(MEMORY).free >= ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        tempfile.tempdir = os.environ["TMPDIR"] = folder = tempfile.mkdtemp(prefix="mats-tests-", dir=MEMORY)
+        Path(folder).chmod(0o711)  # as others may pass through /tmp
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,16 +1,17 @@
 """Attacks on rated capabilities and honest edits of them: what is held, with the real encoder. docs/decisions/0097."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any
 
 import pytest
 
-from mats.bootstrap.models import load_encoder
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import ChangeResult
-from mats.settings import Settings
+from mats.ports import Encoder, Vector
+from mats.usecases.models import WrappedEncoder
 from tests.world import World
 
 HELD = ChangeResult.HELD
@@ -76,8 +77,25 @@ def edits(name: str) -> Iterator[Registration]:
         yield tool(name, description=f"{shape} {note}".strip(), input_schema=inputs, version=f"1.{count}")
 
 
-def a_world(*names: str) -> World:
-    world = World(encoder=load_encoder(Settings.from_env({})))  # type: ignore[arg-type]
+@dataclass(frozen=True, slots=True)
+class Remembering(WrappedEncoder):
+    """Encodes each text once: two of three stood in an earlier version."""
+
+    known: dict[str, Vector | None] = field(default_factory=dict)
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known.update(zip(new, self.encoder.encode_documents(new), strict=True))
+        return [self.known[text] for text in texts]
+
+
+@pytest.fixture(scope="module")
+def remembering(encoder: Encoder) -> Encoder:
+    return Remembering(encoder)
+
+
+def a_world(encoder: Encoder, *names: str) -> World:
+    world = World(encoder=encoder)
     for name in names:
         world.trust.put(tool(name).id, Assigned(trust=80))
         world.register(tool(name))
@@ -85,17 +103,17 @@ def a_world(*names: str) -> World:
 
 
 @pytest.mark.parametrize("name", ABOUT)
-def test_every_attack_on_a_rated_capability_is_held(name: str):
+def test_every_attack_on_a_rated_capability_is_held(remembering: Encoder, name: str):
     held = []
     for attack in attacks(name):
-        held.append(a_world(name).register(attack))
-    world = a_world(name)
+        held.append(a_world(remembering, name).register(attack))
+    world = a_world(remembering, name)
     world.registry.remove(tool(name).id)
     world.deliver(tool(name).id)
     held.append(
         world.register(tool(f"{name}_v2", description=ABOUT[name], descriptor=called({"url": "https://evil.example"})))
     )
-    world, words, target = a_world(name), ABOUT[name].split(), OTHER.split()
+    world, words, target = a_world(remembering, name), ABOUT[name].split(), OTHER.split()
     for place in range(max(len(words), len(target))):
         mixed = " ".join([*target[: place + 1], *words[place + 1 :]])
         last = world.register(tool(name, description=mixed))
@@ -103,8 +121,8 @@ def test_every_attack_on_a_rated_capability_is_held(name: str):
     assert held == [HELD] * 6
 
 
-def test_honest_edits_are_rarely_held():
-    world = a_world(*ABOUT)
+def test_honest_edits_are_rarely_held(remembering: Encoder):
+    world = a_world(remembering, *ABOUT)
     results = [world.register(edit) for name in ABOUT for edit in islice(edits(name), 50)]
     assert len(results) == 500
     assert results.count(HELD) <= 10
