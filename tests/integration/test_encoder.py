@@ -11,8 +11,8 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from mats import bootstrap
+from mats.adapters.encoder import bert_graph, weights
 from mats.adapters.encoder import local as module
-from mats.adapters.encoder import weights
 from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.encoder.weights import EncoderMissing
 from mats.settings import Settings
@@ -101,7 +101,7 @@ def test_threads_may_share_it(encoder):
 
 
 def test_the_graph_is_built_once(exact: LocalEncoder, cache: Path, monkeypatch):
-    monkeypatch.setattr(module, "_prepare", lambda *arguments: pytest.fail("built again"))
+    monkeypatch.setattr(bert_graph, "prepare", lambda *arguments, **more: pytest.fail("built again"))
     assert LocalEncoder.load(cache=cache, precision="fp32").name == exact.name
 
 

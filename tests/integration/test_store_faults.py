@@ -62,7 +62,6 @@ class Store:
     asked: Mapping[str, Asking]
     needs: frozenset[str]  # Of these questions, an answer without content is an error
     refusals: Mapping[str, bool]  # Codes, or statuses, and whether an operator has to act
-    patient: frozenset[str] = frozenset()  # Questions that have a longer timeout than the client's
 
     def refusal(self, code: str) -> Refuse:
         """How the service says it."""
@@ -132,7 +131,6 @@ STORES = {
             **dict.fromkeys(("400", "413", "429", "500", "502", "503", "504"), False),
             **dict.fromkeys(("401", "403"), True),
         },
-        patient=frozenset({"behind", "point"}),
     ),
 }
 
@@ -184,16 +182,15 @@ def test_every_refusal_is_an_error_with_its_code_whatever_was_asked(store, recor
 
 
 @pytest.mark.parametrize(("act", "timeout_s"), [(Stall(60), 0.2), (Cut(), 5)], ids=["stalled", "cut"])
-def test_no_answer_is_an_error_whatever_was_asked(store, recorder, monkeypatch, act, timeout_s):
+def test_no_answer_is_an_error_whatever_was_asked(store, recorder, act, timeout_s, monkeypatch):
     for longer in ("domain.WRITE_S", "domain._MERGE_S", "index._PATIENT_S"):
         monkeypatch.setattr(f"mats.adapters.opensearch.{longer}", timeout_s)
     recorder.play = every(act)
     client = store.open(recorder.url(store.service), timeout_s)
     with Failures() as failures:
         for asked in store.asked:
-            if not (asked in store.patient and isinstance(act, Stall)):
-                with failures.of(asked):
-                    failure_of(store, asked, client)
+            with failures.of(asked):
+                failure_of(store, asked, client)
 
 
 def test_a_refused_connection_is_an_error(store, monkeypatch):

@@ -6,31 +6,26 @@ counts and 0 where it is padding, and `words` float32 [vocabulary, width], the v
 weights, of which a run reads a few rows. The output is `hidden` float32 [batch, length, width].
 """
 
+import logging
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import quantize_dynamic
+from safetensors.numpy import load_file
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
+Config = Mapping[str, Any]  # A model's `config.json`
 
-WORDS, WORD_VECTORS = "words", "embeddings.word_embeddings.weight"
-"""The input with the vectors of tokens, and the weights that it takes."""
-
+_WORD_VECTORS = "embeddings.word_embeddings.weight"
 _OPSET, _IR_VERSION = 20, 10
 _CONTRIB = "com.microsoft"  # The operators that onnxruntime adds to those of ONNX
-
-
-@dataclass(frozen=True, slots=True)
-class BertShape:
-    """The numbers of a model's `config.json` that the graph depends on."""
-
-    layers: int
-    heads: int
-    width: int
-    epsilon: float
 
 
 @dataclass(slots=True)
@@ -67,57 +62,91 @@ class _Graph:
         return self.op("LayerNormalization", [x, scale, shift], output, axis=-1, epsilon=epsilon)
 
 
-def build(weights: Weights, shape: BertShape) -> onnx.ModelProto:
+def _build(weights: Weights, config: Config) -> onnx.ModelProto:
     """The graph of a BERT encoder with these weights, named as in the published checkpoints."""
     graph = _Graph(weights)
-    x = _embeddings(graph, shape)
-    for layer in range(shape.layers):
-        x = _layer(graph, x, layer, shape)
+    x = _embeddings(graph, config)
+    for layer in range(config["num_hidden_layers"]):
+        x = _layer(graph, x, layer, config)
     graph.op("Identity", [x], "hidden")
     inputs = [
         helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"]),
         helper.make_tensor_value_info("positions", TensorProto.INT64, ["length"]),
         helper.make_tensor_value_info("mask", TensorProto.INT32, ["batch", "length"]),
-        helper.make_tensor_value_info(WORDS, TensorProto.FLOAT, list(weights[WORD_VECTORS].shape)),
+        helper.make_tensor_value_info("words", TensorProto.FLOAT, list(weights[_WORD_VECTORS].shape)),
     ]
-    outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "length", shape.width])]
+    outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "length", config["hidden_size"]])]
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
     model = helper.make_model(body, opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB, 1)])
     model.ir_version = _IR_VERSION
     return model
 
 
-def _embeddings(graph: _Graph, shape: BertShape) -> str:
+def _embeddings(graph: _Graph, config: Config) -> str:
     weights = graph.weights
     segment = weights["embeddings.token_type_embeddings.weight"][0]  # one text at a time: always segment A
     places = graph.constant("places", weights["embeddings.position_embeddings.weight"] + segment)
-    word = graph.op("Gather", [WORDS, "ids"], "word")
+    word = graph.op("Gather", ["words", "ids"], "word")
     place = graph.op("Gather", [places, "positions"], "place")
-    return graph.norm(graph.op("Add", [word, place], "embedded"), "embeddings.LayerNorm", "input", shape.epsilon)
+    return graph.norm(
+        graph.op("Add", [word, place], "embedded"), "embeddings.LayerNorm", "input", config["layer_norm_eps"]
+    )
 
 
-def _layer(graph: _Graph, x: str, layer: int, shape: BertShape) -> str:
+def _layer(graph: _Graph, x: str, layer: int, config: Config) -> str:
     at, to = f"encoder.layer.{layer}", f"layer{layer}"
-    attended = graph.linear(_attention(graph, x, at, to, shape), f"{to}.attended", f"{at}.attention.output.dense")
+    attended = graph.linear(_attention(graph, x, at, to, config), f"{to}.attended", f"{at}.attention.output.dense")
     residual = graph.op("Add", [attended, x], f"{to}.residual")
-    middle = graph.norm(residual, f"{at}.attention.output.LayerNorm", f"{to}.middle", shape.epsilon)
+    middle = graph.norm(residual, f"{at}.attention.output.LayerNorm", f"{to}.middle", config["layer_norm_eps"])
     wide = graph.op("Gelu", [graph.linear(middle, f"{to}.up", f"{at}.intermediate.dense")], f"{to}.gelu")
     narrow = graph.op("Add", [graph.linear(wide, f"{to}.down", f"{at}.output.dense"), middle], f"{to}.sum")
-    return graph.norm(narrow, f"{at}.output.LayerNorm", f"{to}.out", shape.epsilon)
+    return graph.norm(narrow, f"{at}.output.LayerNorm", f"{to}.out", config["layer_norm_eps"])
 
 
-def _attention(graph: _Graph, x: str, at: str, to: str, shape: BertShape) -> str:
+def _attention(graph: _Graph, x: str, at: str, to: str, config: Config) -> str:
     roles = ("query", "key", "value")
     joint = graph.linear(x, f"{to}.roles", *(f"{at}.attention.self.{role}" for role in roles))
     parts = graph.split(joint, [f"{to}.{role}" for role in roles])
     no_bias = ""
     inputs = [*parts, no_bias, "mask"]
-    return graph.op("MultiHeadAttention", inputs, f"{to}.mixed", domain=_CONTRIB, num_heads=shape.heads)
+    return graph.op(
+        "MultiHeadAttention", inputs, f"{to}.mixed", domain=_CONTRIB, num_heads=config["num_attention_heads"]
+    )
 
 
-def sensitive_nodes(shape: BertShape) -> list[str]:
-    """Matrix products too sensitive for int8: the second feed-forward with its outliers.
+def prepare(folder: Path, config: Config, path: Path, words: Path, *, in_int8: bool) -> None:
+    """Build the graph and cache it beside the vectors of tokens; each file appears atomically.
 
-    With these in float32 the mean cosine to the float32 model is .997 instead of .994: docs/decisions/0004.
+    With the second feed-forward product and its outliers in float32, the mean cosine of int8 to the float32 model is
+    .997 instead of .994: docs/decisions/0004.
     """
-    return [f"layer{layer}.down.product" for layer in range(shape.layers)]
+    stored = load_file(str(folder / "model.safetensors"))
+    # some checkpoints prefix names, some store other floats
+    weights = {name.removeprefix("bert."): value.astype(np.float32) for name, value in stored.items()}
+    model = _build(weights, config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        made, vectors = Path(scratch) / "graph.onnx", Path(scratch) / "words.npy"
+        if in_int8:
+            logging.getLogger().addFilter(_no_advice)
+            try:
+                quantize_dynamic(
+                    model,
+                    made,
+                    per_channel=True,
+                    op_types_to_quantize=["MatMul"],
+                    nodes_to_exclude=[f"layer{layer}.down.product" for layer in range(config["num_hidden_layers"])],
+                    extra_options={"DefaultTensorType": TensorProto.FLOAT},  # of what MultiHeadAttention gives
+                )
+            finally:
+                logging.getLogger().removeFilter(_no_advice)
+        else:
+            onnx.save(model, str(made))
+        np.save(vectors, weights[_WORD_VECTORS])
+        vectors.replace(words)
+        made.replace(path)
+
+
+def _no_advice(record: logging.LogRecord) -> bool:
+    """Drops the quantizer's advice to pre-process: it is for models of unknown origin."""
+    return "pre-processing before quantization" not in record.getMessage()

@@ -1,8 +1,6 @@
 """The encoder of the local mode: a BERT-style sentence model, run by onnxruntime on the CPU."""
 
 import json
-import logging
-import tempfile
 import threading
 import time
 from array import array
@@ -15,10 +13,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from mats.adapters.encoder.bert_graph import WORD_VECTORS, WORDS, BertShape, build, sensitive_nodes
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
@@ -126,13 +122,12 @@ class LocalEncoder:
         config = _json(folder / "config.json")
         if config.get("model_type") != "bert":
             raise EncoderMissing(f"{model} is a {config.get('model_type')} model; only BERT-style encoders can be run")
-        shape = BertShape(
-            config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"], config["layer_norm_eps"]
-        )
         path = cache / f"bert-{_GRAPH}-{digest[:16]}-{precision}.onnx"
         words = path.with_suffix(".npy")
         if not (path.exists() and words.exists()):
-            _prepare(folder, shape, precision, path, words)
+            from mats.adapters.encoder.bert_graph import prepare  # noqa: PLC0415 - onnx, for the first start only
+
+            prepare(folder, config, path, words, in_int8=precision == "int8")
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.enable_truncation(min(_MAX_TOKENS, config["max_position_embeddings"]))
         tokenizer.no_padding()
@@ -141,7 +136,7 @@ class LocalEncoder:
         name = f"{Path(model).name}-{digest[:8]}-{precision}"
         threads = DaemonThreads(cores(), "encoder", on_start=yield_to_others)
         mapped: npt.NDArray[np.float32] = np.load(words, mmap_mode="r")
-        return cls(name, shape.width, Sessions(path), mapped, tokenizer, by_cls, query_prefix, threads)
+        return cls(name, config["hidden_size"], Sessions(path), mapped, tokenizer, by_cls, query_prefix, threads)
 
     def reads(self, text: str) -> bool:
         """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
@@ -201,7 +196,7 @@ class LocalEncoder:
             "ids": ids,
             "positions": np.arange(length),
             "mask": mask,
-            WORDS: self._words,
+            "words": self._words,
         }
         hidden = self._sessions.run(inputs, many=many)
         counts = mask[:, :, np.newaxis].astype(np.float32)
@@ -226,42 +221,3 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise EncoderMissing(f"{path.parent} is not a complete model: {error}") from error
     return loaded
-
-
-def _prepare(folder: Path, shape: BertShape, precision: Precision, path: Path, words: Path) -> None:
-    """Build the graph and cache it beside the vectors of tokens; each file appears atomically."""
-    import onnx  # noqa: PLC0415 - only the first start builds a graph
-
-    stored = load_file(str(folder / "model.safetensors"))
-    # some checkpoints prefix names, some store other floats
-    weights = {name.removeprefix("bert."): value.astype(np.float32) for name, value in stored.items()}
-    model = build(weights, shape)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        made = Path(scratch) / "graph.onnx"
-        if precision == "int8":
-            from onnxruntime.quantization import quantize_dynamic  # noqa: PLC0415
-
-            logging.getLogger().addFilter(_no_advice)
-            try:
-                quantize_dynamic(
-                    model,
-                    made,
-                    per_channel=True,
-                    op_types_to_quantize=["MatMul"],
-                    nodes_to_exclude=sensitive_nodes(shape),
-                    extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # of what MultiHeadAttention gives
-                )
-            finally:
-                logging.getLogger().removeFilter(_no_advice)
-        else:
-            onnx.save(model, str(made))
-        vectors = Path(scratch) / "words.npy"
-        np.save(vectors, weights[WORD_VECTORS])
-        vectors.replace(words)
-        made.replace(path)
-
-
-def _no_advice(record: logging.LogRecord) -> bool:
-    """Drops the quantizer's advice to pre-process: it is for models of unknown origin."""
-    return "pre-processing before quantization" not in record.getMessage()

@@ -80,6 +80,7 @@ class Domain:
             retry_on_status=(),
             retry_on_timeout=False,
             connection_class=_FreshConnection,
+            timeout=_timeout(WRITE_S),
         )
 
     def search(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> list[dict[str, Any]]:
@@ -125,7 +126,7 @@ class Domain:
         Raises:
             DependencyFailed: also if some actions were rejected; the others were carried out.
         """
-        params = {"request_timeout": _timeout(WRITE_S), "refresh": refresh, "require_alias": "true"}
+        params = {"refresh": refresh, "require_alias": "true"}
         results = self._call(
             lambda: [
                 next(iter(item.values())) for item in self._client.bulk(body=lines, index=alias, params=params)["items"]
@@ -143,14 +144,13 @@ class Domain:
 
     def delete_where(self, index: str, query: Mapping[str, Any]) -> None:
         """Delete the documents that match a query; those changed concurrently stay."""
-        params = {"request_timeout": _timeout(WRITE_S), "conflicts": "proceed", "refresh": "true"}
+        params = {"conflicts": "proceed", "refresh": "true"}
         self._call(lambda: self._client.delete_by_query(index=index, body={"query": query}, params=params))
 
     def create(self, index: str, body: Mapping[str, Any]) -> bool:
         """Create an index; returns False if one of this name exists."""
-        params = {"request_timeout": _timeout(WRITE_S)}
         try:
-            self._call(lambda: self._client.indices.create(index=index, body=body, params=params))
+            self._call(lambda: self._client.indices.create(index=index, body=body))
         except DependencyFailed as error:
             if "resource_already_exists_exception" in str(error):
                 return False
@@ -159,12 +159,11 @@ class Domain:
 
     def drop(self, index: str) -> None:
         """Delete an index, if it exists."""
-        params = {"request_timeout": _timeout(WRITE_S), "ignore_unavailable": "true"}
-        self._call(lambda: self._client.indices.delete(index=index, params=params))
+        self._call(lambda: self._client.indices.delete(index=index, params={"ignore_unavailable": "true"}))
 
     def refresh(self, index: str) -> None:
         """Make every write visible to searches."""
-        self._call(lambda: self._client.indices.refresh(index=index, params={"request_timeout": _timeout(WRITE_S)}))
+        self._call(lambda: self._client.indices.refresh(index=index))
 
     def merge(self, index: str, *, wait: bool = True) -> None:
         """Force-merge an index to one segment: searches are faster until much of it is rewritten.
