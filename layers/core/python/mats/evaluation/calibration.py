@@ -67,10 +67,8 @@ def fit_cosines(scale: Scale, reference: Mapping[str, Sequence[float]], measured
     """The scale with the cosines worth nothing and everything for the encoder that was measured.
 
     `reference` has the lowest and the highest means of the fitted encoder over registries, as `known` and `noise`.
-    Means between them, or half of their distance outside, are those of such an encoder: its constants stay.
-
-    Raises:
-        ValueError: the encoder places requests no nearer to their own capabilities than to others.
+    Means between them, or half of their distance outside, are those of such an encoder: its constants stay. Raises
+    ValueError: the encoder places requests no nearer to their own capabilities than to others.
     """
     if measured.known <= measured.noise:
         raise ValueError(f"requests are as near to others ({measured.noise}) as to their own ({measured.known})")

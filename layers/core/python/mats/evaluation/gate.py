@@ -29,8 +29,7 @@ class BaselineInvalid(Invalid):
 def read_baseline(path: Path, variant: str = SHIPPED) -> dict[str, Any]:
     """Hash and measures of a variant on the sets in a baseline file.
 
-    Raises:
-        BaselineInvalid: the file cannot be read, is no baseline, or is one of another variant.
+    Raises BaselineInvalid: the file cannot be read, is no baseline, or is one of another variant.
     """
     sets: dict[str, Any] = {}
     try:
@@ -80,8 +79,7 @@ def dataset_of(name: str, data: Path | None) -> Dataset:
 def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each measure of a set that fell below its interval.
 
-    Raises:
-        BaselineInvalid: the two belong to different data.
+    Raises BaselineInvalid: the two belong to different data.
     """
     if before["data_sha256"] != now["data_sha256"]:
         message = "has changed since the baseline was measured: measure a new one with --update"

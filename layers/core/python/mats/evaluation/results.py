@@ -21,8 +21,7 @@ Json = Mapping[str, Any]
 def write_results(name: str, results: dict[str, Any], folder: Path | None = None) -> Path:
     """Write results with their provenance, by default to RESULTS; the path of the file.
 
-    Raises:
-        OSError: it cannot be written.
+    Raises OSError: it cannot be written.
     """
     path = (folder or RESULTS) / f"{name}.json"
     path.parent.mkdir(exist_ok=True)

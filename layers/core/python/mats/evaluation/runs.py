@@ -26,8 +26,7 @@ def write_run(path: Path, run: Run, tag: str) -> None:
 def read_run(path: Path) -> Run:
     """The ranked ids by query, by falling score.
 
-    Raises:
-        DatasetInvalid: the file is missing, or no run in TREC's format.
+    Raises DatasetInvalid: the file is missing, or no run in TREC's format.
     """
     scored: dict[str, list[tuple[float, Id]]] = {}
     try:
@@ -41,8 +40,7 @@ def read_run(path: Path) -> Run:
 def compare_runs(before: Run, after: Run, dataset: Dataset) -> dict[str, Any]:
     """Every measure of two runs with the interval of the difference, and the paired test of first results.
 
-    Raises:
-        DatasetInvalid: no query of the data set is in both.
+    Raises DatasetInvalid: no query of the data set is in both.
     """
     queries = [query for query in dataset.queries if query.id in before and query.id in after]
     if not queries:

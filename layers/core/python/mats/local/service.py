@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, lru_cache, partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import anyio.to_thread
@@ -25,7 +26,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mats.bootstrap.local import LocalSystem, open_telemetry
 from mats.domain.errors import DependencyFailed
 from mats.edge import http, openapi
-from mats.edge.app import Application
 from mats.edge.http import Caller, local_caller
 from mats.edge.observers import Observers
 from mats.edge.routes import ROUTES, TokenScope, respond
@@ -46,9 +46,8 @@ from mats.local.console.api import CAPABILITIES, scope_needed
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
-from mats.local.tokens import Token
 from mats.local.worker import EnrichmentWorker
-from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState, SourceState
+from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState
 from mats.resources import swagger_ui
 
 OTHER = "other"  # The route of a path that is nobody's, and the method that is no method
@@ -74,13 +73,11 @@ class CurrentRequest:
         self.answers: list[Answered] = []
 
     def keep(self, observation: Observation) -> None:
-        """Keep an answer."""
         if isinstance(observation, Answered):
             self.answers.append(observation)
 
 
 def current_request(scope: Scope) -> CurrentRequest:
-    """The request of an ASGI scope."""
     request: CurrentRequest = scope[_SCOPE]
     return request
 
@@ -222,20 +219,6 @@ def _openapi() -> http.Response:
     return http.Response(200, document, {"Content-Type": "application/json"})
 
 
-def _respond(application: Application, request: http.Request) -> http.Response:
-    described = request.method == "GET" and request.path == "/openapi.json"
-    return _openapi() if described else respond(application, request)
-
-
-def _caller_of(token: Token | None, caller: Caller) -> Caller:
-    """The caller that a token names; without one, the user of this machine."""
-    return (
-        caller
-        if token is None
-        else replace(caller, sees_internal_errors=token.scope is TokenScope.OPERATE, subject=token.caller)
-    )
-
-
 def _endpoint(
     local: LocalSystem, caller: Caller, access: Access, wants_answers: bool
 ) -> Callable[[Request], Awaitable[Response]]:
@@ -246,6 +229,9 @@ def _endpoint(
         body, current = await read_body(request, _MAX_BODY_BYTES), current_request(request.scope)
         token = token_of(request.scope)
         headers = header_fields(request.headers)
+        named: dict[str, Any] = {}  # What a token changes of the user of this machine
+        if token:
+            named = {"sees_internal_errors": token.scope is TokenScope.OPERATE, "subject": token.caller}
         hosts = request.headers.getlist("host")
         if request.url.path == _MCP and not access.tokens and (len(hosts) != 1 or not access.knows(hosts[0])):
             return to_starlette(_MCP, http.problem(403, "unknown host: use 127.0.0.1 or localhost"))
@@ -259,12 +245,15 @@ def _endpoint(
             query=parse_qs(request.url.query, keep_blank_values=True),
             headers=headers,
             body=body,
-            caller=replace(_caller_of(token, caller), request_id=current.id),
+            caller=replace(caller, request_id=current.id, **named),
         )
         answering = replace(app, observe=Observers([app.observe, current.keep])) if wants_answers else app
         if token and not token.scope.includes(TokenScope.REPORT):
             answering = replace(answering, feedback=None)
-        answered = await anyio.to_thread.run_sync(_respond, answering, parsed)
+        if parsed.method == "GET" and parsed.path == "/openapi.json":
+            answered = _openapi()
+        else:
+            answered = await anyio.to_thread.run_sync(respond, answering, parsed)
         return Response(answered.body, answered.status, dict(answered.headers))
 
     return answer
@@ -302,7 +291,10 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
         waiting=depth.waiting,
         oldest_s=max(0.0, age.total_seconds()),
         dead=depth.dead,
-        sources=Counter(map(_sync, stores.sources.all())),
+        sources=Counter(
+            "failed" if (run := state.run).error else "ok" if run.succeeded else "never"
+            for state in stores.sources.all()
+        ),
         vectors=dict(vectors.found) if vectors else {},
         usage=local.models.spending(),
     )
@@ -314,12 +306,6 @@ def _state(row: ListRow) -> str:
     if row.status == WAITING:
         return WAITING
     return "enriched" if row.enriched else "raw"
-
-
-def _sync(state: SourceState) -> str:
-    if state.run.error:
-        return "failed"
-    return "ok" if state.run.succeeded else "never"
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:

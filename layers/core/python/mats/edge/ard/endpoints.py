@@ -41,7 +41,6 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def search(application: Application, request: Request) -> Response:
-    """`POST /search`: matching entries, most relevant first."""
     body = ArdSearch.parse(request.json())
     entries = search_filter(body.query)
     same = json.dumps([body.query.text, body.query.filter])
@@ -62,7 +61,6 @@ def search(application: Application, request: Request) -> Response:
 
 
 def list_entries(application: Application, request: Request, wish: ArdListParameters) -> Response:
-    """`GET /agents`: all entries in order of id."""
     entries, base = list_filter(wish.filter), base_address(request)
     after = Id(parse_token(wish.page_token, wish.filter, str)) if wish.page_token else None
     if entries.matches_nothing:
@@ -83,23 +81,28 @@ def list_entries(application: Application, request: Request, wish: ArdListParame
 
 
 def get_entry(application: Application, request: Request) -> Response:
-    """`GET /agents/{identifier}`: one entry."""
-    identifier = _identifier(request)
-    name = parse_identifier(identifier)
+    written = request.path.removeprefix(_ENTRY) if request.path.startswith(_ENTRY) else ""
     try:
-        profile = application.get(request.caller, name.id) if name else None
-    except CapabilityNotFound:
-        profile = None
-    if name is None or profile is None or profile.kind is not name.kind:
-        raise CapabilityNotFound(identifier)
-    return _cacheable(request, ArdEntry.of(profile, base_address(request)), _PRIVATE)
+        if _BROKEN_ESCAPE.search(written):
+            raise ValueError
+        identifier = unquote(written, errors="strict")  # once
+    except ValueError as error:
+        raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")]) from error
+    if name := parse_identifier(identifier):
+        with suppress(CapabilityNotFound):
+            profile = application.get(request.caller, name.id)
+            if profile.kind is name.kind:
+                return _cacheable(request, ArdEntry.of(profile, base_address(request)), _PRIVATE)
+    raise CapabilityNotFound(identifier)
 
 
 def manifest(application: Application, request: Request) -> Response:
-    """`GET /.well-known/ard.json`: the address of this registry."""
     base = base_address(request)
+    host = base.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
+    name = host.partition(":")[0].rstrip(".")
+    is_qualified = "." in name and not host.startswith("[") and not is_ip(name)
     entry = ArdEntry(
-        identifier=f"urn:air:{_publisher(base)}:registry:mats",
+        identifier=f"urn:air:{name if is_qualified else 'mats.localhost'}:registry:mats",
         display_name="mats",
         type=REGISTRY,
         url=base,
@@ -114,7 +117,6 @@ def manifest(application: Application, request: Request) -> Response:
 
 
 def explore(application: Application, request: Request) -> Response:
-    """`POST /explore`: optional, and not implemented."""
     return problem(501, "this registry does not implement /explore, which is optional; use /search or /agents")
 
 
@@ -129,25 +131,6 @@ def base_address(request: Request) -> str:
     host = request.header("Host") or ""
     scheme = "https" if request.header("X-Forwarded-Proto") == "https" else "http"
     return f"{scheme}://{host if _HOST.fullmatch(host) else 'localhost'}{request.prefix}/"
-
-
-def _publisher(base: str) -> str:
-    """The host of an address if it is a fully qualified domain name, else a reserved one."""
-    host = base.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
-    name = host.partition(":")[0].rstrip(".")
-    return name if "." in name and not host.startswith("[") and not is_ip(name) else "mats.localhost"
-
-
-def _identifier(request: Request) -> str:
-    """The identifier in the path, percent-decoded once."""
-    written = request.path.removeprefix(_ENTRY) if request.path.startswith(_ENTRY) else ""
-    try:
-        decoded = unquote(written, errors="strict")
-    except UnicodeDecodeError:
-        decoded = None
-    if decoded is None or _BROKEN_ESCAPE.search(written):
-        raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")])
-    return decoded
 
 
 def _cacheable(request: Request, answer: BaseModel, control: str) -> Response:
@@ -178,8 +161,7 @@ def make_token(position: str | int, request: str) -> str:
 def parse_token(token: str, request: str, position_type: type[P]) -> P:
     """The position where the page begins: the last id of the page before, or the number of earlier results.
 
-    Raises:
-        RequestInvalid: the token was not issued for this request.
+    Raises RequestInvalid: the token was not issued for this request.
     """
     with suppress(ValueError, TypeError, RecursionError):
         padded = token + "=" * (-len(token) % 4)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
@@ -54,8 +54,7 @@ def identifier(kind: Kind, namespace: str, name: str) -> str:
 def parse_identifier(text: str) -> ArdName | None:
     """The kind and id in an identifier; None if it is valid but not one that `identifier` returns.
 
-    Raises:
-        RequestInvalid: it breaks the specification.
+    Raises RequestInvalid: it breaks the specification.
     """
     if len(text) > _LONGEST or not _SYNTAX.match(text):
         raise RequestInvalid([Fault("identifier", "is not of the form urn:air:<publisher>:<namespace>:<name>")])
@@ -63,10 +62,13 @@ def parse_identifier(text: str) -> ArdName | None:
     namespace = namespace_of(domain)
     if namespace is None or len(segments) < 2 or segments[0] not in set(Kind):
         return None
-    name = _unescape(segments[1])
-    if name is None or identifier(Kind(segments[0]), namespace, name) != text:
+    kind = Kind(segments[0])
+    try:
+        name = _ESCAPED.sub(lambda found: "/" if found[0] == ":" else chr(int(found[1], 16)), segments[1])
+        name.encode()
+    except (ValueError, OverflowError):  # beyond Unicode, or half a character
         return None
-    return ArdName(Kind(segments[0]), capability_id(namespace, name))
+    return ArdName(kind, capability_id(namespace, name)) if identifier(kind, namespace, name) == text else None
 
 
 def publisher(namespace: str) -> str:
@@ -81,16 +83,6 @@ def namespace_of(domain: str) -> str | None:
     return namespace if publisher(namespace) == domain else None
 
 
-def _unescape(text: str) -> str | None:
-    """The unescaped name; None if an escape is no valid character."""
-    try:
-        name = _ESCAPED.sub(lambda found: "/" if found[0] == ":" else chr(int(found[1], 16)), text)
-        name.encode()
-    except (ValueError, OverflowError):  # beyond Unicode, or half a character
-        return None
-    return name
-
-
 _CODES: Mapping[int, str] = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED", 413: "REQUEST_TOO_LARGE", 429: "RATE_LIMIT_EXCEEDED", 500: "INTERNAL_ERROR",
@@ -103,15 +95,11 @@ def ard_error(response: Response) -> Response:
     if response.headers.get("Content-Type") != "application/problem+json":
         return response
     status = 400 if response.status == 422 else response.status
-    error = {"errorCode": error_code(status), "message": json.loads(response.body)["detail"]}
+    code = _CODES.get(status, _CODES[400] if status < 500 else _CODES[500])
+    error = {"errorCode": code, "message": json.loads(response.body)["detail"]}
     cache_control = {"Cache-Control": "no-cache"} if status == 404 else {}
     headers = {**response.headers, "Content-Type": "application/json", **cache_control}
     return Response(status, json.dumps(error, ensure_ascii=False), headers)
-
-
-def error_code(status: int) -> str:
-    """ARD's code for a status; statuses without one get the code of 400 or 500."""
-    return _CODES.get(status, _CODES[400] if status < 500 else _CODES[500])
 
 
 SERVER_CARD = "application/mcp-server-card+json"
@@ -127,9 +115,7 @@ PROTOCOLS = {
 """ARD's media type for a kind, and the tags by which an owner declares that protocol."""
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+", re.IGNORECASE)
-_CALL_TEXTS: Sequence[str] = ("protocol", "transport", "method", "model", "region")
-_MAX_QUERIES = 5
-_MAX_DESCRIPTION = 1_000
+_MAX_QUERIES, _MAX_DESCRIPTION = 5, 1_000
 
 
 class _Terms(BaseModel):
@@ -274,7 +260,9 @@ def _call(profile: Profile) -> dict[str, str]:
     """The scalars of the invocation: metadata has no lists and no objects."""
     invocation = from_text(profile.invocation)
     call = invocation.model_dump(mode="json") if invocation else {}
-    texts = {name: str(call[name]) for name in _CALL_TEXTS if name in call}
+    texts: dict[str, str] = {
+        name: str(call[name]) for name in ("protocol", "transport", "method", "model", "region") if name in call
+    }
     schemes = ", ".join(dict.fromkeys(str(scheme["scheme"]) for scheme in call.get("auth", [])))
     version = {"protocolVersion": str(call["version"])} if "version" in call else {}
     return {**texts, **version, **({"auth": schemes} if schemes else {})}

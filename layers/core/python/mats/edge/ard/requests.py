@@ -84,17 +84,16 @@ class EntryFilter:
     `matches_nothing`: no entry can satisfy the conditions, so the index need not be queried.
     """
 
-    kinds: frozenset[Kind] = frozenset(Kind)
-    scope: Scope = Scope()
-    predicates: Sequence[Callable[[Profile], bool]] = ()
-    matches_nothing: bool = False
+    kinds: frozenset[Kind]
+    scope: Scope
+    predicates: Sequence[Callable[[Profile], bool]]
+    matches_nothing: bool
 
     def accepts(self, profile: Profile) -> bool:
         """True if a profile that the index returned satisfies all predicates."""
         return all(predicate(profile) for predicate in self.predicates)
 
     def to_query(self, text: str) -> Query:
-        """A query for this text among these kinds."""
         return Query(query=text, kinds=() if self.kinds == frozenset(Kind) else tuple(sorted(self.kinds)))
 
 
@@ -115,8 +114,7 @@ def search_filter(query: ArdQuery) -> EntryFilter:
 def list_filter(expression: str) -> EntryFilter:
     """The filter of a list: conditions joined by AND; commas separate alternative values.
 
-    Raises:
-        RequestInvalid: the expression cannot be parsed, or names an unknown field.
+    Raises RequestInvalid: the expression cannot be parsed, or names an unknown field.
     """
     conditions = _parse_conditions(expression) if expression.strip() else {}
     if "createdAfter" in conditions:
@@ -128,11 +126,14 @@ def list_filter(expression: str) -> EntryFilter:
         part = conditions["displayName"].casefold()
         predicates.append(lambda profile: part in profile.name.casefold())
     if "updatedAfter" in conditions:
-        after = _parse_time(conditions["updatedAfter"])
+        try:
+            written = datetime.fromisoformat(conditions["updatedAfter"])
+        except ValueError:
+            _reject(f"{conditions['updatedAfter'][:60]!r} is not an ISO 8601 time")
+        after = written if written.tzinfo else written.replace(tzinfo=UTC)
         predicates.append(lambda profile: (time := last_updated(profile)) is not None and time > after)
-    return _entry_filter(
-        _alternatives(conditions.get("type")), _alternatives(conditions.get("publisherId")), None, predicates
-    )
+    choices = {name: frozenset(value.strip() for value in values.split(",")) for name, values in conditions.items()}
+    return _entry_filter(choices.get("type"), choices.get("publisherId"), None, predicates)
 
 
 def _parse_conditions(expression: str) -> dict[str, str]:
@@ -160,18 +161,6 @@ def _parse_conditions(expression: str) -> dict[str, str]:
 
 def _reject(message: str) -> NoReturn:
     raise RequestInvalid([Fault("filter", message)])
-
-
-def _alternatives(values: str | None) -> frozenset[str] | None:
-    return None if values is None else frozenset(value.strip() for value in values.split(","))
-
-
-def _parse_time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        _reject(f"{text[:60]!r} is not an ISO 8601 time")
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _entry_filter(

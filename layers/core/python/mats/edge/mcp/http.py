@@ -55,7 +55,8 @@ def _refusal(request: Request) -> Response | None:
     media_type = (request.header("Content-Type") or "").partition(";")[0].strip().lower()
     if media_type != "application/json":  # a page of another origin has to ask before it sends this
         return _error(415, INVALID_REQUEST, "send the message as Content-Type: application/json")
-    if not _accepts_json(request.header("Accept")):
+    accepted = {kind.partition(";")[0].strip().lower() for kind in (request.header("Accept") or "*/*").split(",")}
+    if accepted.isdisjoint(("application/json", "application/*", "*/*")):
         return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
     return None
 
@@ -96,11 +97,6 @@ def _is_allowed_origin(request: Request) -> bool:
     except ValueError:  # also a port that is no number: 127.0.0.1:80.evil.example
         return False
     return plain and (split.hostname == request.domain if request.domain else split.hostname in _LOOPBACK)
-
-
-def _accepts_json(accept: str | None) -> bool:
-    kinds = {part.partition(";")[0].strip().lower() for part in (accept or "*/*").split(",")}
-    return not kinds.isdisjoint({"application/json", "application/*", "*/*"})
 
 
 def _decode_header(value: str | None) -> str | None:

@@ -115,12 +115,12 @@ def _meta(message: Message) -> Message:
 def replies_to(messages: list[object], session: McpSession) -> list[RpcReply]:
     """The replies to a batch, as 2025-03-26 allows it."""
     alone = RpcReply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
-    replies = [alone if _stands_alone(message) else reply_to(message, session) for message in messages]
-    return [reply for reply in replies if reply]
-
-
-def _stands_alone(message: object) -> bool:
-    return isinstance(message, dict) and (message.get("method") == "initialize" or _VERSION in _meta(message))
+    replies = []
+    for message in messages:
+        is_alone = isinstance(message, dict) and (message.get("method") == "initialize" or _VERSION in _meta(message))
+        if reply := alone if is_alone else reply_to(message, session):
+            replies.append(reply)
+    return replies
 
 
 def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:
@@ -140,7 +140,7 @@ def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHe
     if requested != CURRENT:
         return _unsupported_version(request.id, requested)
     reply = _dispatch(request, session, _STATELESS_METHODS)
-    preamble = {**_PREAMBLE, **_CACHING} if request.method in _CACHEABLE else _PREAMBLE
+    preamble = {**_PREAMBLE, **_CACHING} if request.method in ("server/discover", "tools/list") else _PREAMBLE
     return reply if reply.result is None else replace(reply, result={**preamble, **reply.result})
 
 
@@ -211,7 +211,6 @@ def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
 
 _PREAMBLE: Message = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}}
 """Part of every result of 2026-07-28."""
-_CACHEABLE = ("server/discover", "tools/list")
 _CACHING: Message = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "private"}
 _METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
     "initialize": _initialize,

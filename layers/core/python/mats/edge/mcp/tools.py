@@ -343,8 +343,7 @@ def _concise(schema: Any, shared: Mapping[str, Any]) -> Any:
 def parse_names(lists: Iterable[str]) -> Sequence[str]:
     """The tools of comma-separated lists of names, in the order of ours; without a list those of `OFFERED`.
 
-    Raises:
-        RequestInvalid: there is no such tool, or none is named.
+    Raises RequestInvalid: there is no such tool, or none is named.
     """
     named = {name.strip() for one in lists for name in one.split(",")} - {""}
     if not named or named - _TOOLS.keys():

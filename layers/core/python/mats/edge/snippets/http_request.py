@@ -42,13 +42,11 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schemas of an object's properties, by name."""
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
 
 
 def required_of(schema: Mapping[str, Any]) -> set[str]:
-    """The names of the properties that an object must have."""
     found = schema.get("required")
     return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
 

@@ -71,7 +71,6 @@ _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 def http_program(request: HttpRequest) -> str:
-    """A request with httpx."""
     reads_variables = bool(request.secrets or request.user_and_password)
     lines = ["import os\n"] if reads_variables else []
     arguments = [python_literal(request.method), python_literal(request.url), *_arguments(request)]
@@ -192,7 +191,6 @@ def _remote(server: McpRemote) -> tuple[list[str], list[str], str]:
 
 
 def converse_program(call: BedrockCall) -> str:
-    """A message to a model of Bedrock with boto3."""
     region = f", region_name={python_literal(call.region)}" if call.region else ""
     message = 'messages=[{"role": "user", "content": [{"text": "Hello"}]}]'
     return "\n".join(

@@ -30,10 +30,8 @@ def draft_set(
     """Every registration, and at most `count` queries, each with the capability that it was made for.
 
     The capabilities are chosen among those that are `admitted`, valid, and visible to everyone; without a writer, those
-    with an example come first. A registration lacks the example that is its query.
-
-    Raises:
-        DependencyFailed: the writer did not answer.
+    with an example come first. A registration lacks the example that is its query. Raises DependencyFailed: the writer
+    did not answer.
     """
     corpus, valid = {str(id): item for id, item in items.items()}, list[Registration]()
     for id in sorted(admitted):

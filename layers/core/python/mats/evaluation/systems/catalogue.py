@@ -180,10 +180,6 @@ class NeuralOnly(Retrieve):
         return replace(found, words=LexicalQuery(terms=terms) if self.measures_bm25 else None)
 
 
-def as_shipped(discover: Discover) -> Discover:
-    return discover
-
-
 def lexical(discover: Discover) -> Discover:
     return replace(discover, retrieve=replace(discover.retrieve, encoder=None))
 
@@ -210,40 +206,36 @@ def _plain_bm25(bench: Workbench, texts: Mapping[Id, str] | None = None) -> Rank
     return answer
 
 
-def _first_stage(name: str, description: str, first_stage: FirstStage, *needs: str) -> Variant:
-    return Variant(
-        name=name,
-        description=description,
-        needs=frozenset(needs),
-        build=lambda bench: shortlist_system(first_stage(bench.discover)),
-    )
-
-
 def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str) -> Variant:
-    """The whole pipeline over a first stage, with the reranker of the settings."""
+    """The pipeline over a first stage; if it needs an LLM, with the reranker of the settings."""
+    has_llm = "llm" in needs
+
+    def build(bench: Workbench) -> RankingSystem:
+        discover = first_stage(bench.discover)
+        blind = bench.dataset.name in BLIND
+        return reranked_system(discover, bench.models, blind=blind) if has_llm else shortlist_system(discover)
+
     return Variant(
         name=name,
         description=description,
         needs=frozenset(needs),
-        prompt=lambda: bootstrap.prompt("rerank").hash,
-        build=lambda bench: reranked_system(
-            first_stage(bench.discover), bench.models, blind=bench.dataset.name in BLIND
-        ),
+        prompt=lambda: bootstrap.prompt("rerank").hash if has_llm else "",
+        build=build,
     )
 
 
 _SHIPPED = (
     Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=_plain_bm25),
     Variant(name="bm25-text", description="the same over all the text that mats searches", build=_bm25_over_our_text),
-    _first_stage("lexical", "our fielded BM25 alone", lexical),
-    _first_stage("dense", "vectors alone", dense, "encoder"),
-    _first_stage("hybrid", "words and vectors, fused: the first stage as shipped", as_shipped, "encoder"),
+    _pipeline("lexical", "our fielded BM25 alone", lexical),
+    _pipeline("dense", "vectors alone", dense, "encoder"),
+    _pipeline("hybrid", "words and vectors, fused: the first stage as shipped", lambda discover: discover, "encoder"),
     _pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", lexical, "llm"),
     _pipeline(
         "pipeline-dense", "vectors alone find, words are measured, the model reranks",
         partial(dense, measures_bm25=True), "llm", "encoder",
     ),
-    _pipeline("pipeline-hybrid", "the whole pipeline as shipped", as_shipped, "llm", "encoder"),
+    _pipeline("pipeline-hybrid", "the whole pipeline as shipped", lambda discover: discover, "llm", "encoder"),
 )  # fmt: skip
 VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _SHIPPED}
 PLUGINS = "mats.variants"

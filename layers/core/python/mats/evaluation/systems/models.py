@@ -95,11 +95,8 @@ class ReplyCache:
     ) -> TimedReply:
         """The cached reply to a request, which has the key `model`, or the one that `call` returns.
 
-        A failed call is not stored; a cached reply is priced, but not metered.
-
-        Raises:
-            DependencyFailed: the model did not answer; NotPermitted if an operator has to act, BudgetSpent if there is
-                no budget left for it.
+        A failed call is not stored; a cached reply is priced, but not metered. Raises DependencyFailed: the model did
+        not answer; NotPermitted if an operator has to act, BudgetSpent if there is no budget left for it.
         """
         if known := self.get(request, prices):
             return known

@@ -20,7 +20,7 @@ def score(bench: Workbench, variant: Variant, answers: Answers, grades: Grades |
     if every query failed. With `grades`, the queries that were judged are measured by both yardsticks.
     """
     models = bench.models
-    estimates = _estimates(answers, bench.dataset, () if total_failure(answers) else variant.measures)
+    measures = metrics_json(answers, bench.dataset, () if total_failure(answers) else variant.measures)
     return {
         **dataset_json(bench.dataset),
         "variant": variant.name,
@@ -29,8 +29,8 @@ def score(bench: Workbench, variant: Variant, answers: Answers, grades: Grades |
         "enriched": bench.writer.name if bench.writer else None,
         "llm": models.names["reranker"] if "llm" in variant.needs else None,
         "prompt": variant.prompt() or None,
-        "metrics": {name: round(e.mean, 4) if e else None for name, e in estimates.items()},
-        "intervals_95": {name: [round(e.low, 4), round(e.high, 4)] if e else None for name, e in estimates.items()},
+        "metrics": {name: each["mean"] if each else None for name, each in measures.items()},
+        "intervals_95": {name: [each["low"], each["high"]] if each else None for name, each in measures.items()},
         **({"graded": graded_json(answers, bench.dataset, grades)} if grades is not None else {}),
         **({"recorded": dict(models.recordings.counts)} if models.recordings else {}),
         **failures_json(answers),
@@ -42,7 +42,6 @@ def score(bench: Workbench, variant: Variant, answers: Answers, grades: Grades |
 
 
 def graded_json(answers: Answers, dataset: Dataset, grades: Grades) -> dict[str, Any]:
-    """The judged queries by label and by grade."""
     graded = by_grades(run_of(answers), dataset.queries, grades)
     if not graded.queries:
         return {"queries": 0}
@@ -77,7 +76,6 @@ def stage_percentiles(answers: Answers) -> dict[str, dict[str, float]]:
 
 
 def failures_json(answers: Answers) -> dict[str, Any]:
-    """The number of failed queries, and the reasons."""
     return {"failed": sum(bool(answer.failed) for answer in answers.values()), "reasons": failure_counts(answers)}
 
 
@@ -85,12 +83,8 @@ def metrics_json(
     answers: Answers, dataset: Dataset, defined: Collection[str] = NAMES
 ) -> dict[str, dict[str, float] | None]:
     """The measures with intervals; None for one that is not defined."""
-    return {name: estimate_json(e) if e else None for name, e in _estimates(answers, dataset, defined).items()}
-
-
-def _estimates(answers: Answers, dataset: Dataset, defined: Collection[str]) -> dict[str, Estimate | None]:
     values = per_query(run_of(answers), dataset.queries)
-    return {name: estimate(each) if name in defined else None for name, each in values.items()}
+    return {name: estimate_json(estimate(each)) if name in defined else None for name, each in values.items()}
 
 
 def estimate_json(value: Estimate) -> dict[str, float]:

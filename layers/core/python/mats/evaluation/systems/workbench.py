@@ -51,35 +51,27 @@ def registry_of(
 ) -> Iterator[LocalSystem]:
     """A registry in a temporary folder, filled through the production path.
 
-    Raises:
-        DependencyFailed: a model failed; a registry without its results would measure another system.
+    Raises DependencyFailed: a model failed; a registry without its results would measure another system.
     """
     with tempfile.TemporaryDirectory(prefix="mats-evaluate-") as folder:
         local = local_system(replace(settings, home=Path(folder)), encoder=encoder, writer=writer)
         with closing(local):
-            _fill(local, registrations, trust, progress)
+            now = local.clock.now()  # one time for all: the order of a data set says nothing about age
+            for start in range(0, len(registrations), _BATCH):
+                batch = registrations[start : start + _BATCH]
+                local.stores.registry.put(batch)
+                for r in batch:
+                    if r.id in trust:
+                        local.stores.trust.put(r.id, Assigned(trust=trust[r.id]))
+                index_changes(local, [r.id for r in batch], now)
+                progress(len(batch))
             yield local
-
-
-def _fill(
-    local: LocalSystem, registrations: Sequence[Registration], trust: Mapping[Id, int], progress: Progress
-) -> None:
-    now = local.clock.now()  # one time for all: the order of a data set says nothing about age
-    for start in range(0, len(registrations), _BATCH):
-        batch = registrations[start : start + _BATCH]
-        local.stores.registry.put(batch)
-        for r in batch:
-            if r.id in trust:
-                local.stores.trust.put(r.id, Assigned(trust=trust[r.id]))
-        index_changes(local, [r.id for r in batch], now)
-        progress(len(batch))
 
 
 def index_changes(local: LocalSystem, ids: Sequence[Id], time: str | None = None) -> None:
     """Take capabilities, changed at this time or now, down the offline path.
 
-    Raises:
-        DependencyFailed: a model failed.
+    Raises DependencyFailed: a model failed.
     """
     changes = [Change(id, Cause(event_id="evaluation", time=time or local.clock.now())) for id in ids]
     if {ChangeResult.DEGRADED, ChangeResult.REFUSED} & set(local.enrich(changes).values()):

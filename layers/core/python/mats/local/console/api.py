@@ -27,17 +27,7 @@ from mats.edge import routes as edge
 from mats.edge.routes import BodySpec, TokenScope
 from mats.edge.schema import Parameters, Problem
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem, token_of
-from mats.local.console.actions import MAX_BODY_BYTES as MAX_IMPORT_BYTES
-from mats.local.console.actions import (
-    ActionRequest,
-    BatchRequest,
-    ImportRequest,
-    LessonRequest,
-    ReviewRequest,
-    SynonymRequest,
-    TrustQuery,
-    TrustRequest,
-)
+from mats.local.console import actions
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
 from mats.local.console.use_counts import OutcomeQuery
@@ -194,21 +184,21 @@ ROUTES: tuple[RegistryRoute, ...] = (
     _item("DELETE", "removeRegistration", "Remove a registration", lambda s, r: s.remove(r.id, r.precondition)),
     _route("GET", "/capabilities", "listRegistrations", "List registrations", _S.page, ListQuery),
     _route("POST", "/import", "importDocuments", "Register what documents describe", _S.import_documents,
-           ImportRequest, most=MAX_IMPORT_BYTES, is_slow=True),
+           actions.ImportRequest, most=actions.MAX_BODY_BYTES, is_slow=True),
     _route("POST", "/capabilities", "registerBatch", "Register up to 256, each by itself", _S.register_batch,
-           BatchRequest, most=MAX_IMPORT_BYTES, is_slow=True),
+           actions.BatchRequest, most=actions.MAX_BODY_BYTES, is_slow=True),
     _route("POST", "/check", "checkRegistration", "Validate a registration", _S.check),
     _route("POST", "/preview", "previewRegistration", "Show who would find it", _S.preview, is_slow=True),
-    _route("POST", "/actions", "act", "Tag, rate, clear or remove several", _S.act, ActionRequest),
-    _route("GET", "/trust", "getTrust", "Show the trust of a namespace", _S.trust_of, TrustQuery),
-    _route("POST", "/trust", "assignTrust", "Assign trust and a provider to a namespace", _S.assign, TrustRequest,
-           scope=_OPERATE),
+    _route("POST", "/actions", "act", "Tag, rate, clear or remove several", _S.act, actions.ActionRequest),
+    _route("GET", "/trust", "getTrust", "Show the trust of a namespace", _S.trust_of, actions.TrustQuery),
+    _route("POST", "/trust", "assignTrust", "Assign trust and a provider to a namespace", _S.assign,
+           actions.TrustRequest, scope=_OPERATE),
     _route("GET", "/review", "listHeld", "List what waits for an operator", _S.list_held),
-    _route("POST", "/review", "review", "Approve or reject it", _S.review, ReviewRequest, scope=_OPERATE),
+    _route("POST", "/review", "review", "Approve or reject it", _S.review, actions.ReviewRequest, scope=_OPERATE),
     _route("GET", "/lessons", "listLessons", "List what operators taught", _S.lessons),
-    _route("POST", "/lessons", "teach", "Teach what serves a request", _S.teach, LessonRequest, scope=_OPERATE),
+    _route("POST", "/lessons", "teach", "Teach what serves a request", _S.teach, actions.LessonRequest, scope=_OPERATE),
     _route("GET", "/synonyms", "listSynonyms", "List words that mean the same", _S.synonyms),
-    _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, SynonymRequest,
+    _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, actions.SynonymRequest,
            scope=_OPERATE),
     _route("GET", "", "overview", "Count capabilities, changes and providers", _S.overview),
     _route("GET", "/home", "home", "Summarise the registry", _S.home),

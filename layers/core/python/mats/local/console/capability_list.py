@@ -103,7 +103,6 @@ class CapabilityList:
         """Since when the snapshot may lack writes, and before when no snapshot counts any more."""
 
     def current(self) -> Snapshot:
-        """The snapshot for a request."""
         is_recent = self._expired < self._as_of and time.monotonic() - self._as_of < 2 * _INTERVAL_S
         return self._snapshot if is_recent and len(self._snapshot.rows) >= _LONG else self.refresh()
 
@@ -170,10 +169,8 @@ class RefreshThread(threading.Thread):
                 return
 
     def wait(self, seconds: float) -> None:
-        """Wait until the first refresh has ended, up to a timeout."""
         self._refreshed.wait(seconds)
 
     def stop(self) -> None:
-        """End after the current refresh."""
         self._stopped.set()
         self.join(timeout=10)

@@ -20,39 +20,19 @@ from mats.domain.errors import (
     RegistrationInvalid,
     RequestInvalid,
 )  # fmt: skip
-from mats.domain.profile.assignment import (
-    NOTHING_ASSIGNED,
-    Assigned,
-    is_provider,
-    namespace_of_pattern,
-    of_operators,
-    parse_target,
-)  # fmt: skip
+from mats.domain.profile import assignment
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern
 from mats.domain.profile.origin import NOT_TEXT, Placed, fingerprint, same_text
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.ranking.query import Filter
 from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
-from mats.local.console.actions import (
-    MOST_AT_ONCE,
-    Action,
-    ActionRequest,
-    BatchRequest,
-    ImportRequest,
-    LessonRequest,
-    ReviewRequest,
-    SynonymRequest,
-    TrustQuery,
-    TrustRequest,
-    changed_groups,
-    import_documents,
-    register_batch,
-)  # fmt: skip
+from mats.local.console import actions
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.demand import ReportReader, demand_json
 from mats.local.console.selection import ListQuery, Sort, is_vector_pending
-from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, outcomes_page, use_json
+from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, counts_json, outcomes_page
 from mats.local.imports.importer import RESERVED
 from mats.local.imports.sources import state_json
 from mats.local.preview.mirror import Mirror, MirrorQuery
@@ -103,7 +83,6 @@ class RegistryService:
         return self._list.current()
 
     def overview(self) -> dict[str, Any]:
-        """Counts of capabilities, changes and providers, with the models."""
         snapshot, depth, models = self._list.current(), self._stores.queue.depth(), self._local.models
         return {
             "home": str(self._local.settings.home),
@@ -123,16 +102,30 @@ class RegistryService:
         return self._list.current().page(query, self._current_uses())
 
     def home(self) -> dict[str, Any]:
-        return _home_json(self._list.current(), self._current_uses(), self._demand)
+        """Counts, the newest entries, and requests that found nothing; `demand` is null until it is computed."""
+        snapshot, uses = self._list.current(), self._current_uses()
+        found = self._demand.get(DAYS) if uses.answers <= _FEW else self._demand.peek(DAYS)
+        rows = snapshot.rows if uses.answers else []
+        never = [row.id for row in rows if row.findable and not uses.times_found(row.id)]
+        shown = ("name", "requests", "callers", "examples")
+        return {
+            "kinds": snapshot.kinds,
+            "registered": len(snapshot.rows),
+            "newest": snapshot.page(ListQuery(sort=Sort.REGISTERED_DOWN, limit=_NEWEST), uses)["capabilities"],
+            "answers": uses.answers,
+            "unmatched": uses.unmatched_count,
+            "never_found": {"count": len(never), "ids": never[:_NEVER]},
+            "demand": found and [{name: gap[name] for name in shown} for gap in found["gaps"][:_GAPS]],
+        }
 
     def outcomes(self, query: OutcomeQuery) -> dict[str, Any]:
         return outcomes_page(self._current_uses(), self._stores.use_log, query)
 
     def get(self, id: Id) -> dict[str, Any]:
-        """A capability: its registration, profile, snippets, versions and failed change."""
         item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
+        uses = self._current_uses()
         profiles = [*self._stores.profiles.versions(id), *([stored.profile] if stored else [])]
         read = self._local.reliability
         reliability = read(id, stored.profile.trust, LOCAL) if stored and read else None
@@ -141,7 +134,7 @@ class RegistryService:
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
             "reliability": reliability.to_json() if reliability else None,
-            "use": use_json(self._current_uses(), id),
+            "use": {"shown": uses.times_shown(id), **counts_json(uses.outcomes_of(id))},
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "same_text": self._same_text(stored) if stored and stored.profile.findable else [],
             "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
@@ -171,7 +164,6 @@ class RegistryService:
         return {**exposure._asdict(), "providers": providers}
 
     def sources(self) -> dict[str, Any]:
-        """The sources as `mats source list --json` prints them."""
         return {"sources": [state_json(state) for state in self._stores.sources.all()]}
 
     def demand(self, days: int) -> dict[str, Any]:
@@ -181,8 +173,7 @@ class RegistryService:
     def mirror(self, query: MirrorQuery) -> dict[str, Any]:
         """What is not found and why; with an id, all of one capability. Operators see everything, owners what they may.
 
-        Raises:
-            CapabilityNotFound: nothing is registered under the id, or the owner does not see it.
+        Raises CapabilityNotFound: nothing is registered under the id, or the owner does not see it.
         """
         return self._mirror.get(query.days).answer(query)
 
@@ -200,11 +191,11 @@ class RegistryService:
         """The JSON of `mats preview` for an item."""
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
-    def import_documents(self, request: ImportRequest) -> dict[str, Any]:
-        return import_documents(self._local, request, self._find_reserved)
+    def import_documents(self, request: actions.ImportRequest) -> dict[str, Any]:
+        return actions.import_documents(self._local, request, self._find_reserved)
 
-    def register_batch(self, request: BatchRequest) -> dict[str, Any]:
-        return register_batch(self._local, request, self._find_reserved)
+    def register_batch(self, request: actions.BatchRequest) -> dict[str, Any]:
+        return actions.register_batch(self._local, request, self._find_reserved)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.
@@ -233,7 +224,13 @@ class RegistryService:
         id = registration.id
         if placed is Placed.OTHER_KIND:
             raise KindConflict(id)
-        findable = self._wait_for_index(id, lambda profile: _is_made_from(profile, registration))
+
+        def is_made_from_it(profile: Profile) -> bool:
+            if profile.status is not Status.ACTIVE or not same_text(profile.origin, registration):
+                return False
+            return all(getattr(profile, name) == getattr(registration, name) for name in NOT_TEXT)
+
+        findable = self._wait_for_index(id, is_made_from_it)
         return {"id": id, "placed": placed, "findable": findable}
 
     def remove(self, id: Id, precondition: Precondition) -> dict[str, Any]:
@@ -249,16 +246,16 @@ class RegistryService:
 
     def _find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
         """Those that only operators write, if this is an owner's request: what is trusted is theirs."""
-        return () if self._assigns_trust else of_operators(self._stores.trust.get(ids))
+        return () if self._assigns_trust else assignment.of_operators(self._stores.trust.get(ids))
 
     def _require_free(self, ids: Collection[Id]) -> None:
         """Raises RequestInvalid: only operators write one of these."""
         if reserved := self._find_reserved(ids):
             raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
 
-    def act(self, request: ActionRequest) -> dict[str, Any]:
+    def act(self, request: actions.ActionRequest) -> dict[str, Any]:
         """The number of capabilities that are as asked for now, and the reason for each other one."""
-        if request.action in (Action.TRUST, Action.CLEAR) and not self._assigns_trust:
+        if request.action in (actions.Action.TRUST, actions.Action.CLEAR) and not self._assigns_trust:
             raise RequestInvalid([Fault("action", "is for operators: send a token with the scope operate")])
         done: list[Id] = []
         failed: list[dict[str, str]] = []
@@ -271,22 +268,24 @@ class RegistryService:
         self._settle(done)
         return {"done": len(done), "failed": failed}
 
-    def _act_on(self, id: Id, request: ActionRequest) -> None:
+    def _act_on(self, id: Id, request: actions.ActionRequest) -> None:
         def retag(item: Item) -> Registration:
             others = [tag for tag in item.get("tags", []) if tag not in request.tags]
-            return apply_patch(item, {"tags": [*others, *(request.tags if request.action is Action.TAG else ())]})
+            return apply_patch(
+                item, {"tags": [*others, *(request.tags if request.action is actions.Action.TAG else ())]}
+            )
 
         self._require_free([id])
         registry, trust = self._stores.registry, self._stores.trust
         match request.action:
-            case Action.REMOVE:
+            case actions.Action.REMOVE:
                 if not registry.remove(id):
                     raise CapabilityNotFound(id)
-            case Action.TRUST | Action.CLEAR:
+            case actions.Action.TRUST | actions.Action.CLEAR:
                 if (item := registry.get([id]).get(id)) is None:
                     raise CapabilityNotFound(id)
                 cleared = {"cleared": fingerprint(Registration.parse(item).item())}
-                changes: Any = {"trust": request.trust} if request.action is Action.TRUST else cleared
+                changes: Any = {"trust": request.trust} if request.action is actions.Action.TRUST else cleared
                 trust.put(id, replace(trust.rows([id]).get(id, NOTHING_ASSIGNED), **changes))
             case _:
                 registry.edit(id, retag)
@@ -294,8 +293,7 @@ class RegistryService:
     def list_held(self) -> dict[str, Any]:
         return {"waiting": waiting(self._local)}
 
-    def review(self, request: ReviewRequest) -> dict[str, Any]:
-        """Approve or reject what is held."""
+    def review(self, request: actions.ReviewRequest) -> dict[str, Any]:
         decide(self._local, Id(request.id), request.digest, approve=request.approve)
         self._settle([Id(request.id)])
         return request.model_dump()
@@ -303,8 +301,7 @@ class RegistryService:
     def lessons(self) -> dict[str, Any]:
         return {"lessons": [{"request": text, "id": id} for text, id in self._local.teach.lessons()]}
 
-    def teach(self, lesson: LessonRequest) -> dict[str, Any]:
-        """Teach a request, or withdraw what is taught for it."""
+    def teach(self, lesson: actions.LessonRequest) -> dict[str, Any]:
         if lesson.id is None:
             return {"request": lesson.request, "withdrawn": self._local.teach.forget(lesson.request)}
         self._local.teach(lesson.request, Id(lesson.id))
@@ -313,25 +310,25 @@ class RegistryService:
     def synonyms(self) -> dict[str, Any]:
         return {"synonyms": self._stores.synonyms.load()}
 
-    def change_synonyms(self, request: SynonymRequest) -> dict[str, Any]:
+    def change_synonyms(self, request: actions.SynonymRequest) -> dict[str, Any]:
         """Add or remove words; all groups as they are now."""
         book = self._stores.synonyms
-        book.save(changed_groups(book.load(), request.words, remove=request.remove))
+        book.save(actions.changed_groups(book.load(), request.words, remove=request.remove))
         return self.synonyms()
 
-    def trust_of(self, query: TrustQuery) -> dict[str, Any]:
+    def trust_of(self, query: actions.TrustQuery) -> dict[str, Any]:
         key = _pattern(query.namespace)
         return _trust_json(key, self._stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))
 
-    def assign(self, request: TrustRequest) -> dict[str, Any]:
+    def assign(self, request: actions.TrustRequest) -> dict[str, Any]:
         """Write the row of a namespace, with the number of capabilities that it concerns."""
         key, provider, trust = _pattern(request.namespace), request.provider.strip(), self._stores.trust
-        if provider and not is_provider(provider):
+        if provider and not assignment.is_provider(provider):
             raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
         assigned = replace(trust.rows([key]).get(key, NOTHING_ASSIGNED), trust=request.trust, provider=provider)
         trust.put(key, assigned)
         ids = list(self._stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
-        self._settle(ids[:MOST_AT_ONCE])
+        self._settle(ids[: actions.MOST_AT_ONCE])
         return {**_trust_json(key, assigned), "capabilities": len(ids)}
 
     def _settle(self, ids: Sequence[Id]) -> None:
@@ -364,32 +361,13 @@ class RegistryService:
 def _pattern(namespace: str) -> Id:
     """The key of a namespace's row; with or without the `.*` at its end."""
     try:
-        return parse_target(f"{namespace.removesuffix('.*')}.*" if "/" not in namespace else "")
+        return assignment.parse_target(f"{namespace.removesuffix('.*')}.*" if "/" not in namespace else "")
     except ValueError as error:
         raise RequestInvalid([Fault("namespace", "must be a namespace such as com.acme")]) from error
 
 
 def _trust_json(key: Id, assigned: Assigned) -> dict[str, Any]:
     return {"namespace": namespace_of_pattern(key), "trust": assigned.trust, "provider": assigned.provider}
-
-
-def _home_json(snapshot: Snapshot, uses: UseCounts, demand: ReportReader[dict[str, Any]]) -> dict[str, Any]:
-    """Counts, the newest entries, and requests that found nothing; `demand` is null until it is computed."""
-    newest = snapshot.page(ListQuery(sort=Sort.REGISTERED_DOWN, limit=_NEWEST), uses)["capabilities"]
-    found = demand.get(DAYS) if uses.answers <= _FEW else demand.peek(DAYS)
-    never = [row.id for row in snapshot.rows if row.findable and not uses.times_found(row.id)] if uses.answers else []
-    return {
-        "kinds": snapshot.kinds,
-        "registered": len(snapshot.rows),
-        "newest": newest,
-        "answers": uses.answers,
-        "unmatched": uses.unmatched_count,
-        "never_found": {"count": len(never), "ids": never[:_NEVER]},
-        "demand": found
-        and [
-            {name: gap[name] for name in ("name", "requests", "callers", "examples")} for gap in found["gaps"][:_GAPS]
-        ],
-    }
 
 
 def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
@@ -412,12 +390,6 @@ def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
         )
         before = fields
     return versions[::-1]
-
-
-def _is_made_from(profile: Profile, registration: Registration) -> bool:
-    if profile.status is not Status.ACTIVE or not same_text(profile.origin, registration):
-        return False
-    return all(getattr(profile, name) == getattr(registration, name) for name in NOT_TEXT)
 
 
 def _id_of(item: object, faults: Sequence[Fault]) -> Id | None:

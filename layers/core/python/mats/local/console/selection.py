@@ -169,7 +169,6 @@ class ListQuery(Parameters):
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
     def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
-        """The rows that match, in their order."""
         text, below = self.q.casefold(), tuple(f"{one.rstrip('.*')}." for one in self.ns if one)
         if self.show is not Show.ALL:
             rows = [row for row in rows if self.show in row.shows]

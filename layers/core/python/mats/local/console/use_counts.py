@@ -38,12 +38,7 @@ class UseCounts:
         self._shown: Counter[Id] = Counter()
         self._found: dict[str, set[Id]] = {}
         self._outcomes: dict[Id, OutcomeCounts] = {}
-        self._version = 0
-
-    @property
-    def version(self) -> int:
-        """Differs after every change of a count."""
-        return self._version
+        self.version = 0  # Differs after every change of a count
 
     @property
     def outcomes(self) -> Mapping[Id, OutcomeCounts]:
@@ -52,12 +47,10 @@ class UseCounts:
 
     @property
     def answers(self) -> int:
-        """Answers of the last days."""
         return self._requests.total()
 
     @property
     def unmatched_count(self) -> int:
-        """Answers of the last days without a match."""
         return self._unmatched.total()
 
     def times_shown(self, id: Id) -> int:
@@ -91,13 +84,13 @@ class UseCounts:
             for answer in answers:
                 if answer.at >= oldest:
                     self._count(answer)
-            self._version += bool(answers)
+            self.version += bool(answers)
             if len(answers) < most:
                 break
         for day in [day for day in self._days if day < oldest]:
             self._shown.subtract(self._days.pop(day))
             del self._requests[day], self._unmatched[day], self._found[day]
-            self._version += 1
+            self.version += 1
 
     def _count(self, answer: ShownAnswer) -> None:
         day = answer.at[:10]
@@ -116,7 +109,7 @@ class UseCounts:
             for id in batch:
                 self._outcomes.pop(id, None)
             self._outcomes.update(counts)
-            self._version += 1
+            self.version += 1
         self._outcomes_position, self._stale = position, set()
 
 
@@ -139,19 +132,14 @@ def outcomes_page(uses: UseCounts, log: SqliteUseLog, query: OutcomeQuery) -> di
     counted = uses.outcomes
     first = sorted(counted, key=lambda id: (_ORDERS[query.sort](counted[id]), id))[: query.limit]
     return {
-        "totals": {"capabilities": len(counted), **_counts(_sum(counted.values()))},
-        "capabilities": [{"id": id, **_counts(counted[id])} for id in first],
+        "totals": {"capabilities": len(counted), **counts_json(_sum(counted.values()))},
+        "capabilities": [{"id": id, **counts_json(counted[id])} for id in first],
         "more": max(0, len(counted) - query.limit),
         "failures": [failure._asdict() for failure in log.latest_failures(most=_FAILURES)],
     }
 
 
-def use_json(uses: UseCounts, id: Id) -> dict[str, Any]:
-    """How a capability is used: in how many answers it was shown, and what was reported on it."""
-    return {"shown": uses.times_shown(id), **_counts(uses.outcomes_of(id))}
-
-
-def _counts(counts: OutcomeCounts) -> dict[str, Any]:
+def counts_json(counts: OutcomeCounts) -> dict[str, Any]:
     """With the share of success of what was called, and its 95 % interval; null if nothing was."""
     called = counts.succeeded + counts.failed
     rate = counts.succeeded / called if called else None
@@ -162,8 +150,8 @@ def _counts(counts: OutcomeCounts) -> dict[str, Any]:
 
 def _sum(every: Collection[OutcomeCounts]) -> OutcomeCounts:
     *numbers, successes, failures = zip(*every, strict=True) if every else [()] * len(OutcomeCounts._fields)
-    selected, succeeded, failed, wrong = map(sum, numbers)
     latest = (max(filter(None, times), default=None) for times in (successes, failures))
+    selected, succeeded, failed, wrong = map(sum, numbers)
     return OutcomeCounts(selected, succeeded, failed, wrong, *latest)
 
 
