@@ -67,14 +67,14 @@ def hostile_home(browser_path: str, tmp_path_factory: pytest.TempPathFactory) ->
     return mats
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sample(sample_home: Mats) -> Iterator[Service]:
     """The sample registry. Tests that share it do not write."""
     with serving(sample_home, "--sample") as service:
         yield service
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hostile(hostile_home: Mats) -> Iterator[Service]:
     """A registry of attacks on whoever looks at it: `hostile.py`."""
     with serving(hostile_home) as service:
