@@ -216,6 +216,17 @@ def test_the_best_rated_ones_of_the_window_are_candidates():
     assert rated.id in [result.id for result in asked(rated, *a_flood(NEW_DAY, 30))]
 
 
+@pytest.mark.parametrize(("trust", "places"), [(80, 4), (None, 15)])
+def test_of_what_is_as_near_in_meaning_as_a_rated_one_some_stay(trust, places):
+    honest = [a_tool(n, f"com.h{n}", NEW_DAY, f"deals with h{n} i{n} j{n} k{n}") for n in range(30)]
+    ours = a_tool(99, "com.ours", NEW_DAY, "sends money back to cards", trust=trust)
+    flood = [a_tool(n, f"evil-{n}", NEW_DAY, f"money back money back w{n} x{n} y{n} z{n}") for n in range(20)]
+    ranked = discover_over(indexed(ours, *flood, *honest))(Query(query="money back")).ranked
+    assert sum(result.id.startswith("evil") for result in ranked) == places
+    assert len(ranked) == 15
+    assert (ours.id in [result.id for result in ranked]) is (trust is not None)
+
+
 OLD = a_tool(1, "com.old", OLD_DAY, "gives the money of a purchase back")
 
 

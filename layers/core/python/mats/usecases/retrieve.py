@@ -41,6 +41,7 @@ from mats.domain.trust.near_duplicates import (
     find_newcomers,
     limit_near_duplicates,
     limit_newcomers,
+    place_rated,
 )
 from mats.ports import Encoder, Hit, LanguageBound, Memory, SearchIndex, Vector
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
@@ -165,8 +166,7 @@ class Recall:
         return None if reported is None else votes.with_counts(reported)
 
 
-_MOST_RATED, _KEPT_FOR_RATED = 1_000, 3
-"""Rated capabilities of a registry that are known beside a request; places that the best of them have."""
+_MOST_RATED = 1_000  # Capabilities that operators trust, of a registry, that are known beside a request
 _WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
 _MOST_NAMESPACES = 20
 MOST_OF_PRODUCTS = 3  # Capabilities of products that a request names that are candidates, whatever else is found
@@ -439,9 +439,10 @@ class Retrieve:
         exact = taught | {id: how for id, how in matched.items() if id not in taught}
         more_bm25, more_cosine = finish(theirs_stage, trace) or ({}, {})
         their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
-        found, held = best_first(fuse_votes(fused, votes) if votes else fused), frozenset(trusted)
-        best_rated = [id for id in found[: self.window] if id in held][:_KEPT_FOR_RATED]
-        ids = list(dict.fromkeys((*exact, *their_best, *found[: self.k - _KEPT_FOR_RATED], *best_rated, *found)))
+        found = place_rated(
+            best_first(fuse_votes(fused, votes) if votes else fused), trusted, cosine, self.k, self.window
+        )
+        ids = list(dict.fromkeys((*exact, *their_best, *found)))
         left_ms = deadline_ms - stages.clock.elapsed_ms()
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact, stages), budget_ms=left_ms)
         return Search(

@@ -284,7 +284,7 @@ def _place_exact(scored: Sequence[Result], unrated: int) -> Sequence[Result]:
 _OLDER, _OLDER_IN_MEANING, _RATED, _RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3
 """Share of the mixture of an unrated or new result from which on an older or rated one leads it; the second where the
 cosine is at least as high, the last beside a newcomer."""
-_ECHOED, _ECHOED_BESIDE_RATED = 0.3, 0.5  # The same where the new or unrated result repeats the query
+_ECHOED = 0.3  # The same where the new or unrated result repeats the query
 
 
 def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequence[Result]:
@@ -317,7 +317,7 @@ def _leads(one: Result, other: Result, scoring: Scoring, *, rated: bool) -> bool
         nearer = (established.cosine or 0.0) >= (beside.cosine or 0.0)
         least = _RATED_BESIDE_NEW if rated else _ECHOED if beside.echo else _OLDER_IN_MEANING if nearer else _OLDER
     else:
-        least = _ECHOED_BESIDE_RATED if beside.echo else _RATED
+        least = _ECHOED if beside.echo else _RATED
     ours, theirs = (scoring.scale.mix(each.bm25, each.cosine, each.pairs) or 0.0 for each in (established, beside))
     return ours + established.shift >= least * (theirs + beside.shift)
 

@@ -294,6 +294,9 @@ def trust_of(profile: Profile, unrated: int) -> int:
 
 NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
 NEW_SHARE = 0.2  # Of the candidates that may be newcomers, unless these are as usual further down: docs/decisions/0095
+_KEPT_FOR_RATED = 3  # Places that the best rated ones have
+_AS_NEAR, _MOST_AS_NEAR = 0.9, 4
+"""Share of the nearest one's cosine from which on what is unrated is as near, and how many of it come first."""
 _MOST, _ENOUGH = 0.5, 2  # The same where newcomers are usual, and how many times the candidates must be known to say so
 
 
@@ -326,3 +329,22 @@ def limit_newcomers(
     most = math.ceil(k * max(share, min(_MOST, usual)))
     left_out = [position for position in kept if position in newcomers][most:]
     return [position for position in kept if position not in set(left_out)], left_out
+
+
+def place_rated(
+    found: Sequence[Id], trusted: Collection[Id], cosine: Mapping[Id, float], k: int, window: int
+) -> list[Id]:
+    """The ids found, best first, with the best `trusted` ones of the first `window` among the first `k`.
+
+    Of the others that are as near to the request as these, as a flood of rewordings is, only some come before the rest.
+    """
+
+    def best(found: Sequence[Id]) -> list[Id]:
+        return [id for id in found[:window] if id in held][:_KEPT_FOR_RATED]
+
+    held = frozenset(trusted)
+    if (least := _AS_NEAR * max((cosine.get(id, 0.0) for id in best(found)), default=0.0)) > 0:
+        near = [id for id in found if id not in held and cosine.get(id, 0.0) >= least]
+        behind = frozenset(near[_MOST_AS_NEAR:])
+        found = [*(id for id in found if id not in behind), *near[_MOST_AS_NEAR:]]
+    return list(dict.fromkeys((*found[: k - _KEPT_FOR_RATED], *best(found), *found)))
