@@ -34,12 +34,11 @@ def read_baseline(path: Path, variant: str = SHIPPED) -> dict[str, Any]:
     sets: dict[str, Any] = {}
     try:
         for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items():
-            measured = one["systems"][variant] if "systems" in one else one
-            if measured.get("variant", variant if "systems" in one else SHIPPED) != variant:
-                raise ValueError(f"it is one of {measured.get('variant', SHIPPED)}, not of {variant}")
-            metrics = measured["metrics"]
-            means = {measure: {"mean": value["mean"], "low": value["low"]} for measure, value in metrics.items()}
-            sets[name] = {"data_sha256": str(one["data_sha256"]), "metrics": means}
+            measured = {"variant": variant, **one["systems"][variant]} if "systems" in one else one
+            if (found := measured.get("variant", SHIPPED)) != variant:
+                raise ValueError(f"it is one of {found}, not of {variant}")
+            bounds = {m: {"mean": value["mean"], "low": value["low"]} for m, value in measured["metrics"].items()}
+            sets[name] = {"data_sha256": str(one["data_sha256"]), "metrics": bounds}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"is no baseline ({error}): make one with `mats gate --update`"
         raise BaselineInvalid([Fault(str(path), message)]) from error

@@ -262,21 +262,24 @@ def _endpoint(
 def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> Route:
     """`GET /metrics`. Where the service has tokens, the guard asks for one of them, as for every answer."""
 
-    def respond() -> Response:
-        try:
-            content, media_type = render()
-        except DependencyFailed as error:
-            return to_starlette("/metrics", http.error_response(error))
-        return Response(content, headers={"Content-Type": media_type, "Cache-Control": "no-store"})
-
     async def answer(request: Request) -> Response:
         if problem := origin_problem(request.url.scheme, request.headers, access):
             return to_starlette("/metrics", problem)
         if request.method not in ("GET", "HEAD"):
             return _problem(request, 405, "use GET", {"Allow": "GET"})
-        return await anyio.to_thread.run_sync(respond)
+        try:
+            content, media_type = await anyio.to_thread.run_sync(render)
+        except DependencyFailed as error:
+            return to_starlette("/metrics", http.error_response(error))
+        return Response(content, headers={"Content-Type": media_type, "Cache-Control": "no-store"})
 
     return Route("/metrics", answer, methods=METHODS)
+
+
+def _state(row: ListRow) -> str:
+    if row.error or row.status == WAITING:
+        return "rejected" if row.error else WAITING
+    return "enriched" if row.enriched else "raw"
 
 
 def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
@@ -298,14 +301,6 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
         vectors=dict(vectors.found) if vectors else {},
         usage=local.models.spending(),
     )
-
-
-def _state(row: ListRow) -> str:
-    if row.error:
-        return "rejected"
-    if row.status == WAITING:
-        return WAITING
-    return "enriched" if row.enriched else "raw"
 
 
 async def _client_disconnected(request: Request, error: Exception) -> Response:

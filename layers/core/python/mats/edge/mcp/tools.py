@@ -190,8 +190,6 @@ class McpSession:
 
 
 class Arguments(RequestModel):
-    """The base of the arguments of every tool."""
-
     @classmethod
     def parse(cls, body: Any) -> Self:
         """Models send null for absent arguments."""
@@ -199,8 +197,6 @@ class Arguments(RequestModel):
 
 
 class SearchArguments(Arguments):
-    """Arguments of the search tools."""
-
     query: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
         default=None, description="One task in plain words, no tool's name: refund a card."
     )
@@ -214,15 +210,11 @@ class SearchArguments(Arguments):
 
 
 class GetArguments(Arguments):
-    """Arguments of `get_capability`."""
-
     id: Annotated[str, Field(min_length=1)] = Field(description="Of a result.")
     instructions: bool = Field(default=False, description="A skill's; follow what the user's task needs.")
 
 
 class ReportArguments(Arguments):
-    """Arguments of `report_outcome`."""
-
     query_id: Annotated[str, Field(min_length=1)]
     id: str = ""
     event: Event | None = None
@@ -253,9 +245,6 @@ def _report(arguments: Mapping[str, Any], session: McpSession) -> Json:
     return service(session.caller, FeedbackRequest.parse(request)).model_dump()
 
 
-_ALWAYS_SAFE = {"destructiveHint": False, "openWorldHint": False}
-
-
 @dataclass(frozen=True, slots=True)
 class _McpTool:
     title: str
@@ -266,17 +255,6 @@ class _McpTool:
     to_text: Callable[[Json], str] = to_json
     only_reads: bool = True
     always_loaded: bool = False  # Clients that defer tools would hide the one that finds others
-
-    def definition(self, name: str) -> Json:
-        return {
-            "name": name,
-            **({"title": self.title} if self.title else {}),
-            "description": self.description,
-            "inputSchema": _input_schema(self.arguments),
-            **({"outputSchema": {"type": "object", "required": list(self.always)}} if self.always else {}),
-            "annotations": {**({"readOnlyHint": True} if self.only_reads else {}), **_ALWAYS_SAFE},
-            **({"_meta": {"anthropic/alwaysLoad": True}} if self.always_loaded else {}),
-        }
 
 
 _SEARCH = _McpTool(
@@ -354,7 +332,20 @@ def parse_names(lists: Iterable[str]) -> Sequence[str]:
 
 @cache
 def _definition(name: str) -> Json:
-    return _TOOLS[name].definition(name)
+    tool = _TOOLS[name]
+    return {
+        "name": name,
+        **({"title": tool.title} if tool.title else {}),
+        "description": tool.description,
+        "inputSchema": _input_schema(tool.arguments),
+        **({"outputSchema": {"type": "object", "required": list(tool.always)}} if tool.always else {}),
+        "annotations": {
+            **({"readOnlyHint": True} if tool.only_reads else {}),
+            "destructiveHint": False,
+            "openWorldHint": False,
+        },
+        **({"_meta": {"anthropic/alwaysLoad": True}} if tool.always_loaded else {}),
+    }
 
 
 def offered_by(application: Application) -> Sequence[str]:

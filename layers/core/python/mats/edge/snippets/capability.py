@@ -17,7 +17,7 @@ from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.protocols.openapi import HttpCall
 from mats.edge.schema import Capability, Format
-from mats.edge.snippets.http_request import HttpRequest, example_of, first_option, message_request, operation_request
+from mats.edge.snippets.http_request import example_of, first_option, message_request, operation_request
 from mats.edge.snippets.programs import converse_program, curl_command, http_program, json_text, mcp_program
 from mats.edge.tools.formats import tool_definition
 
@@ -27,16 +27,15 @@ _MAX_NAME = 64
 
 def client_configuration(server: McpServer, id: str) -> str:
     """The JSON, with an empty value for each variable and placeholders in braces for credentials."""
-    return json_text({"mcpServers": {_server_name(server, id): _entry(server)}}, indent=2)
-
-
-def _entry(server: McpServer) -> dict[str, Any]:
+    entry: dict[str, Any]
     if isinstance(server, McpStdio):
-        env = {"env": dict.fromkeys(server.env, "")} if server.env else {}
-        return {"command": server.command, "args": list(server.args), **env}
-    headers = dict.fromkeys(server.headers, "") | dict(_credentials(first_option(server.auth)))
-    type = "sse" if server.transport == "sse" else "http"
-    return {"type": type, "url": server.url, **({"headers": headers} if headers else {})}
+        entry = {"command": server.command, "args": list(server.args), "env": dict.fromkeys(server.env, "")}
+    else:
+        headers = dict.fromkeys(server.headers, "") | dict(_credentials(first_option(server.auth)))
+        type = "sse" if server.transport == "sse" else "http"
+        entry = {"type": type, "url": server.url, "headers": headers}
+    shown = {name: value for name, value in entry.items() if value != {}}
+    return json_text({"mcpServers": {_server_name(server, id): shown}}, indent=2)
 
 
 def _credentials(auth: Iterable[AuthScheme]) -> Iterator[tuple[str, str]]:
@@ -77,21 +76,17 @@ def facts_of(invocation: Invocation) -> dict[str, str]:
         "variables to set": getattr(invocation, "env", ()),
         "headers to send": getattr(invocation, "headers", ()),
     }
+    options: dict[int | None, list[str]] = {}
+    for scheme in getattr(invocation, "auth", ()):
+        named = f"{scheme.scheme} {scheme.name} ({scheme.in_ or 'header'})" if scheme.name else scheme.scheme
+        options.setdefault(scheme.option, []).append(named)
     facts = {
         **dict(invocation.facts()),
         **{label: _join_names(found) for label, found in names.items()},
-        "authentication": _authentication(getattr(invocation, "auth", ())),
+        "authentication": ", or ".join(" and ".join(option) for option in options.values()),
         "to fill in": _join_names([f"{{{name}}}" for name in getattr(invocation, "inputs", ())]),
     }
     return {name: text for name, text in facts.items() if text}
-
-
-def _authentication(auth: Sequence[AuthScheme]) -> str:
-    options: dict[int | None, list[str]] = {}
-    for scheme in auth:
-        named = f"{scheme.scheme} {scheme.name} ({scheme.in_ or 'header'})" if scheme.name else scheme.scheme
-        options.setdefault(scheme.option, []).append(named)
-    return ", or ".join(" and ".join(names) for names in options.values())
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -130,9 +125,21 @@ class Snippets(BaseModel):
         invocation = from_text(profile.invocation)
         found = json.loads(profile.input_schema or "{}")
         schema = found if isinstance(found, dict) else {}
-        request = _request(invocation, schema)
-        server = invocation if isinstance(invocation, McpStdio | McpRemote) else None
         is_tool = invocation is not None and not isinstance(invocation, BedrockCall)
+        mcp, curl, python, request = "", "", "", None
+        match invocation:
+            case McpStdio() | McpRemote():
+                arguments = example_of(schema, schema) if schema.get("required") else {}
+                python = mcp_program(invocation, arguments if isinstance(arguments, dict) else {})
+                mcp = client_configuration(invocation, profile.id)
+            case BedrockCall():
+                python = converse_program(invocation)
+            case HttpCall():
+                request = operation_request(invocation, schema)
+            case A2aCall():
+                request = message_request(invocation)
+        if request:
+            curl, python = curl_command(request), http_program(request)
 
         def tool(format: Format) -> str:
             definition = tool_definition(profile, format) if is_tool else None
@@ -141,9 +148,9 @@ class Snippets(BaseModel):
         return cls(
             facts=facts_of(invocation) if invocation else {},
             missing="" if invocation else WAYS_TO_CALL[profile.indexed_kind],
-            mcp=client_configuration(server, profile.id) if server else "",
-            curl=curl_command(request) if request else "",
-            python=_python(invocation, request, schema),
+            mcp=mcp,
+            curl=curl,
+            python=python,
             converse=tool(Format.BEDROCK_TOOL_CONFIG),
             openai=tool(Format.OPENAI_TOOLS),
         )
@@ -157,22 +164,3 @@ class CapabilityWithSnippets(Capability):
     """One capability's profile, and texts that call it."""
 
     snippets: Snippets
-
-
-def _request(invocation: Invocation | None, schema: Mapping[str, Any]) -> HttpRequest | None:
-    match invocation:
-        case HttpCall():
-            return operation_request(invocation, schema)
-        case A2aCall():
-            return message_request(invocation)
-    return None
-
-
-def _python(invocation: Invocation | None, request: HttpRequest | None, schema: Mapping[str, Any]) -> str:
-    match invocation:
-        case McpStdio() | McpRemote():
-            arguments = example_of(schema, schema) if schema.get("required") else {}
-            return mcp_program(invocation, arguments if isinstance(arguments, dict) else {})
-        case BedrockCall():
-            return converse_program(invocation)
-    return http_program(request) if request else ""

@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import AuthScheme
-from mats.domain.protocols.openapi import HttpCall, Parameter
+from mats.domain.protocols.openapi import HttpCall
 from mats.edge.tools.json_schema import resolve_reference
 
 _MAX_DEPTH, _MAX_ENTRIES = 4, 20
@@ -25,9 +25,11 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return ""
     schema = _with_alternatives(resolve_reference(schema, whole), whole)
-    for stated in _stated_values(schema):
-        if _is_short(stated):
-            return stated
+    lists = (schema.get(word) for word in ("examples", "enum"))
+    stated = [schema[word] for word in ("const", "default", "example") if word in schema]
+    stated += [found[0] for found in lists if isinstance(found, list) and found]
+    if short := [value for value in stated if _is_short(value)]:
+        return short[0]
     named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     types = [type for type in named if isinstance(type, str) and type != "null"]
     type = next(iter(types), "object" if "properties" in schema else "string")
@@ -53,11 +55,9 @@ def required_of(schema: Mapping[str, Any]) -> set[str]:
 
 def _with_alternatives(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with what all of its `allOf` ask for, and the first of its other alternatives."""
-    options = [
-        *_objects(schema.get("allOf")), *_objects(schema.get("anyOf"))[:1], *_objects(schema.get("oneOf"))[:1],
-    ]  # fmt: skip
+    every, some, one = (_objects(schema.get(word)) for word in ("allOf", "anyOf", "oneOf"))
     merged = dict(schema)
-    for option in (resolve_reference(each, whole) for each in options):
+    for option in (resolve_reference(each, whole) for each in (*every, *some[:1], *one[:1])):
         properties = {**properties_of(option), **properties_of(merged)}
         required = sorted(required_of(option) | required_of(merged))
         merged = {**option, **merged, **({"properties": properties, "required": required} if properties else {})}
@@ -66,14 +66,6 @@ def _with_alternatives(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict
 
 def _objects(value: object) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _stated_values(schema: Mapping[str, Any]) -> list[Any]:
-    stated = [schema[word] for word in ("const", "default", "example") if word in schema]
-    return [
-        *stated,
-        *(found[0] for word in ("examples", "enum") if isinstance(found := schema.get(word), list) and found),
-    ]
 
 
 def _is_short(value: object) -> bool:
@@ -108,11 +100,19 @@ class HttpRequest:
     query: Sequence[tuple[str, str]] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     cookies: Mapping[str, str] = field(default_factory=dict)
-    secrets: Sequence[Secret] = ()
-    user_and_password: bool = False  # True if it is sent with the variables API_USER and API_PASSWORD (RFC 7617)
+    auth: Sequence[AuthScheme] = ()
     media_type: str = ""
     body: Any = None
     files: frozenset[str] = frozenset()  # The fields of a form that are files
+
+    @property
+    def secrets(self) -> Sequence[Secret]:
+        return secrets_of(self.auth)
+
+    @property
+    def user_and_password(self) -> bool:
+        """True if it is sent with the variables API_USER and API_PASSWORD (RFC 7617)."""
+        return any(scheme.scheme == "basic" for scheme in first_option(self.auth))
 
 
 def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest | None:
@@ -133,10 +133,9 @@ def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest 
         method=call.method,
         url=url,
         query=[*_pairs(own_query), *((each.name, placeholder(each.name)) for each in sent if each.in_ == "query")],
-        headers=_values(sent, "header"),
-        cookies=_values(sent, "cookie"),
-        secrets=secrets_of(call.auth),
-        user_and_password=any(scheme.scheme == "basic" for scheme in first_option(call.auth)),
+        headers={each.name: placeholder(each.name) for each in sent if each.in_ == "header"},
+        cookies={each.name: placeholder(each.name) for each in sent if each.in_ == "cookie"},
+        auth=call.auth,
         media_type=call.body,
         body=body,
         files=files,
@@ -166,8 +165,7 @@ def message_request(call: A2aCall) -> HttpRequest | None:
         url=url,
         query=list(_pairs(query)),
         headers=headers,
-        secrets=secrets_of(call.auth),
-        user_and_password=any(scheme.scheme == "basic" for scheme in first_option(call.auth)),
+        auth=call.auth,
         media_type=_JSON,
         body={"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}},
     )
@@ -196,10 +194,6 @@ def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
             place = scheme.in_ if scheme.in_ in ("query", "cookie") else "header"
             found.append(Secret(place, scheme.name, f"API_KEY_{keys + 1}" if keys else "API_KEY"))  # type: ignore[arg-type]
     return found
-
-
-def _values(parameters: Iterable[Parameter], place: str) -> dict[str, str]:
-    return {each.name: placeholder(each.name) for each in parameters if each.in_ == place}
 
 
 def _pairs(query: str) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -21,10 +21,14 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return escape_hidden(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
+class Expression(str):
+    """Code that stands for a value as it is."""
+
+
 def python_literal(value: Any, *, indent: int = 0) -> str:
     """A JSON value as a Python expression, broken into lines if it is long; `indent` counts the columns before it."""
     flat = _flat(value)
-    if len(flat) + indent <= _WIDTH or not value or not isinstance(value, list | dict):
+    if (len(flat) + indent <= _WIDTH and "\n" not in flat) or not value or not isinstance(value, list | dict):
         return flat
     inner = indent + 4
     if isinstance(value, dict):
@@ -39,6 +43,8 @@ def python_literal(value: Any, *, indent: int = 0) -> str:
 
 def _flat(value: Any) -> str:
     match value:
+        case Expression():
+            return str(value)
         case str():
             written = json.dumps(value, ensure_ascii=False)  # its escapes mean the same in Python
             return "".join(_python_escape(c) if is_hidden(c) or _CONTROL.match(c) else c for c in written)
@@ -68,47 +74,32 @@ def shell_word(text: str, variable: str = "") -> str:
 
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+_OF_HTTPX = ("application/json", _FORM, _MULTIPART)  # Media types that httpx sets itself
 
 
 def http_program(request: HttpRequest) -> str:
-    reads_variables = bool(request.secrets or request.user_and_password)
-    lines = ["import os\n"] if reads_variables else []
     arguments = [python_literal(request.method), python_literal(request.url), *_arguments(request)]
-    return "\n".join(
-        (
-            *lines,
-            "import httpx\n",
-            "response = httpx.request(",
-            *(f"    {argument}," for argument in arguments),
-            ")",
-            "print(response.status_code, response.text)",
-        )
-    )
+    lines = "".join(f"    {argument},\n" for argument in arguments)
+    imports = "import os\n\nimport httpx" if request.secrets or request.user_and_password else "import httpx"
+    return f"{imports}\n\nresponse = httpx.request(\n{lines})\nprint(response.status_code, response.text)"
 
 
 def _arguments(request: HttpRequest) -> Iterator[str]:
-    places: Mapping[str, Sequence[tuple[str, str]]] = {
-        "params": request.query,
-        "headers": list(request.headers.items()),
-        "cookies": list(request.cookies.items()),
+    places: Mapping[str, tuple[str, Mapping[str, str]]] = {
+        "params": ("query", dict(request.query)),
+        "headers": ("header", request.headers),
+        "cookies": ("cookie", request.cookies),
     }
-    for argument, place in (("params", "query"), ("headers", "header"), ("cookies", "cookie")):
-        values = {name: python_literal(value) for name, value in places[argument]}
-        values |= {secret.name: _secret(secret) for secret in request.secrets if secret.place == place}
-        if argument == "headers" and "Content-Type" in (sets := _content_type(request)):
-            values |= {name: python_literal(value) for name, value in sets.items()}
+    for argument, (place, given) in places.items():
+        values = {**given, **{secret.name: _secret(secret) for secret in request.secrets if secret.place == place}}
+        if argument == "headers" and request.body is not None and _kind(request) not in _OF_HTTPX:
+            values["Content-Type"] = request.media_type
         if values:
-            yield f"{argument}={_object(values, indent=4)}"
+            yield f"{argument}={python_literal(values, indent=4)}"
     if request.user_and_password:
         yield 'auth=(os.environ["API_USER"], os.environ["API_PASSWORD"])'
     if request.body is not None:
         yield _body(request)
-
-
-def _content_type(request: HttpRequest) -> dict[str, str]:
-    """The header for a body whose media type httpx does not set itself."""
-    own = ("application/json", _FORM, _MULTIPART)
-    return {} if request.body is None or _kind(request) in own else {"Content-Type": request.media_type}
 
 
 def _kind(request: HttpRequest) -> str:
@@ -121,45 +112,30 @@ def _body(request: HttpRequest) -> str:
         if kind == _FORM:
             return f"data={python_literal(request.body, indent=4)}"
         texts = {name: each if isinstance(each, str) else json_text(each) for name, each in request.body.items()}
-        parts = {name: f"(None, {python_literal(text)})" for name, text in texts.items()}
-        return f"files={_object(parts, indent=4)}"
+        parts = {name: Expression(f"(None, {python_literal(text)})") for name, text in texts.items()}
+        return f"files={python_literal(parts, indent=4)}"
     return f"json={python_literal(request.body, indent=4)}" if "json" in kind else 'content="{body}"'
 
 
-def _secret(secret: Secret) -> str:
+def _secret(secret: Secret) -> Expression:
     read = f'os.environ["{secret.variable}"]'
-    return f"{python_literal(secret.prefix)} + {read}" if secret.prefix else read
-
-
-def _object(expressions: Mapping[str, str], *, indent: int) -> str:
-    """An object of expressions, on one line if it is short."""
-    entries = [f"{python_literal(name)}: {expression}" for name, expression in expressions.items()]
-    flat = f"{{{', '.join(entries)}}}"
-    if len(flat) <= 80 and "\n" not in flat:
-        return flat
-    return "{\n" + "".join(f"{' ' * (indent + 4)}{entry},\n" for entry in entries) + " " * indent + "}"
+    return Expression(f"{python_literal(secret.prefix)} + {read}" if secret.prefix else read)
 
 
 def mcp_program(server: McpServer, arguments: Mapping[str, Any]) -> str:
     """A call of the server's tool with the MCP SDK; without a tool, the list of its tools."""
     imports, setup, argument = _stdio(server) if isinstance(server, McpStdio) else _remote(server)
-    call = "print(await client.list_tools())"
+    call = "list_tools()"
     if server.tool:
-        given = f", {python_literal(arguments, indent=8)}" if arguments else ""
-        call = f"print(await client.call_tool({python_literal(server.tool)}{given}))"
-    return "\n".join(
-        (
-            *imports,
-            "",
-            *setup,
-            "",
-            "async def main() -> None:",
-            f"    async with Client({argument}) as client:",
-            f"        {call}",
-            "",
-            "asyncio.run(main())",
-        )
-    )
+        call = f"call_tool({python_literal(server.tool)}, {python_literal(arguments, indent=8)})"
+    lines = "\n".join((*imports, "", *setup))
+    return f"""{lines}
+
+async def main() -> None:
+    async with Client({argument}) as client:
+        print(await client.{call})
+
+asyncio.run(main())"""
 
 
 def _stdio(server: McpStdio) -> tuple[list[str], list[str], str]:
@@ -174,12 +150,12 @@ def _stdio(server: McpStdio) -> tuple[list[str], list[str], str]:
 
 def _remote(server: McpRemote) -> tuple[list[str], list[str], str]:
     secrets = [secret for secret in secrets_of(server.auth) if secret.place == "header"]
-    values = {name: python_literal(placeholder(name)) for name in server.headers}
+    values = {name: placeholder(name) for name in server.headers}
     values |= {secret.name: _secret(secret) for secret in secrets}
     imports = ["import asyncio", *(["import os"] if secrets else [])]
     setup = [f"url = {python_literal(server.url)}"]
     if values:
-        setup.append(f"headers = {_object(values, indent=0)}")
+        setup.append(f"headers = {python_literal(values)}")
     if server.transport == "sse":
         shown = "sse_client(url, headers=headers)" if values else "sse_client(url)"
         return [*imports, "", "from mcp import Client", "from mcp.client.sse import sse_client"], setup, shown
@@ -192,18 +168,14 @@ def _remote(server: McpRemote) -> tuple[list[str], list[str], str]:
 
 def converse_program(call: BedrockCall) -> str:
     region = f", region_name={python_literal(call.region)}" if call.region else ""
-    message = 'messages=[{"role": "user", "content": [{"text": "Hello"}]}]'
-    return "\n".join(
-        (
-            "import boto3\n",
-            f'bedrock = boto3.client("bedrock-runtime"{region})',
-            "reply = bedrock.converse(",
-            f"    modelId={python_literal(call.model)},",
-            f"    {message},",
-            ")",
-            'print(reply["output"]["message"])',
-        )
-    )
+    return f"""import boto3
+
+bedrock = boto3.client("bedrock-runtime"{region})
+reply = bedrock.converse(
+    modelId={python_literal(call.model)},
+    messages=[{{"role": "user", "content": [{{"text": "Hello"}}]}}],
+)
+print(reply["output"]["message"])"""
 
 
 def curl_command(request: HttpRequest) -> str:

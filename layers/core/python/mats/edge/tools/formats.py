@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -238,9 +238,8 @@ class ReadyMade(BaseModel):
 
         With `known`, names or ids of tools that the caller has, only others are defined, in order of name.
         """
-        tool_format = _TOOL_FORMATS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        fitted = _Fitted(tool_format, token_budget, frozenset(known or ()), for_parts=bool(shortlist.parts))
+        fitted = _Fitted(format, token_budget, frozenset(known or ()), for_parts=bool(shortlist.parts))
         for profile in pinned:
             fitted.add(profile)
         always = {profile.id for profile in pinned}
@@ -257,8 +256,8 @@ class ReadyMade(BaseModel):
             without=list(shortlist.without),
             notes=list(shortlist.notes),
             format=format,
-            output=tool_format.output(kept if tool_format.deferred else new),
-            definitions=[tool_format.definition(tool) for tool in new] if tool_format.deferred else None,
+            output=_output(kept if format is _DEFERRED else new, format),
+            definitions=[_define(tool, format) for tool in new] if format is _DEFERRED else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
             left_out=fitted.left_out,
@@ -269,8 +268,8 @@ class ReadyMade(BaseModel):
 
 def tool_definition(profile: Profile, format: Format) -> dict[str, Any] | None:
     """The definition of one capability as a tool; None if an answer in this format would leave it out."""
-    tool_format, tool = _TOOL_FORMATS[format], tool_of(profile)
-    return None if _reason_to_leave_out(profile, tool, tool_format) else tool_format.definition(tool)
+    tool = tool_of(profile)
+    return None if _reason_to_leave_out(profile, tool, format) else _define(tool, format)
 
 
 _OF_UPPER_BOUND = 0.7  # Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0085
@@ -281,22 +280,14 @@ def estimated_tokens(value: Any) -> int:
     return math.ceil(_OF_UPPER_BOUND * tokens(json.dumps(value, ensure_ascii=False)))
 
 
-@dataclass(frozen=True, slots=True)
-class _ToolFormat:
-    """The tool format of one API.
+_DEFERRED = Format.CLAUDE_TOOL_REFERENCE  # Defines its tools apart from the output
+_PLAIN = (Format.BEDROCK_TOOL_CONFIG, Format.CLAUDE_TOOL_REFERENCE)  # Their APIs take plain schemas alone
 
-    With `deferred`, tools are defined apart from the output. With `plain`, every tool needs a plain schema.
-    """
 
-    definition: Callable[[ToolDefinition], dict[str, Any]]
-    output: Callable[[Sequence[ToolDefinition]], list[dict[str, Any]] | dict[str, Any] | None]
-    deferred: bool = False
-    plain: bool = False
-
-    def tokens(self, tool: ToolDefinition) -> int:
-        """The tokens of a tool: its output, and its definition if that is apart."""
-        apart = estimated_tokens([self.definition(tool)]) if self.deferred else 0
-        return estimated_tokens(self.output([tool])) + apart
+def _tokens(tool: ToolDefinition, format: Format) -> int:
+    """The tokens of a tool: its output, and its definition if that is apart."""
+    apart = estimated_tokens([_define(tool, format)]) if format is _DEFERRED else 0
+    return estimated_tokens(_output([tool], format)) + apart
 
 
 _SHORTER = (60, 0)  # Characters to which descriptions of inputs are shortened, one after the other, until a tool fits
@@ -311,7 +302,7 @@ class _Fitted:
     `known` ones take no room. `for_parts`: the results serve different parts, so their relevance is not compared.
     """
 
-    format: _ToolFormat
+    format: Format
     budget: int | None
     known: frozenset[str] = frozenset()
     for_parts: bool = False
@@ -340,7 +331,7 @@ class _Fitted:
             reason = "less_relevant"
         if reason is None:
             for tool in (whole, *(whole.shorten(most) for most in _SHORTER if budget is not None)):
-                alone = self.format.tokens(tool)
+                alone = _tokens(tool, self.format)
                 if budget is None or self.tokens + alone <= budget:
                     self.kept.append(tool)
                     self.tokens += alone
@@ -350,51 +341,36 @@ class _Fitted:
             # what no budget of this size could hold must not empty the answer
             share = _NEARLY if alone <= (budget or 0) else _FAR_LESS
             reason, self._least = "token_budget", max(self._least, share * relevance)
-        self.left_out.append(LeftOut(id=spell_out(whole.id), reason=reason, tokens=self.format.tokens(whole)))
+        self.left_out.append(LeftOut(id=spell_out(whole.id), reason=reason, tokens=_tokens(whole, self.format)))
 
 
 def _reason_to_leave_out(
-    profile: Profile, tool: ToolDefinition, tool_format: _ToolFormat
+    profile: Profile, tool: ToolDefinition, format: Format
 ) -> Literal["suspicious", "property_names"] | None:
     if profile.suspicious:
         return "suspicious"
-    return "property_names" if tool_format.plain and tool.plain_schema is None else None
+    return "property_names" if format in _PLAIN and tool.plain_schema is None else None
 
 
-def _mcp(tool: ToolDefinition) -> dict[str, Any]:
-    return {
-        "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
-        **({"annotations": tool.annotations} if tool.annotations else {}),
-        "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind},
-    }  # fmt: skip
+def _define(tool: ToolDefinition, format: Format) -> dict[str, Any]:
+    named = {"name": tool.name, "description": tool.description}
+    match format:
+        case Format.MCP_TOOLS:
+            titled = {"name": tool.name, "title": tool.title, **named, "inputSchema": tool.schema}
+            annotations = {"annotations": tool.annotations} if tool.annotations else {}
+            return {**titled, **annotations, "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind}}
+        case Format.BEDROCK_TOOL_CONFIG:
+            return {"toolSpec": {**named, "inputSchema": {"json": tool.plain_schema}}}
+        case Format.CLAUDE_TOOL_REFERENCE:
+            return {**named, "input_schema": tool.plain_schema, "defer_loading": True}
+        case Format.OPENAI_TOOLS:
+            return {"type": "function", "function": {**named, "parameters": tool.flat_schema}}
 
 
-def _bedrock(tool: ToolDefinition) -> dict[str, Any]:
-    spec = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.plain_schema}}
-    return {"toolSpec": spec}
-
-
-def _claude(tool: ToolDefinition) -> dict[str, Any]:
-    return {
-        "name": tool.name, "description": tool.description, "input_schema": tool.plain_schema, "defer_loading": True,
-    }  # fmt: skip
-
-
-def _openai(tool: ToolDefinition) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.flat_schema}
-    return {"type": "function", "function": function}
-
-
-_TOOL_FORMATS: Mapping[Format, _ToolFormat] = {
-    Format.MCP_TOOLS: _ToolFormat(_mcp, lambda tools: [_mcp(tool) for tool in tools]),
-    Format.BEDROCK_TOOL_CONFIG: _ToolFormat(
-        _bedrock, lambda tools: {"tools": [_bedrock(tool) for tool in tools]} if tools else None, plain=True
-    ),
-    Format.CLAUDE_TOOL_REFERENCE: _ToolFormat(
-        _claude,
-        lambda tools: [{"type": "tool_reference", "tool_name": tool.name} for tool in tools],
-        deferred=True,
-        plain=True,
-    ),
-    Format.OPENAI_TOOLS: _ToolFormat(_openai, lambda tools: [_openai(tool) for tool in tools]),
-}
+def _output(tools: Sequence[ToolDefinition], format: Format) -> list[dict[str, Any]] | dict[str, Any] | None:
+    if format is _DEFERRED:
+        return [{"type": "tool_reference", "tool_name": tool.name} for tool in tools]
+    defined = [_define(tool, format) for tool in tools]
+    if format is Format.BEDROCK_TOOL_CONFIG:
+        return {"tools": defined} if tools else None
+    return defined

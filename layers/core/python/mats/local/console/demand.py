@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
 from mats.domain.errors import CapabilityError
@@ -18,31 +18,24 @@ LOGGER = logging.getLogger("mats.console")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found(Generic[T]):
-    at: float
-    cost_s: float
-    value: T
-
-
 class ReportReader(Generic[T]):
     """Safe to share between threads."""
 
     def __init__(self, find: Callable[[int], T], now: Callable[[], float] = time.monotonic) -> None:
         """`find` computes the report of so many days."""
         self._find, self._now = find, now
-        self._found: dict[int, _Found[T]] = {}
+        self._found: dict[int, tuple[float, float, T]] = {}  # When it was computed, its cost in seconds, the report
         self._lock = threading.Lock()
         self._running: set[int] = set()
 
     def get(self, days: int) -> T:
         """The report of the last days. What is costly may be minutes old, and is then renewed in the background."""
-        found = self._found.get(days)
-        if found is None or found.cost_s < _CHEAP_S:
+        at, cost_s, report = self._found.get(days, (0.0, 0.0, None))
+        if report is None or cost_s < _CHEAP_S:
             return self._compute(days)
-        if self._now() - found.at > _SHARE * found.cost_s:
+        if self._now() - at > _SHARE * cost_s:
             self._start(days)
-        return found.value
+        return report
 
     def peek(self, days: int) -> T | None:
         """As `get`, but None where it would have to be computed first; that is then done in the background."""
@@ -68,10 +61,10 @@ class ReportReader(Generic[T]):
 
     def _compute(self, days: int) -> T:
         began = self._now()
-        value = self._find(days)
+        report = self._find(days)
         ended = self._now()
-        self._found[days] = _Found(ended, ended - began, value)
-        return value
+        self._found[days] = (ended, ended - began, report)
+        return report
 
 
 def demand_json(demand: Demand) -> dict[str, Any]:

@@ -94,24 +94,20 @@ def is_vector_pending(profile: Profile, encoder: str) -> bool:
     return bool(encoder) and profile.findable and profile.encoder != encoder
 
 
+_AS_IN_PROFILE = (
+    "id", "kind", "provider", "provider_verified", "status", "lifecycle", "trust", "enriched", "suspicious", "rev",
+)  # fmt: skip
+
+
 def list_row(profile: Profile, *, indexed: bool, encoder: str = "") -> ListRow:
     """The row of a profile; `indexed`: the index has this revision; `encoder`: the name of the one in use, or empty."""
     description = profile.source.description if profile.source else ""
     return ListRow(
-        id=profile.id,
-        kind=profile.kind,
+        **{name: getattr(profile, name) for name in _AS_IN_PROFILE},
         summary=clip(profile.enrichment.summary or description, _MAX_SUMMARY),
-        provider=profile.provider,
-        provider_verified=profile.provider_verified,
-        status=profile.status,
         error=clip(profile.error, _MAX_ERROR),
-        lifecycle=profile.lifecycle,
-        trust=profile.trust,
-        enriched=profile.enriched,
         sparse=sparse_reason(description) if profile.source else "",
         callable=bool(profile.invocation) or profile.source is None,
-        suspicious=profile.suspicious,
-        rev=profile.rev,
         findable=indexed and profile.findable,
         vector_pending=indexed and is_vector_pending(profile, encoder),
         updated=profile.cause.time if profile.cause else "",
@@ -129,6 +125,7 @@ def sparse_reason(description: str) -> str:
 
 MAX_TEXT = 2_000  # Characters of a text parameter
 _MOST_NAMESPACES = 12  # Namespaces of a facet, those with most capabilities
+_Text = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
 class Sort(StrEnum):
@@ -161,11 +158,11 @@ class ListQuery(Parameters):
 
     show: Show = Show.ALL
     kind: tuple[Kind, ...] = ()
-    ns: tuple[Annotated[str, Field(max_length=MAX_TEXT)], ...] = ()
+    ns: tuple[_Text, ...] = ()
     """Namespaces: a capability is in one of them or below it."""
-    q: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    q: _Text = ""
     sort: Sort = Sort.ID
-    after: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    after: _Text = ""
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
     def select(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
