@@ -168,9 +168,10 @@ def _remote(server: McpRemote) -> tuple[list[str], list[str], str]:
 
 def converse_program(call: BedrockCall) -> str:
     region = f", region_name={python_literal(call.region)}" if call.region else ""
+    client = f'bedrock = boto3.client("bedrock-runtime"{region})'
     return f"""import boto3
 
-bedrock = boto3.client("bedrock-runtime"{region})
+{client}
 reply = bedrock.converse(
     modelId={python_literal(call.model)},
     messages=[{{"role": "user", "content": [{{"text": "Hello"}}]}}],
