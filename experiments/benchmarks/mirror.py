@@ -59,7 +59,7 @@ class World:
     requests: Sequence[tuple[JudgedQuery, tuple[Kind, ...], frozenset[str]]]
 
     @property
-    def judged(self) -> Mapping[Id, list[int]]:
+    def requests_by_gold(self) -> Mapping[Id, list[int]]:
         """The requests that have each capability as gold, by number."""
         found: dict[Id, list[int]] = defaultdict(list)
         for number, (query, _, _) in enumerate(self.requests):
@@ -165,7 +165,7 @@ def places(local: LocalSystem, world: World) -> Mapping[Id, list[int | None]]:
     stored = sorted(local.stores.receipt_log.since("", most=len(world.requests) + 1), key=lambda each: each.at)
     by_text: Mapping[str, Receipt] = {each.text: each for each in stored}
     found: dict[Id, list[int | None]] = {}
-    for id, numbers in world.judged.items():
+    for id, numbers in world.requests_by_gold.items():
         shown = [by_text[world.requests[number][0].text].shown for number in numbers]
         found[id] = [each.index(id) + 1 if id in each else None for each in shown]
     return found

@@ -85,7 +85,7 @@ def _tokens(prompt: Prompt) -> int:
     return sum(tokens for _, tokens in prompt)
 
 
-def _asked() -> list[str]:
+def _requests() -> list[str]:
     queries = sample().queries
     return [query.text for query in queries[:: len(queries) // TURNS][:TURNS]]
 
@@ -114,7 +114,7 @@ def _in_tools(known: bool) -> Host:
         search = _parts(count, [definitions(["search_tools"])[0]])
         tools: list[Any] = []
         turns: list[Part] = []
-        for text in _asked():
+        for text in _requests():
             yield [("own tools", size // 2), *search, *_parts(count, tools), ("system prompt", size // 2), *turns]
             named = [tool["function"]["name"] for tool in tools]
             answer = _answer(application, text, Format.OPENAI_TOOLS, named if known else None)
@@ -128,7 +128,7 @@ def _in_tools(known: bool) -> Host:
 def _in_results(application: Application, count: Count, size: int) -> Iterator[Prompt]:
     """Definitions stand where the results refer to them."""
     search, known, turns = _parts(count, [definitions(["search_tools"])[0]]), list[str](), list[Part]()
-    for text in _asked():
+    for text in _requests():
         yield [("own tools", size // 2), *search, ("system prompt", size // 2), *turns]
         answer = _answer(application, text, Format.CLAUDE_TOOL_REFERENCE, known)
         new = answer.definitions or []

@@ -77,12 +77,6 @@ def language_model(judged: bool = True) -> dict[str, Any]:
     }
 
 
-def length_bias(judged: bool = True) -> dict[str, Any]:
-    if not judged:
-        return {"not_run": NO_JUDGE}
-    return {"shares": {share: language_model()["writer"] for share in ("0.1", "0.5")}}
-
-
 def scale(judged: bool = True) -> dict[str, Any]:
     grid = [10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500, 7_271]
 
@@ -191,8 +185,7 @@ def decided(judged: bool = True) -> dict[str, Any]:
 
 
 ALL = {
-    "language-model": language_model, "length-bias": length_bias,
-    "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
+    "language-model": language_model, "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "efficiency": efficiency, "models": models,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.data.enlarge import dense_slice
-from experiments.studies import enrichment, length_bias, scale
+from experiments.studies import enrichment, scale
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
 from experiments.studies.decomposition import category
 from mats.domain.capability.capability import Id
@@ -133,17 +133,6 @@ class TestEnrichment:
         monkeypatch.setattr(enrichment, "POOL", 1)
         dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
         assert [(q.id, q.relevant) for q in enrichment.sample_pool(dataset).queries] == [("q1", {"n/t000"})]
-
-
-@pytest.mark.parametrize(("share", "size"), [(0.1, 20), (0.25, 8), (0.01, 60)])
-def test_written_entries_are_a_share_of_a_registry_with_the_queries_it_answers(share, size):
-    queries = [a_query(f"q{i}", f"n/t{i:03}") for i in range(60)]
-    whole = a_dataset(60, queries)
-    part = length_bias.registry_with(whole, list(whole.registrations[:2]), share)
-    ids = {registration.id for registration in part.registrations}
-    assert len(ids) == size
-    assert {"n/t000", "n/t001"} <= ids
-    assert {id for query in part.queries for id in query.relevant} == ids
 
 
 def test_a_slice_has_all_that_its_queries_ask_for():
