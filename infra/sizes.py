@@ -10,7 +10,8 @@ ENRICHMENT_TIMEOUT_S = 300
 VISIBILITY_S = ENRICHMENT_TIMEOUT_S + 60
 """Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
 concurrency prevents them."""
-MAX_RECEIVES = 12  # Receives of a change before it becomes a dead letter
+LEARNING_TIMEOUT_S = 60
+MAX_RECEIVES = 12  # Receives of a change or a report before it becomes a dead letter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,22 +8,21 @@ from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
 from infra.constructs.access_policies import AccessPolicies
+from infra.constructs.console import Console
+from infra.constructs.consumers import EnrichmentFunction, LearningFunction
 from infra.constructs.discovery_api import DiscoveryApi, FeedbackFunction
-from infra.constructs.enrichment import VISIBILITY, EnrichmentFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.foundation import Foundation
-from infra.constructs.learning import LearningFunction
 from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
-from infra.constructs.options import add_options
+from infra.constructs.options import Audit, RejectionMail, Rollout
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context, check_region, parse, replacing
-from infra.sizes import MAX_RECEIVES
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.models import load_calibration, prices
 from mats.edge.observers import UNPRICED
@@ -56,38 +55,27 @@ class SystemStack(Stack):
             else SearchDomain(self, "Index", context=context, network=network),
             network=network,
         )
-        self.path = EventPath(
-            self,
-            "EventPath",
-            on=on,
-            tables={"Registry": tables.registry, "Trust": tables.trust},
-            visibility=VISIBILITY,
-            max_receives=MAX_RECEIVES,
-        )
+        self.path = EventPath(self, "EventPath", on=on)
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
         self.feedback = FeedbackFunction(self, "Reports", on=on)
         self.learning = LearningFunction(self, "Learning", on=on, path=self.path)
         self.discovery = DiscoveryApi(self, "Online", on=on, feedback=self.feedback)
         self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
         observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
-        add_options(
-            self,
-            context=context,
-            tables=tables,
-            path=self.path,
-            api=self.discovery.api,
-            alias=self.discovery.alias,
-            brakes=observed.brakes,
-        )
+        if context.audit:
+            Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
+        if context.console:
+            Console(self, "Console", context=context, api=self.discovery.api)
+        if context.steps != "all-at-once":
+            Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=observed.brakes)
+        if context.rejection_email:
+            RejectionMail(self, "RejectionMail", path=self.path, email=context.rejection_email)
         AccessPolicies(
             self,
             "People",
-            context=context,
-            models=on.models,
-            tables=tables,
+            on=on,
             path=self.path,
             reports=self.learning.queue,
-            domain=on.domain,
             enrichment=self.enrichment.function,
             maintenance=self.maintenance.machine,
             api=self.discovery.api,

@@ -185,7 +185,8 @@ def decided(judged: bool = True) -> dict[str, Any]:
 
 
 ALL = {
-    "language-model": language_model, "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
+    "language-model": language_model,
+    "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
     "efficiency": efficiency, "models": models,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 

@@ -12,13 +12,12 @@ from constructs import Construct
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
+from infra.constructs.foundation import Foundation
 from infra.constructs.log_group import decrypt_tables
 from infra.constructs.maintenance import MaintenanceMachine
-from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import HERE, accept_wildcards, logical_id
 from infra.constructs.search_domain import Calls, SearchDomain
 from infra.constructs.tables import MatsTables
-from infra.context import Context
 
 TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
 """Principal tags that hold an owner's namespaces, one in each; the first one makes an owner."""
@@ -37,38 +36,35 @@ _WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 class AccessPolicies(Construct):
     """Policies that the account attaches to its principals; operators have two."""
 
-    def __init__(  # noqa: PLR0913 - one argument for each part that people use
+    def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        context: Context,
-        models: ModelAccess,
-        tables: MatsTables,
+        on: Foundation,
         path: EventPath,
         reports: sqs.IQueue,
-        domain: SearchDomain | FilesBucket,
         enrichment: lambda_.IFunction,
         maintenance: MaintenanceMachine,
         api: apigateway.RestApi,
     ) -> None:
         super().__init__(scope, id)
-        self._tables = tables
+        tables, domain = on.tables, on.domain
         self.owners = self._policy("Owners", "Write registrations of their namespaces and read what became of them", [
             self._in_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
             self._in_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
-            *decrypt_tables(context),
+            *decrypt_tables(on.context),
         ])  # fmt: skip
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
-            *self._tables_access(),
-            *decrypt_tables(context),
+            *_tables_access(tables),
+            *decrypt_tables(on.context),
             *_repairs(path, [path.queue.queue_arn, reports.queue_arn], domain),
             *_replays(path),
             *maintenance.statements(),
             # the commands of `mats` read its settings
             iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
         ])  # fmt: skip
-        if invoked := [*models.writer_statements(), *models.encoder_statements()]:
+        if invoked := [*on.models.writer_statements(), *on.models.encoder_statements()]:
             self._policy("OperatorsModels", "Invoke writer and encoder, for `mats backfill`", invoked)
         self._accept_operators(domain, maintenance)
         calls = [(method, wildcard(path)) for method, path in CALLS]
@@ -116,17 +112,17 @@ class AccessPolicies(Construct):
             },
         )
 
-    def _tables_access(self) -> list[iam.PolicyStatement]:
-        tables = self._tables
-        learned = (tables.receipts, tables.outcomes, tables.tallies)
-        kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches, *learned)]
-        calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "PartiQLSelect", "DescribeTable")]
-        return [
-            iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
-            iam.PolicyStatement(actions=["dynamodb:Query"], resources=[tables.outcomes_by_id]),
-            iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),
-            iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=[tables.registry.table_arn]),  # `mats erase`
-        ]
+
+def _tables_access(tables: MatsTables) -> list[iam.PolicyStatement]:
+    learned = (tables.receipts, tables.outcomes, tables.tallies)
+    kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches, *learned)]
+    calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "PartiQLSelect", "DescribeTable")]
+    return [
+        iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
+        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[tables.outcomes_by_id]),
+        iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),
+        iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=[tables.registry.table_arn]),  # `mats erase`
+    ]
 
 
 _LOOK = ("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks")

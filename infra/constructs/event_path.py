@@ -1,7 +1,5 @@
 """The event path to enrichment: stream, function, bus, rule, queue, with a dead-letter queue at every hop."""
 
-from collections.abc import Mapping
-
 from aws_cdk import Aws, CfnOutput, Duration
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
@@ -15,6 +13,7 @@ from constructs import Construct
 from infra.constructs.foundation import Foundation
 from infra.constructs.function import Limits
 from infra.constructs.nag import accept
+from infra.sizes import LEARNING_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_S
 from mats.settings import Settings
 
 SOURCE = "mats.registry"
@@ -31,28 +30,10 @@ _BATCH = 100
 class EventPath(Construct):
     """From tables to a queue; events carry keys, never content."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        on: Foundation,
-        tables: Mapping[str, dynamodb.ITable],
-        visibility: Duration,
-        max_receives: int,
-    ) -> None:
-        """Connect the streams of these tables to the queue.
-
-        Args:
-            scope: The stack.
-            id: Of this construct.
-            on: What all functions share.
-            tables: Tables with a stream, by their name in events.
-            visibility: Visibility timeout of the queue.
-            max_receives: Receives of a message before it becomes a dead letter.
-        """
+    def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
+        """Connect the streams of Registry and Trust to the queue."""
         super().__init__(scope, id)
-        context = self._context = on.context
+        context, self._name = on.context, on.context.name
         self.archive_name = f"{context.name}-changes"
         self.bus = events.EventBus(self, "Bus", event_bus_name=context.name)
         self.bus.archive(
@@ -62,7 +43,7 @@ class EventPath(Construct):
             retention=Duration.days(30),
         )
         self.dead_letter_queues = {"Rule": self._dead("Rule")}
-        self.queue = self._queue(f"{context.name}-changes", visibility, max_receives)
+        self.queue = self._queue(f"{context.name}-changes", VISIBILITY_S)
         self.rule = events.Rule(
             self,
             "Changed",
@@ -80,8 +61,8 @@ class EventPath(Construct):
         )
         self.function = made.function
         self.allow_events(made.role, SOURCE, REPORTS)
-        for name, table in tables.items():
-            self._follow(name, table)
+        self._follow("Registry", on.tables.registry)
+        self._follow("Trust", on.tables.trust)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("StreamsFunction")
 
     def allow_events(self, role: iam.IRole, *sources: str) -> None:
@@ -91,9 +72,9 @@ class EventPath(Construct):
             iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn], conditions=of_sources)
         )
 
-    def add_reports(self, outcomes: dynamodb.ITable, *, visibility: Duration, max_receives: int) -> sqs.Queue:
+    def add_reports(self, outcomes: dynamodb.ITable) -> sqs.Queue:
         """The queue of what is written into the table of outcomes, and of removed registrations."""
-        queue = self._queue(f"{self._context.name}-reports", visibility, max_receives, id="Reports", hop="Learning")
+        queue = self._queue(f"{self._name}-reports", 6 * LEARNING_TIMEOUT_S, id="Reports", hop="Learning")
         self.dead_letter_queues["ReportRule"] = self._dead("ReportRule")
         removals = {"table": ["Registry"], "change": ["REMOVE"]}
         for id, description, pattern in (
@@ -111,9 +92,7 @@ class EventPath(Construct):
         self._follow("Outcomes", outcomes)
         return queue
 
-    def _queue(
-        self, name: str, visibility: Duration, max_receives: int, *, id: str = "Changes", hop: str = "Enrichment"
-    ) -> sqs.Queue:
+    def _queue(self, name: str, visibility_s: int, *, id: str = "Changes", hop: str = "Enrichment") -> sqs.Queue:
         by_name = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{name}"
         prefix = "" if id == "Changes" else id
         given_up = self._dead(hop, of=sqs.Queue.from_queue_arn(self, f"{prefix}QueueByName", by_name))
@@ -125,8 +104,8 @@ class EventPath(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(7),
-            visibility_timeout=visibility,
-            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=max_receives),
+            visibility_timeout=Duration.seconds(visibility_s),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=given_up, max_receive_count=MAX_RECEIVES),
         )
 
     def _follow(self, name: str, table: dynamodb.ITable) -> None:
@@ -149,7 +128,7 @@ class EventPath(Construct):
         queue = sqs.Queue(
             self,
             f"{hop}Dead",
-            queue_name=f"{self._context.name}-{hop.lower()}-dead",
+            queue_name=f"{self._name}-{hop.lower()}-dead",
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),

@@ -30,6 +30,7 @@ REFILLED_AFTER = (
 )
 """States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
 one is in use already; so a refill begins with the cleanup, and once more after it."""
+_HOURLY = events.Schedule.rate(Duration.hours(1))
 _DAILY = events.Schedule.cron(minute="17", hour="3")
 _WEEKLY = events.Schedule.cron(minute="17", hour="4", week_day="MON")
 _SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
@@ -107,29 +108,13 @@ class MaintenanceMachine(Construct):
         CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
 
     def _rules(self, models: Sequence[str], *, probe: bool) -> None:
-        if probe:
-            events.Rule(
-                self,
-                "Hourly",
-                description="Every hour the endpoints of capabilities are looked at",
-                schedule=events.Schedule.rate(Duration.hours(1)),
-                targets=[self._start("probe")],
-            )
-        if models:
-            events.Rule(
-                self,
-                "Weekly",
-                description="Every week Bedrock is asked how long it offers the models",
-                schedule=_WEEKLY,
-                targets=[self._start("models")],
-            )
-        events.Rule(
-            self,
-            "Daily",
-            description="Every night registry, profiles and index are compared",
-            schedule=_DAILY,
-            targets=[self._start("reconcile")],
-        )
+        for id, wanted, schedule, task, description in (
+            ("Hourly", probe, _HOURLY, "probe", "Every hour the endpoints of capabilities are looked at"),
+            ("Weekly", models, _WEEKLY, "models", "Every week Bedrock is asked how long it offers the models"),
+            ("Daily", True, _DAILY, "reconcile", "Every night registry, profiles and index are compared"),
+        ):
+            if wanted:
+                events.Rule(self, id, description=description, schedule=schedule, targets=[self._start(task)])
         events.Rule(
             self,
             "Deployed",

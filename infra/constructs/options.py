@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from aws_cdk import Aws, Duration, RemovalPolicy
-from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_codedeploy as codedeploy
@@ -15,33 +14,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.constructs.console import Console
 from infra.constructs.event_path import REJECTED, EventPath
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.observability import mail_topic
-from infra.constructs.tables import MatsTables
 from infra.context import Context
-
-
-def add_options(
-    scope: Construct,
-    *,
-    context: Context,
-    tables: MatsTables,
-    path: EventPath,
-    api: apigateway.RestApi,
-    alias: lambda_.Alias,
-    brakes: Sequence[cloudwatch.IAlarm],
-) -> None:
-    """Add the parts that the context chooses."""
-    if context.audit:
-        Audit(scope, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
-    if context.console:
-        Console(scope, "Console", context=context, api=api)
-    if context.steps != "all-at-once":
-        Rollout(scope, "Rollout", alias=alias, steps=context.steps, brakes=brakes)
-    if context.rejection_email:
-        RejectionMail(scope, "RejectionMail", path=path, email=context.rejection_email)
 
 
 class Audit(Construct):

@@ -1,0 +1,87 @@
+"""The functions that consume the two queues: changes become profiles, reported outcomes become the memory."""
+
+from aws_cdk import CfnOutput, Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.event_path import REJECTED, RESENT, EventPath
+from infra.constructs.foundation import Foundation
+from infra.constructs.function import Function, Limits
+from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
+
+
+class EnrichmentFunction(Construct):
+    """The function that turns changes into profiles in DynamoDB and the index, with its rights."""
+
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
+        super().__init__(scope, id)
+        context, models, tables = on.context, on.models, on.tables
+        settings = on.settings(
+            # outcomes and tallies for `mats erase`, which reads its settings here
+            **tables.settings("registry", "trust", "profiles", "switches", "outcomes", "tallies"),
+            event_bus=path.bus.event_bus_name,
+            writer_calls=ENRICHED_AT_ONCE,
+            **context.settings_of("enrichment"),
+        )
+        limits = Limits(memory_mb=1024, timeout_s=ENRICHMENT_TIMEOUT_S)
+        made = on.function(self, "Enrichment", folder="enrichment", settings=settings, limits=limits)
+        self.function, self.log = made.function, made.log
+        tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
+        tables.trust.grant(made.role, "dynamodb:BatchGetItem")
+        tables.profiles.grant(
+            made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"))
+        )
+        made.allow([_keep_from_indices(tables.profiles.table_arn)])
+        tables.switches.grant(made.role, "dynamodb:GetItem")
+        path.allow_events(made.role, REJECTED, RESENT)
+        on.domain.grant(made.role, "enrichment")
+        made.allow([*models.writer_statements(), *models.encoder_statements()])
+        _consume(made, path.queue, batch=ENRICHED_AT_ONCE, concurrency=context.capacity.enrichment_concurrency)
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
+
+
+class LearningFunction(Construct):
+    """The function that learns from reports, and forgets those of removed capabilities; receipts have the vectors."""
+
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
+        super().__init__(scope, id)
+        tables = on.tables
+        self.queue = path.add_reports(tables.outcomes)
+        # trust and profiles only because settings take all three or none
+        settings = on.settings(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
+        limits = Limits(memory_mb=512, timeout_s=LEARNING_TIMEOUT_S)
+        made = on.function(self, "Learner", folder="learning", settings=settings, limits=limits)
+        self.function, self.log = made.function, made.log
+        tables.registry.grant(made.role, "dynamodb:BatchGetItem")
+        learned = [tables.outcomes.table_arn, tables.tallies.table_arn]
+        made.allow([
+            iam.PolicyStatement(actions=["dynamodb:Query"], resources=[*learned, tables.outcomes_by_id]),
+            iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=learned),
+        ])  # fmt: skip
+        on.domain.grant(made.role, "learning")
+        _consume(made, self.queue, batch=50, concurrency=2)
+        CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("LearningFunction")
+
+
+def _consume(made: Function, queue: sqs.IQueue, *, batch: int, concurrency: int) -> None:
+    made.function.add_event_source(
+        sources.SqsEventSource(
+            queue,
+            batch_size=batch,
+            max_batching_window=Duration.seconds(1),
+            max_concurrency=concurrency,
+            report_batch_item_failures=True,
+        )
+    )
+
+
+def _keep_from_indices(profiles: str) -> iam.PolicyStatement:
+    """No write of the row of Profiles that says which indices are written to: it is maintenance's and operators'."""
+    return iam.PolicyStatement(
+        effect=iam.Effect.DENY,
+        actions=["dynamodb:PutItem", "dynamodb:UpdateItem"],
+        resources=[profiles],
+        conditions={"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["~system"]}},
+    )
