@@ -193,18 +193,27 @@ def test_text_flagged_in_visible_form_is_flagged_as_registered(text):
 _CORPORA = Path(__file__).parents[2] / "data" / "poisoned"
 
 
-def corpus(name):
-    lines = (_CORPORA / f"{name}.jsonl").read_text("utf-8").splitlines()
-    return [
-        a_registration(**{key: value for key, value in json.loads(line).items() if key != "class"}) for line in lines
-    ]
+def corpus(name, batch=None):
+    rows = [json.loads(line) for line in (_CORPORA / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    rows = [row for row in rows if batch in (None, row.get("batch", 1))]
+    return [a_registration(**{k: value for k, value in row.items() if k not in ("class", "batch")}) for row in rows]
 
 
-def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_not():
-    missed = [each.name for each in corpus("attacks") if not findings(each)]
-    alarms = {each.name: findings(each) for each in corpus("honest") if findings(each)}
-    assert len(missed) <= 10, missed
-    assert len(alarms) <= 5, alarms
+@pytest.mark.parametrize(
+    ("batch", "of", "recognised", "honest", "alarms"),
+    [(1, 100, 100, 100, 2), (2, 60, 56, 60, 4), (3, 93, 89, 60, 3), (4, 60, 54, 60, 0), (5, 24, 24, 0, 0),
+     (6, 60, 60, 40, 3), (7, 60, 54, 40, 7)],
+)  # fmt: skip
+def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_not(
+    batch, of, recognised, honest, alarms
+):
+    """First tries, and what of batches 4 and 7 was seen when: docs/decisions/0087."""
+    attacks, others = corpus("attacks", batch), corpus("honest", batch)
+    assert (len(attacks), len(others)) == (of, honest)
+    missed = [each.name for each in attacks if not findings(each)]
+    flagged = {each.name: found for each in others if (found := findings(each))}
+    assert len(missed) <= of - recognised, missed
+    assert len(flagged) <= alarms, flagged
 
 
 def test_text_that_may_not_steer_does_not():

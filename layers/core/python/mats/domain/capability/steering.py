@@ -13,11 +13,11 @@ import html
 import re
 import tomllib
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mats.domain.text.fence import skeleton
 from mats.domain.text.words import spelled_words, split_identifier
@@ -39,7 +39,7 @@ class Found(NamedTuple):
 _SPACED = re.compile(r"[\u0900-\u097f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PRIVATE = (
     r"~/(?:\.\w|documents\b|desktop\b|library\b|wallet)(?:[\w./*-]*\w)?|"
-    r"(?:/root/|/home/\w+/|%\w+%\\|\$home/)?(?:\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|git-credentials)\b|"
+    r"(?:/root/|/home/\w+/|%\w+%\\|\$home/)?(?:\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|gitconfig|git-credentials)\b|"
     r"\.\w+_history\b|\bid_(?:rsa|ed25519|dsa|ecdsa)\b|\bauthorized_keys\b|/etc/(?:passwd|shadow|sudoers)\b|"
     r"/proc/self/environ|"
     r"\bwallet\.dat\b|\bmcp(?:_config)?\.json\b|\b\w{0,20}desktop_config\.json\b)(?:[\w./*-]*\w)?|"
@@ -63,10 +63,12 @@ class _Grammar:
     salient: frozenset[str]
     tools: frozenset[str]
     others: frozenset[str]
-    business: frozenset[str]
+    groups: Mapping[str, tuple[frozenset[str], re.Pattern[str]]]
+    gatherings: tuple[tuple[str, str, list[str], list[str]], ...]
+    topics: Mapping[str, frozenset[str]]
 
     @classmethod
-    def of(cls, tables: Mapping[str, Mapping[str, str]]) -> "_Grammar":
+    def of(cls, tables: Mapping[str, Mapping[str, Any]]) -> "_Grammar":
         class_of = {word: letter for letter, those in tables["words"].items() for word in those.split()}
 
         def of_classes(letters: str) -> frozenset[str]:
@@ -84,13 +86,29 @@ class _Grammar:
             salient=of_classes(salient["classes"]) | frozenset(salient["words"].split()),
             tools=of_classes("Z"),
             others=of_classes("OVXy"),
-            business=frozenset(tables["private"]["business"].split()),
+            groups={
+                name: (frozenset(letters), re.compile(shapes.strip().replace("\n", "|") or "(?!)"))
+                for name, (letters, shapes) in tables["groups"].items()
+            },
+            gatherings=tuple(
+                (_REASONS[name], topic, *_split_by_sign(each))
+                for name, by_topic in tables["gatherings"].items()
+                for topic, rules in by_topic.items()
+                for each in rules.strip().splitlines()
+            ),
+            topics={topic: frozenset(those.split()) for topic, those in tables["topics"].items()},
         )
 
 
 @lru_cache(maxsize=1)
 def _grammar() -> _Grammar:
     return _Grammar.of(tomllib.loads(files(__package__).joinpath("steering.toml").read_text(encoding="utf-8")))
+
+
+def _split_by_sign(rule: str) -> tuple[list[str], list[str]]:
+    """The groups that a sentence has and, after a minus, those that it has not."""
+    names = rule.split()
+    return [name for name in names if name[0] != "-"], [name[1:] for name in names if name[0] == "-"]
 
 
 def _token(phrases: Mapping[str, str], unspaced: Iterable[str]) -> re.Pattern[str]:
@@ -114,7 +132,7 @@ def _expression(rule: str) -> str:
 
 
 _PLAIN_WORD = re.compile("[a-z]+")
-_SHAPES = re.compile(r"[~:]/|@|\.(?:env|ssh|aws|kube|example)\b|etc/|\b0x|id_(?:rsa|ed)")
+_SHAPES = re.compile(r"[~:]/|@|\+\d{5}|\.(?:env|ssh|aws|kube|example)\b|etc/|\b0x|id_(?:rsa|ed)")
 
 
 def may_steer(lowered: str) -> bool:
@@ -200,13 +218,13 @@ def without_mentions(text: str) -> str:
 _QUOTED_IN_A_ROW = 4
 
 _BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,}={0,2}")
-_HEX = re.compile(r"\b(?:[0-9a-fA-F]{2}){16,}\b")
+_HEX = re.compile(r"(?:\b|(?<=0x))(?:[0-9a-fA-F]{2}){16,}\b")
 _ESCAPED = re.compile(r"(?:%[0-9a-fA-F]{2}){4,}|(?:\\u[0-9a-fA-F]{4}){4,}|(?:\\x[0-9a-fA-F]{2}){4,}|&#x?[0-9a-fA-F]+;")
 _SPELLED = re.compile(
     r"(?:(?<!\w)[^\W_](?:[ ._*-]{1,3}(?=[^\W_](?![^\W_])))){5,}[^\W_](?!\w)|(?<!\w)(?:\w[._*-]){3,}\w(?!\w)"
 )
 _LEET = re.compile(r"[a-z](?=[013457@$])[^a-z]+[a-z]|\b[013457@$][a-z]{2,}")
-_TURNED = ("rot13", "rot-13", "caesar", "backward", "reverse", "right to left")
+_TURNED = ("rot13", "rot-13", "caesar", "cipher", "backward", "reverse", "right to left")
 _AS_LETTERS = str.maketrans("013457@$", "oieastas")
 _LETTERS_MIXED = re.compile(r"[A-Za-z](?=[\u0370-\u052f\u13a0-\u13ff])|[\u0370-\u052f\u13a0-\u13ff](?=[A-Za-z])")
 
@@ -264,29 +282,60 @@ _PIPED = re.compile(r"(?:curl|wget)\b[^|\n]{0,120}\|\s*(?:sudo )?(?:ba|z)?sh\b|\
 _HANDLES_PRIVATE = re.compile(r"[gGzsSeEVU][^|]{0,8}F")
 
 
-def unrelated_deed(name: str, description: str, parameters: Iterable[str]) -> tuple[int, int] | None:
-    """Where a description tells of private files or scripts that its name and its first sentence are not about.
+def topics_of(name: str, description: str) -> frozenset[str]:
+    """The topics of `steering.toml` that a name, or the beginning of a description, is about."""
+    opening = _grammar().token.sub(_keep_words, _CLAUSE.split(description.lower(), maxsplit=1)[0])
+    about = {*spelled_words(split_identifier(name)), *spelled_words(opening)}
+    return frozenset(topic for topic, words in _grammar().topics.items() if not about.isdisjoint(words))
+
+
+_CLAUSE = re.compile(r"[.,;:!?()](?:\s|$)|\n| (?:and|by|after|before|while|when|with) ")
+
+
+def unrelated_deed(description: str, parameters: Iterable[str]) -> tuple[int, int] | None:
+    """Where the description of a tool that is not about private things tells of them, or of scripts.
 
     (0, 0) if it is a parameter.
     """
     private = any(map(_PRIVATE_PARAMETER.search, parameters))
-    lowered = description.lower()
-    if not (private or _SHAPES.search(lowered) or _PIPED.search(lowered)):
+    if not (private or _SHAPES.search(description.lower()) or _PIPED.search(description)):
         return None
-    description = without_mentions(description)
     classes, spans = _classify(description)
-    first = classes.find("|", 1)
-    opening = description[: spans[first][0] if first > 0 else len(description)]
-    about = set(spelled_words(split_identifier(name))) | set(
-        spelled_words(_grammar().token.sub(_keep_words, opening.lower()))
-    )
-    if about & _grammar().business:
-        return None
     if found := _HANDLES_PRIVATE.search(classes):
         return spans[found.start()][0], spans[found.end() - 1][1]
     if piped := _PIPED.search(description):
         return piped.span()
     return (0, 0) if private else None
+
+
+_LONGEST_WORDS, _LONGEST = 45, 500  # words and characters: a longer sentence is mostly a list
+
+
+def _membership(letters: set[str], sentence: str) -> Callable[[str], bool]:
+    @cache
+    def has(group: str) -> bool:
+        classes, shapes = _grammar().groups[group]
+        return not letters.isdisjoint(classes) or bool(shapes.search(sentence))
+
+    return has
+
+
+def gatherings_in(text: str) -> Iterator[tuple[Found, str]]:
+    """Short sentences that have a word of each group that a rule asks for, in any order, with the rule's topic.
+
+    They count unless the registration is about that topic.
+    """
+    grammar, lowered = _grammar(), text.lower()
+    classes, spans = _classify(text)
+    starts = [at for at, letter in enumerate(classes) if letter == "|"]
+    for start, after in zip(starts, [*starts[1:], len(classes)], strict=True):
+        letters, sentence = set(classes[start:after]), lowered[spans[start][1] : spans[after - 1][1]]
+        if not 2 < after - start <= _LONGEST_WORDS or len(sentence) > _LONGEST:
+            continue
+        has = _membership(letters, sentence)
+        for reason, topic, wanted, unwanted in grammar.gatherings:
+            if all(map(has, wanted)) and not any(map(has, unwanted)):
+                yield Found(reason, spans[start][1], spans[after - 1][1]), topic
 
 
 def _keep_words(token: re.Match[str]) -> str:

@@ -21,8 +21,10 @@ from mats.domain.capability.steering import (
     EXFILTRATION,
     ORDERS,
     decoded_forms,
+    gatherings_in,
     may_steer,
     steering_in,
+    topics_of,
     unrelated_deed,
     without_mentions,
 )
@@ -172,13 +174,15 @@ def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[F
     texts = {where: list(every_text(value)) for where, value in attributes.items()}
     first_in = {text: where for where, those in reversed(texts.items()) for text in those}
     found: dict[str, Finding] = {}
+    topics = topics_of(registration.name, registration.description)
     for text, where in first_in.items():
-        for reason, piece in _pieces(text):
-            found.setdefault(reason, _place(reason, where, attributes[where], piece))
-    parameters = read_parameters(registration.input_schema).names
-    if deed := unrelated_deed(registration.name, registration.description, parameters):
-        where = "description" if any(deed) else "input_schema"
-        found.setdefault(DEED, Finding(DEED, where, *deed))
+        for reason, topic, piece in _pieces(text):
+            if topic not in topics:
+                found.setdefault(reason, _place(reason, where, attributes[where], piece))
+    described = without_mentions(registration.description)
+    deed = unrelated_deed(described, read_parameters(registration.input_schema).names)
+    if deed and "private" not in topics:
+        found.setdefault(DEED, Finding(DEED, "description" if any(deed) else "input_schema", *deed))
     if _is_stuffed(registration):
         found[STUFFED] = Finding(STUFFED)
     every = [text for those in texts.values() for text in those]
@@ -198,34 +202,34 @@ def _place(reason: str, where: str, value: Any, piece: str) -> Finding:
     return Finding(reason, where, start, start + len(piece)) if start >= 0 else Finding(reason, where, 0, len(whole))
 
 
-def _pieces(text: str) -> tuple[tuple[str, str], ...]:
-    """The reasons in a text, each with the part of it that is the reason."""
+def _pieces(text: str) -> tuple[tuple[str, str, str], ...]:
+    """The reasons in a text, each with the topic that excuses it and the part of the text that is the reason."""
     return _pieces_of_short(text) if len(text) <= _SHORT else _search(text[:_LONG])
 
 
-def _search(text: str) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
+def _search(text: str) -> tuple[tuple[str, str, str], ...]:
+    found: dict[tuple[str, str], str] = {}
     for form in dict.fromkeys(_visible_forms(text)):
         _search_visible(form, found)
     for decoded, start, end in decoded_forms(text[:_LONG]):
-        within: dict[str, str] = {}
+        within: dict[tuple[str, str], str] = {}
         _search_visible(visible(decoded), within)
         if within or _CODE.search(decoded):
-            found.setdefault(PAYLOAD, text[start:end])
-    return tuple(found.items())
+            found.setdefault((PAYLOAD, ""), text[start:end])
+    return tuple((*key, piece) for key, piece in found.items())
 
 
-def _search_visible(text: str, found: dict[str, str]) -> None:
+def _search_visible(text: str, found: dict[tuple[str, str], str]) -> None:
     lowered = text.lower()
     patterned, steers = _ANY.search(lowered), may_steer(lowered)
-    if not (patterned or steers):
-        return
     unquoted = without_mentions(text)
     for reason, pattern in _COMPILED.items() if patterned else ():
         if match := pattern.search(unquoted if reason in _UNQUOTED else text):
-            found.setdefault(reason, match[0])
+            found.setdefault((reason, ""), match[0])
     for reason, start, end in steering_in(unquoted) if steers else ():
-        found.setdefault(reason, text[start:end])
+        found.setdefault((reason, ""), text[start:end])
+    for (reason, start, end), topic in gatherings_in(unquoted):
+        found.setdefault((reason, topic), text[start:end])
 
 
 _pieces_of_short = lru_cache(_REMEMBERED)(_search)
