@@ -1,4 +1,4 @@
-"""False reports of one caller, in the stores of production: how far they move capabilities in the answers of others."""
+"""False reports, in the stores of production: how far they move capabilities in the answers of others."""
 
 import random
 import shutil
@@ -36,13 +36,14 @@ Report: TypeAlias = tuple[AttackTarget, str, Claims, bool]
 
 @dataclass(frozen=True, slots=True)
 class ReportAttack:
-    """Reports of one caller on each of many answers."""
+    """Reports of one caller, or of several, on each of many answers."""
 
     name: str
     claims: Choose
     answers: int = REPORTS
     remembered: bool = False  # The answers are to the very requests of others, which the memory then has
     at_once: bool = False  # All targets are attacked together
+    callers: int = 1
 
 
 def _fail_right(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:
@@ -77,6 +78,11 @@ REPORT_ATTACKS = (
     ReportAttack("100 remembered successes of the best wrong one", _praise(0), remembered=True),
     ReportAttack("100 remembered successes of the last one", _praise(-1), remembered=True),
     ReportAttack("100 remembered successes of one that is not found", _praise_elsewhere, remembered=True),
+    *(
+        ReportAttack(f"1 remembered success of {what} by each of {count}", choose, 1, remembered=True, callers=count)
+        for count in (1, 2, 5)
+        for what, choose in {"one that is not found": _praise_elsewhere, "the tenth": _praise(9)}.items()
+    ),
 )
 
 
@@ -84,8 +90,8 @@ def false_reports(registry: AttackedRegistry, crowd: Sequence[AttackTarget]) -> 
     """Each attack, where nobody else reports and where a crowd does.
 
     `moved` is the most places that any candidate of any answer moves for somebody else, `moved_answers` the number of
-    answers in which one moves more than a place, and `lost@1` the matches that are lost. `own_moved` is as `moved`, in
-    the answers of the caller who sends the reports.
+    answers in which one moves more than a place, `first` that of answers which one that was praised takes first, and
+    `lost@1` the matches that are lost. `own_moved` is as `moved`, in the answers of the caller who sends the reports.
     """
     rows = {}
     for name, asking in {"nobody else reports": [], "a crowd reports": crowd}.items():
@@ -146,7 +152,11 @@ def _try(registry: AttackedRegistry, attack: ReportAttack, honest: Path) -> dict
     after: list[Ranked] = []
     own: list[Ranked] = []
     false = [
-        [(target, ATTACKER, attack.claims(target, ranked, everything), attack.remembered)] * attack.answers
+        [
+            (target, ATTACKER + str(caller or ""), attack.claims(target, ranked, everything), attack.remembered)
+            for caller in range(attack.callers)
+        ]
+        * attack.answers
         for target, ranked in zip(targets, before, strict=True)
     ]
     waves = [[report for reports in false for report in reports]] if attack.at_once else false
@@ -159,12 +169,17 @@ def _try(registry: AttackedRegistry, attack: ReportAttack, honest: Path) -> dict
         shutil.rmtree(attacked)
     moves = [_most_moved(one, other) for one, other in zip(before, after, strict=True)]
     relevant = [target.query.relevant for target in targets]
+    taken = [
+        ranked[:1] != was[:1] and any(claims.get(ranked[0]) is Event.SUCCEEDED for _, _, claims, _ in reports)
+        for was, ranked, reports in zip(before, after, false, strict=True)
+    ]
     matches, left = (count_matches(zip(relevant, ranked, strict=True))["match@1"] for ranked in (before, after))
     return {
         "attack": attack.name,
         "answers": len(moves),
         "moved": max(moves, default=0),
         "moved_answers": sum(places > 1 for places in moves),
+        "first": sum(taken),
         "lost@1": matches - left,
         "own_moved": max(map(_most_moved, own_before, own), default=0),
     }

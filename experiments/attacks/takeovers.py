@@ -6,7 +6,7 @@ Beside older capabilities, and beside a rated one of the same day.
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -18,7 +18,7 @@ from experiments.attacks.registry import AttackedRegistry
 from experiments.attacks.scene import SEED, AttackTarget, Wave
 from experiments.attacks.table import FLOOD
 from mats.domain.capability.registration import Registration
-from mats.domain.text.words import STOP_WORDS, content_words, words
+from mats.domain.text.words import STOP_WORDS, content_words, split_identifier, words
 from mats.ports import Encoder
 
 LATER = timedelta(days=40)  # Between the registrations and those of attackers
@@ -149,12 +149,29 @@ def later(registry: AttackedRegistry) -> str:
     return (datetime.fromisoformat(registry.local.clock.now()) + registry.lag).isoformat()
 
 
+def _named(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
+    item = {"namespace": "-".join(words(target.query.text)), "name": "run", "kind": "tool"}
+    return [Registration.parse({**item, "description": "Does useful things."})]
+
+
+def _copied(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
+    return [_tool(0, target.item.description)]
+
+
+def _by_name(target: AttackTarget) -> AttackTarget:
+    """The target asked for by two words of its name."""
+    text = " ".join(words(split_identifier(target.item.name))[:2])
+    return replace(target, query=replace(target.query, text=text))
+
+
 TAKEOVERS: Mapping[str, Make] = {
     "20 rewordings, 1 namespace": _reworded,
     "20 rewordings, 20 namespaces": _sybils,
     "20 texts of others and a rewording, 20 namespaces": _borrowed,
     "1 unrelated item, the request as its example": _pasted,
     "1 unrelated item, phrases inserted": _white_box,
+    "1 item, its namespace spelled like a request of two words": _named,
+    "1 copy, registered an hour before": _copied,
 }
 
 
@@ -163,16 +180,19 @@ def takeovers(
 ) -> Iterator[dict[str, Any]]:
     """Each attack on each target, beside older capabilities, and beside a target rated 80 of the same day.
 
-    `gone` of those `found` without the attack are no candidates under it; the other measures are `measure_answers`.
+    `gone` of those `found` without the attack are no candidates under it, and of `honest_flagged` the honest capability
+    has a reason for caution; the other measures are `measure_answers`.
     """
     for way, lag in {"older": LATER, "rated": timedelta(0)}.items():
-        registry.lag = lag
         registry.assign({target.item.id: RATED for target in registry.targets} if way == "rated" else {})
         for name in names:
             observed = []
-            for target in registry.targets:
+            registry.lag = timedelta(hours=-1) if TAKEOVERS[name] is _copied else lag
+            for target in map(_by_name, registry.targets) if TAKEOVERS[name] is _named else registry.targets:
                 items = TAKEOVERS[name](target, registry, rewriter)
                 observed += registry.observe(Wave(items=items, targets=[target], at=later(registry)))
             found = [one for one in observed if not one.relevant.isdisjoint(one.before)]
             gone = sum(one.relevant.isdisjoint(one.ranked) for one in found)
-            yield {"attack": name, "beside": way, "found": len(found), "gone": gone, **measure_answers(observed)}
+            accused = sum(not one.relevant.isdisjoint(one.flagged) for one in observed)
+            counts = {"found": len(found), "gone": gone, "honest_flagged": accused}
+            yield {"attack": name, "beside": way, **counts, **measure_answers(observed)}

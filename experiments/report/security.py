@@ -1,5 +1,7 @@
 """Render the tables of docs/security.md from the results of the attacks."""
 
+from collections.abc import Mapping
+
 from experiments.report.results import read_results
 from mats.evaluation.results import RESULTS, Json
 
@@ -17,19 +19,36 @@ def security_tables() -> str:
 
 
 def render_attacks(results: Json) -> str:
-    """The attacks, the flags on the honest, and false reports if they were measured."""
+    """The attacks, the flags on the honest, and what else was measured: attacks on one request, and false reports."""
     parts = [_attacks(results), _flags(results["honest"])]
+    if "takeovers" in results:
+        parts.append(_takeovers(results["takeovers"]))
     if all("false_reports" in results[name] for name in _SETS):
         parts.append(_false_reports(results))
     return "\n\n".join(parts)
 
 
+def _takeovers(by_set: Mapping[str, list[Json]]) -> str:
+    heads = (f"{name}: gone | places | first | honest flagged" for name in by_set)
+    lines = [
+        f"| attack on one request | beside | {' | '.join(heads)} |",
+        "|---|---|" + "---:|---:|---:|---:|" * len(by_set),
+    ]
+    for rows in zip(*by_set.values(), strict=True):
+        cells = (
+            f"{row['gone']} of {row['found']} | {row['places']:.1f} | {_share(row)} | {row['honest_flagged']}"
+            for row in rows
+        )
+        lines.append(f"| {rows[0]['attack']} | {rows[0]['beside']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _false_reports(results: Json) -> str:
     """The worst over the kinds of trust that were assigned."""
-    head = "places moved for others / for itself | answers with a move of more than a place"
+    head = "places moved for others / for itself | answers with a move of more than a place | first"
     lines = [
-        f"| false reports of one caller | {' | '.join(f'{name}: {head}' for name in _SETS)} |",
-        "|---|" + "---:|---:|" * len(_SETS),
+        f"| false reports, of one caller unless said | {' | '.join(f'{name}: {head}' for name in _SETS)} |",
+        "|---|" + "---:|---:|---:|" * len(_SETS),
     ]
     rows: dict[tuple[str, str], dict[str, list[Json]]] = {}
     for name in _SETS:
@@ -44,8 +63,10 @@ def _false_reports(results: Json) -> str:
 
 
 def _worst(rows: list[Json]) -> str:
-    moved, own, answers = (max(row[name] for row in rows) for name in ("moved", "own_moved", "moved_answers"))
-    return f"{moved} / {own} | {answers} of {rows[0]['answers']}"
+    moved, own, answers, first = (
+        max(row[name] for row in rows) for name in ("moved", "own_moved", "moved_answers", "first")
+    )
+    return f"{moved} / {own} | {answers} of {rows[0]['answers']} | {first}"
 
 
 def _attacks(results: Json) -> str:

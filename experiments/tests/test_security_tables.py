@@ -34,3 +34,27 @@ def test_an_attack_that_needs_trust_has_no_cell_without_it():
 
 def test_the_flags_follow():
     assert "Of 19,000 honest registrations 95 (0.50 %) are flagged" in render_attacks(results())
+
+
+def test_attacks_on_one_request_have_a_row_for_each_way():
+    row = {
+        "attack": "20 rewordings",
+        "beside": "rated",
+        "found": 44,
+        "gone": 2,
+        "honest_flagged": 0,
+        **a_row("", 33)["all"],
+    }
+    table = render_attacks({**results(), "takeovers": {"agents": [row]}})
+    assert "| 20 rewordings | rated | 2 of 44 | 1.2 | 33 of 50 | 0 |" in table
+
+
+def test_false_reports_show_the_worst_over_kinds_of_trust():
+    rows = [
+        {"attack": "fail", "answers": 50, "moved": n, "moved_answers": n + 1, "first": n, "own_moved": 9}
+        for n in (1, 3)
+    ]
+    reports = {"false_reports": {str(n): {"a crowd reports": [row]} for n, row in enumerate(rows)}}
+    found = results()
+    table = render_attacks({**found, "sample": found["sample"] | reports, "tools": found["tools"] | reports})
+    assert "| fail; a crowd reports | 3 / 9 | 4 of 50 | 3 | 3 / 9 | 4 of 50 | 3 |" in table
