@@ -1,8 +1,11 @@
 """The tree keeps the shape that the documentation says it has."""
 
+import ast
 import logging
 import re
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,16 @@ def test_dependencies_point_inward(loggers_stay_on, monkeypatch, capsys):
 
     monkeypatch.chdir(ROOT)
     assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_what_the_stacks_import_of_mats_is_there():
+    """Types of `infra` are checked with the CDK only."""
+    nodes = [node for path in (ROOT / "infra").rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    imports = [(node.module, name.name) for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names]
+    ours = {(module, name) for module, name in imports if module and module.partition(".")[0] == "mats"}
+    assert len(ours) > 20
+    lacking = {(module, name) for module, name in ours if not hasattr(import_module(module), name)}
+    assert {f"{module}.{name}" for module, name in lacking if not find_spec(f"{module}.{name}")} == set()
 
 
 def sources() -> list[Path]:

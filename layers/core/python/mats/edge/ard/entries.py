@@ -95,11 +95,15 @@ def ard_error(response: Response) -> Response:
     if response.headers.get("Content-Type") != "application/problem+json":
         return response
     status = 400 if response.status == 422 else response.status
-    code = _CODES.get(status, _CODES[400] if status < 500 else _CODES[500])
-    error = {"errorCode": code, "message": json.loads(response.body)["detail"]}
+    error = {"errorCode": error_code(status), "message": json.loads(response.body)["detail"]}
     cache_control = {"Cache-Control": "no-cache"} if status == 404 else {}
     headers = {**response.headers, "Content-Type": "application/json", **cache_control}
     return Response(status, json.dumps(error, ensure_ascii=False), headers)
+
+
+def error_code(status: int) -> str:
+    """ARD's code for a status, which the gateway's own errors have, too; others get the code of 400 or 500."""
+    return _CODES.get(status, _CODES[400] if status < 500 else _CODES[500])
 
 
 SERVER_CARD = "application/mcp-server-card+json"
