@@ -96,7 +96,7 @@ readme: setup ## Render the parts of README and docs that come from experiments/
 	@$(BIN)/python -m experiments readme
 
 docs: setup ## Write docs/reference from the code
-	@$(BIN)/python -m mats.local.reference
+	@$(BIN)/python -m experiments.report.reference
 
 site: setup $(SITE) ## Build the documentation as a site in build/site, with every link checked
 	@rm -rf build/docs && mkdir -p build/docs

@@ -133,51 +133,6 @@ def test_mcp_over_http(mats: Mats):
     assert (failed.ok, f"{NOWHERE} is not indexed" in str(failed.content)) == (False, True)
 
 
-def test_operation_of_an_http_api(mats: Mats):
-    schema = {"type": "object", "properties": {"reason": {"type": "string"}}}
-    operation = {
-        "operationId": "fileClaim",
-        "summary": "File a claim for a lost parcel",
-        "parameters": [
-            {"name": "parcel", "in": "path", "required": True, "schema": {"type": "string"}},
-            {"name": "parcel", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
-            {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
-        ],
-        "requestBody": {"content": {"application/merge-patch+json": {"schema": schema}}},
-    }
-    with echoing() as (base, _):
-        document = {
-            "openapi": "3.1.0",
-            "info": {"title": "Parcels"},
-            "servers": [{"url": f"{base}/v1"}],
-            "security": [{"key": []}],
-            "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
-            "paths": {"/parcels/{parcel}/claims": {"post": operation}},
-        }
-        register(mats, "-", stdin=json.dumps(document).encode())
-        assert mats("import", str(ROOT / "examples" / "registry.jsonl")).code == 0  # words weigh by how rare they are
-        with serving(mats) as service:
-            call = find(service, "file a claim for a lost parcel")
-            _, made = service.request(
-                "/discover", {"query": "file a claim for a lost parcel", "format": "openai_tools"}
-            )
-        [tool] = [tool for tool, id in made["names"].items() if id == "org.example.found/fileClaim"]
-        assert made["invocations"][tool] == call
-        values = {"parcel": "a/b", "parcel_query": ["1", "2"], "X-Trace": "t", "body": {"reason": "lost"}}
-        assert values.keys() == _properties(made["output"], tool)
-        sent = call_it(call, values, environment={variable("API_KEY", base): "mine"}, private=True).content["result"]
-    assert (sent["method"], sent["path"]) == ("POST", "/v1/parcels/a%2Fb/claims?parcel=1&parcel=2")
-    assert sent["body"] == {"reason": "lost"}
-    assert {"X-Trace": "t", "X-Key": "mine", "Content-Type": "application/merge-patch+json"}.items() <= (
-        {name.title(): value for name, value in sent["headers"].items()}.items()
-    )
-
-
-def _properties(tools: list[dict[str, Any]], name: str) -> set[str]:
-    [function] = [tool["function"] for tool in tools if tool["function"]["name"] == name]
-    return set(function["parameters"]["properties"])
-
-
 def test_agent_of_a2a(mats: Mats):
     with echoing() as (base, seen):
         card = {

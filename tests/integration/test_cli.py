@@ -129,6 +129,7 @@ def test_wrong_usage_is_exit_code_2_and_is_named(mats, arguments, named):
     ran = mats(*arguments)
     assert (ran.code, named in ran.err) == (2, True), ran.err
     assert "Traceback" not in ran.err
+    assert "Value error" not in ran.err
 
 
 def test_a_script_can_tell_that_nothing_fits(sample):
@@ -161,13 +162,6 @@ def test_a_caller_sees_only_what_its_audiences_may(mats):
     mats("add", "-", stdin=rows(tool("secret", description="payroll", visible_to=["finance"])))
     assert mats("search", "payroll", "--json").json["results"] == []
     assert len(mats("search", "payroll", "--json", MATS_AUDIENCES="hr, finance").json["results"]) == 1
-
-
-def test_help_describes_every_command(mats):
-    ran = mats("--help")
-    for command in ("serve", "add", "import", "search", "show", "remove", "trust", "stats", "reconcile", "evaluate"):
-        assert command in ran.out
-        assert mats(command, "--help").code == 0
 
 
 def test_steps_of_a_task_are_searched_at_once(mats):

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from experiments.report.reference import FOLDER, pages
 from mats.bootstrap.models import BUDGETS
 from mats.local.cli.main import app
-from mats.local.reference import FOLDER, pages
 from tests.command import Mats, in_process, serving
 from tests.conftest import ROOT
 from tests.pages import INTEGRATIONS, blocks

@@ -321,11 +321,6 @@ def test_a_wholly_rejected_import_makes_no_registry(tmp_path):
     assert not elsewhere.home.exists()
 
 
-def test_messages_of_wrong_values_name_them_alone(mats):
-    ran = mats("search", "refund", "--kind", "robot")
-    assert (ran.code, "Value error" in ran.err, "robot" in ran.err) == (2, False, True)
-
-
 def test_an_api_of_webhooks_alone_is_told_from_an_unknown_file(mats, tmp_path):
     hooks = {"openapi": "3.1.0", "info": {"title": "W", "version": "1"}, "webhooks": {"new": {"post": {}}}}
     (tmp_path / "hooks.json").write_text(json.dumps(hooks))
@@ -370,18 +365,6 @@ def test_ids_stay_whole_in_a_pipe(mats, tmp_path):
     assert id in mats.process("list", COLUMNS="").out
 
 
-def test_an_entry_that_is_for_some_audiences_is_found_as_the_tutorial_says(sample):
-    query = ("search", "how much did we spend on AWS", "--json")
-    assert sample(*query).json["results"][0]["name"] != "get_cost_and_usage"
-    assert sample(*query, MATS_AUDIENCES="finance").json["results"][0]["name"] == "get_cost_and_usage"
-
-
-def test_a_whole_capability_is_shown_as_a_tool_of_openai(mats):
-    mats("add", "-", stdin=rows(tool("pay", endpoint="https://api.example.com/pay", descriptor={"method": "post"})))
-    shown = json.loads(mats("show", "com.acme/pay", "--as", "openai").out)
-    assert (shown["type"], shown["function"]["name"]) == ("function", "com_acme__pay")
-
-
 def test_a_name_alone_is_answered_from_every_namespace_of_it_that_operators_rate(sample):
     api = tool("repos/get", namespace="com.github.api.octokit", description="Get a repository.")
     assert sample("import", "-", stdin=rows(api)).code == 0
@@ -389,9 +372,3 @@ def test_a_name_alone_is_answered_from_every_namespace_of_it_that_operators_rate
     found = [one["id"] for one in sample("search", "github", "--json").json["results"]]
     assert "com.github.api.octokit/repos/get" in found
     assert any(id.startswith("io.github.github.github-mcp-server/") for id in found)
-
-
-@pytest.mark.parametrize("text", ["open an issue about the failing build. Then assign it to me."])
-def test_a_task_is_cut_at_a_full_stop(sample, text):
-    parts = sample("search", "--parts", text, "--json").json["parts"]
-    assert [part["text"] for part in parts] == ["open an issue about the failing build.", "assign it to me."]

@@ -1,16 +1,12 @@
 """The client against a scripted server."""
 
 import json
-import select
 import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -32,63 +28,32 @@ from mats.client import (
 )
 from mats.client.client import _parse_retry_after
 from mats.edge.schema import Answer
-from tests.aws.listening import LoopbackServer, QuietConnection
+from tests.servers.raw_http import answering, drip, response
+from tests.servers.site import Asked, site
 from tests.unit.edge.test_openapi import FULL
 
 ANSWER = json.loads(Answer.of(FULL).model_dump_json())
 HEALTH = {"status": "ok", "index": "i", "encoder": None, "reranker": None}
 
 
-class Server(LoopbackServer):
-    """Answers with the steps of its script, the last one repeated; records the requests."""
+class Server(NamedTuple):
+    """A site that answers with the steps of a script, the last one repeated, and the requests that it had."""
 
-    def __init__(self, script: list[Any]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.script, self.requests, self.mistakes = script, list[dict[str, Any]](), []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Handler(QuietConnection, BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.requests.append({"path": self.path, "headers": dict(self.headers), "body": body})
-        step = self.server.script[min(len(self.server.requests), len(self.server.script)) - 1]
-        if callable(step):
-            step(self)
-            return
-        status, content, headers = (*step, {})[:3]
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    do_GET = do_POST  # noqa: N815 - what the standard library calls
+    url: str
+    requests: list[Asked]
 
 
 @contextmanager
 def serving(*script: Any) -> Iterator[Server]:
-    server = Server(list(script))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    requests: list[Asked] = []
 
+    def answer(asked: Asked) -> Any:
+        requests.append(asked)
+        status, content, headers = (*script[min(len(requests), len(script)) - 1], {})[:3]
+        return status, headers, content if isinstance(content, bytes) else json.dumps(content).encode()
 
-def has_requests(server: Server, times: int) -> bool:
-    """Whether it had so many requests; that of a client with a timeout may be read later."""
-    until = time.monotonic() + 10
-    while len(server.requests) < times and time.monotonic() < until:
-        time.sleep(0.01)
-    return len(server.requests) == times
+    with site(answer) as url:
+        yield Server(url, requests)
 
 
 def retries(waits: list[float] | None = None, **more: Any) -> Retries:
@@ -100,35 +65,17 @@ def problem(status: int, **more: Any) -> dict[str, Any]:
     return {"type": "about:blank", "title": "No", "status": status, "detail": "because", "errors": [], **more}
 
 
-def hang(handler: _Handler) -> None:
-    select.select([handler.connection], [], [], 60)  # until the client leaves
-    handler.close_connection = True
+def drop(connection: socket.socket) -> None:
+    connection.shutdown(socket.SHUT_RDWR)
 
 
-def drop(handler: _Handler) -> None:
-    handler.connection.shutdown(socket.SHUT_RDWR)
-    handler.close_connection = True
-
-
-def drip(handler: _Handler) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    for _ in range(1000):
-        try:
-            handler.wfile.write(b" ")
-        except OSError:
-            break
-        time.sleep(0.02)
-    handler.close_connection = True
-
-
-def cut_off(handler: _Handler) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    handler.wfile.write(b'{"query')
-    handler.close_connection = True
+CUT_OFF = response("200 OK\r\nContent-Length: 1000", b'{"query')
+FAULTS: dict[str, Callable[[socket.socket], None]] = {
+    "hang": lambda connection: drop(connection) if connection.recv(1) else None,  # until the client leaves
+    "drop": drop,
+    "drip": lambda connection: drip(connection, b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
+    "cut_off": CUT_OFF,
+}
 
 
 # --- requests and answers
@@ -142,13 +89,13 @@ def test_request_follows_the_contract():
         mats.discover(["refund", "mail"], parts=True)
     assert answer == Answer.of(FULL)
     request, steps = server.requests
-    assert json.loads(steps["body"]).items() >= {"queries": ["refund", "mail"], "parts": True}.items()
-    assert request["path"] == "/discover"
-    assert json.loads(request["body"]) == {
+    assert json.loads(steps.body).items() >= {"queries": ["refund", "mail"], "parts": True}.items()
+    assert request.target == "/discover"
+    assert json.loads(request.body) == {
         "query": "refund", "kinds": ["tool"], "namespaces": ["com.acme"], "tags": ["a"], "limit": 3,
         "min_relevance": "weak", "explain": False,
     }  # fmt: skip
-    assert "Authorization" not in request["headers"]
+    assert "Authorization" not in request.headers
 
 
 @pytest.mark.parametrize(("id", "path"), [
@@ -162,7 +109,7 @@ def test_request_follows_the_contract():
 def test_id_reaches_the_server_unchanged(id, path):
     with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
         mats.capability(id)
-    assert server.requests[0]["path"] == path
+    assert server.requests[0].target == path
 
 
 # --- errors
@@ -216,14 +163,23 @@ def test_retry_after_is_seconds_or_a_date():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", [hang, drop, drip, cut_off], ids=lambda fault: fault.__name__)
-def test_timeouts_and_dropped_connections_are_retried_then_raised(fault: Callable[[_Handler], None]):
-    with serving(fault, (200, HEALTH)) as server:
-        assert Client(server.url, timeout_s=1, retries=retries()).health().status == "ok"
-    with serving(fault) as server:
+@pytest.mark.parametrize("fault", FAULTS)
+def test_timeouts_and_dropped_connections_are_retried_then_raised(fault: str):
+    plays = []
+
+    def play(connection: socket.socket) -> None:
+        plays.append(1)
+        healthy = response(f"200 OK\r\nContent-Length: {len(body)}", body)
+        (healthy if lasting < len(plays) else FAULTS[fault])(connection)
+
+    body, lasting = json.dumps(HEALTH).encode(), 1
+    with answering(play) as url:
+        assert Client(url, timeout_s=1, retries=retries()).health().status == "ok"
+        plays.clear()
+        lasting = 9
         with pytest.raises(Unreachable):
-            Client(server.url, timeout_s=0.2, retries=retries()).health()
-        assert has_requests(server, 3)
+            Client(url, timeout_s=0.2, retries=retries()).health()
+    assert len(plays) == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>hello\x1b[31m</html>", b"{}", b"\xff\xfe", b"[" * 9_999])
@@ -242,18 +198,13 @@ def test_error_without_a_problem_still_raises_one(content):
 
 
 def test_endless_response_is_bounded():
-    def endless(handler: _Handler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(10**12))
-        handler.end_headers()
-        try:
-            while True:
-                handler.wfile.write(b" " * 1_000_000)
-        except OSError:
-            handler.close_connection = True
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            connection.sendall(b" " * 1_000_000)
 
-    with serving(endless) as server, pytest.raises(NotUnderstood, match="bytes"):
-        Client(server.url, timeout_s=20).health()
+    with answering(endless) as url, pytest.raises(NotUnderstood, match="bytes"):
+        Client(url, timeout_s=20).health()
 
 
 def test_redirects_are_not_followed():
@@ -285,7 +236,7 @@ def test_token_may_be_fresh_for_every_attempt():
     tokens = iter(["first", "second"])
     with serving((503, b""), (200, HEALTH)) as server:
         Client(server.url, auth=Bearer(lambda: next(tokens)), retries=retries()).health()
-    assert [request["headers"]["Authorization"] for request in server.requests] == ["Bearer first", "Bearer second"]
+    assert [request.headers["Authorization"] for request in server.requests] == ["Bearer first", "Bearer second"]
 
 
 def test_secrets_do_not_appear_in_repr_or_messages():
@@ -306,14 +257,14 @@ def test_signature_is_the_one_aws_computes_of_the_request(ask):
     with serving((404, problem(404))) as server, pytest.raises(NotFound):
         ask(Client(server.url, auth=SigV4("eu-north-1", CREDENTIALS)))
     (request,) = server.requests
-    sent = request["headers"]
+    sent = request.headers
     scope, signed, _ = sent["Authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", ")
     assert scope.endswith("/eu-north-1/execute-api/aws4_request")
     names = signed.removeprefix("SignedHeaders=").split(";")
     assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
     headers = {name: value for name, value in sent.items() if name.lower() in names}
-    method = "POST" if request["body"] else "GET"
-    again = AWSRequest(method, f"{server.url}{request['path']}", headers=headers, data=request["body"])
+    method = "POST" if request.body else "GET"
+    again = AWSRequest(method, f"{server.url}{request.target}", headers=headers, data=request.body)
     again.context["timestamp"] = sent["X-Amz-Date"]
     verifier = SigV4Auth(CREDENTIALS, "execute-api", "eu-north-1")
     text = verifier.string_to_sign(again, verifier.canonical_request(again))

@@ -1,7 +1,7 @@
 """The reference pages under docs/reference, generated from the code: settings and commands.
 
-`python -m mats.local.reference` (`make docs`) writes them; a test fails when they are stale. `/openapi.json` is the
-reference of the API.
+`python -m experiments.report.reference` (`make docs`) writes them; a test fails when they are stale. `/openapi.json` is
+the reference of the API.
 """
 
 import html
