@@ -52,8 +52,7 @@ class Encoder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         """The vectors of documents, in the order given; None for each failed one.
 
-        Raises:
-            DependencyFailed: all failed.
+        Raises DependencyFailed: all failed.
         """
 
 
@@ -89,10 +88,8 @@ class Writer(Protocol):
         """The five fields of a registration, as the model wrote them; not yet grounded.
 
         Safe to call from several threads. Labels are for the provider's log of this call; the model does not read them.
-
-        Raises:
-            ReplyUnusable: the reply is malformed; the raw profile stays.
-            DependencyFailed: the model did not answer; safe to retry.
+        Raises ReplyUnusable: the reply is malformed; the raw profile stays. DependencyFailed: the model did not answer;
+        safe to retry.
         """
 
 
@@ -124,10 +121,8 @@ class Reranker(Protocol):
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         """Score each candidate (at least one) for the query, in the order given, in one call.
 
-        Safe to call from several threads. Labels as in `Writer.describe`.
-
-        Raises:
-            DependencyFailed: the model did not answer.
+        Safe to call from several threads. Labels as in `Writer.describe`. Raises DependencyFailed: the model did not
+        answer.
         """
 
 
@@ -158,8 +153,7 @@ class Registry(Protocol):
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """Replace whole items; returns the effect on each id. An acknowledged write survives a crash.
 
-        Raises:
-            StorageUnusable: nothing was written.
+        Raises StorageUnusable: nothing was written.
         """
 
     def remove(self, id: Id) -> bool:
@@ -250,10 +244,8 @@ class ProfileStore(Protocol):
     def erase(self, id: Id) -> int:
         """Delete the earlier revisions, and let the current one, a tombstone, expire; the number of revisions deleted.
 
-        The tombstone stays for GUARD_DAYS: until then a run that still holds the content cannot write it.
-
-        Raises:
-            DependencyFailed: the current revision is no tombstone; or the store did not answer, and repeating resumes.
+        The tombstone stays for GUARD_DAYS: until then a run that still holds the content cannot write it. Raises
+        DependencyFailed: the current revision is no tombstone; or the store did not answer, and repeating resumes.
         """
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
@@ -314,8 +306,7 @@ class SyncTarget(Registry, Protocol):
     def remove_same(self, id: Id, item: Item) -> bool:
         """Remove an item if it is still this one; returns whether there was one.
 
-        Raises:
-            PreconditionFailed: there is another one.
+        Raises PreconditionFailed: there is another one.
         """
 
 
@@ -445,18 +436,13 @@ class CandidateIndex(SearchIndex, Protocol):
         """The index with this entry in place of the one under its id, for the length of a `with` block.
 
         Results equal those after registering it. Other readers never see the entry, writers may have to wait, and
-        nothing is saved. Inside the block, write to this index, not to the original.
-
-        Raises:
-            DependencyFailed: the index cannot be locked; safe to retry.
+        nothing is saved. Inside the block, write to this index, not to the original. Raises DependencyFailed: the index
+        cannot be locked; safe to retry.
         """
 
 
 class Target(NamedTuple):
-    """An index that gets every write; its vectors are of one encoder only.
-
-    While `filling`, it is incomplete.
-    """
+    """An index that gets every write; its vectors are of one encoder only. While `filling`, it is incomplete."""
 
     name: str
     encoder: str
@@ -488,8 +474,7 @@ class Generations(Protocol):
     def roll_back(self) -> Target:
         """Switch back to the previous index, which still gets every write.
 
-        Raises:
-            RequestInvalid: there is no previous index.
+        Raises RequestInvalid: there is no previous index.
         """
 
     def retire(self) -> Sequence[str]:

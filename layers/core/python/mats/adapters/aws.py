@@ -106,8 +106,7 @@ def client(
 def open_connection(client: Any) -> None:
     """Connect a client to its service, so that its next call need not; an unsigned request, whose answer is ignored.
 
-    Raises:
-        DependencyFailed: the service cannot be reached.
+    Raises DependencyFailed: the service cannot be reached.
     """
     request = AWSRequest("GET", f"{client.meta.endpoint_url}/").prepare()
     call(str(client.meta.endpoint_url), lambda: client._endpoint.http_session.send(request))

@@ -78,9 +78,8 @@ class Recordings(LanguageModels):
     def ask(self, question: Question) -> ModelReply:
         """The recorded reply to a question.
 
-        Raises:
-            DependencyFailed: a request to rerank is not recorded, and fewer than half of its candidates are judged.
-            ReplyUnusable: no description of this registration is recorded.
+        Raises DependencyFailed: a request to rerank is not recorded, and fewer than half of its candidates are judged.
+        ReplyUnusable: no description of this registration is recorded.
         """
         if question.query:
             scores = self._scores(question)

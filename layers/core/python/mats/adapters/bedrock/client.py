@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutE
 from urllib3.exceptions import HTTPError
 
 from mats.adapters.aws import call, client, open_connection
-from mats.adapters.llm import MALFORMED, Meter, ModelReply, Question, ToolCall, to_count
+from mats.adapters.llm import MALFORMED, Meter, ModelReply, Question, ToolCall, read_body, to_count
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.usage import Usage
 from mats.domain.protocols.protocol import value_at
@@ -130,17 +130,15 @@ class BedrockClient:
     def open_connection(self) -> None:
         """Connect, so that the next call need not; calls no model.
 
-        Raises:
-            DependencyFailed: Bedrock cannot be reached.
+        Raises DependencyFailed: Bedrock cannot be reached.
         """
         open_connection(self._client)
 
     def converse(self, request: Mapping[str, Any]) -> ModelReply:
         """The reply to a Converse request; a malformed one, if the service could not read what the model said.
 
-        Raises:
-            DependencyFailed: the model did not answer; NotPermitted if an operator has to act, ModelRefused if
-                the model refuses every request.
+        Raises DependencyFailed: the model did not answer; NotPermitted if an operator has to act, ModelRefused if the
+        model refuses every request.
         """
         model = str(request["modelId"])
         try:
@@ -155,8 +153,7 @@ class BedrockClient:
     def invoke(self, model: str, body: Mapping[str, Any]) -> Any:
         """The JSON response of InvokeModel; its input tokens are counted.
 
-        Raises:
-            DependencyFailed: as for `converse`, or the response is not JSON.
+        Raises DependencyFailed: as for `converse`, or the response is not JSON.
         """
         answer = self._call(
             model, lambda: json.loads(self._client.invoke_model(modelId=model, body=json.dumps(body))["body"].read())
@@ -171,8 +168,6 @@ class BedrockClient:
 
 _UNREADABLE = ("ModelErrorException",)
 """For a tool call of Nova that breaks the form or is cut off; at temperature 0 a repetition gets it, too."""
-_CHUNK = 65_536
-_MAX_BYTES = 32_000_000  # Far beyond any reply; bounds the memory that an endless body can take
 
 
 class DeadlineSession:
@@ -187,34 +182,24 @@ class DeadlineSession:
     def send(self, request: AWSPreparedRequest) -> AWSResponse:
         """The response with its body in memory.
 
-        Raises:
-            ReadTimeoutError: the body was not complete before the deadline.
-            ConnectionClosedError: the body was truncated or too large.
+        Raises ReadTimeoutError: the body was not complete before the deadline. ConnectionClosedError: the body was
+        truncated or too large.
         """
         deadline = time.monotonic() + self._seconds
         request.stream_output = True  # the session returns the body unread
         response = self._session.send(request)
-        body = b"".join(self._chunks(response.raw, request.url, deadline))
+        try:
+            body = read_body(response.raw.read1, deadline)
+        except TimeoutError as error:
+            response.raw.close()
+            raise ReadTimeoutError(endpoint_url=request.url) from error
+        except (HTTPError, OSError, OverflowError) as error:
+            response.raw.close()
+            raise ConnectionClosedError(endpoint_url=request.url, error=error) from error
         return AWSResponse(response.url, response.status_code, response.headers, _BufferedBody(body))
 
     def close(self) -> None:
         self._session.close()
-
-    def _chunks(self, raw: Any, url: str, deadline: float) -> Iterator[bytes]:
-        size = 0
-        while True:
-            try:
-                chunk: bytes = raw.read1(_CHUNK)
-            except (HTTPError, OSError) as error:
-                raise ConnectionClosedError(endpoint_url=url, error=error) from error
-            if not chunk:
-                return
-            size += len(chunk)
-            late = time.monotonic() > deadline
-            if late or size > _MAX_BYTES:
-                raw.close()
-                raise ReadTimeoutError(endpoint_url=url) if late else ConnectionClosedError(endpoint_url=url)
-            yield chunk
 
 
 class _BufferedBody(io.BytesIO):

@@ -76,8 +76,7 @@ class TitanEncoder:
     def _unit(self, components: object) -> Vector:
         """The components as a vector of length 1.
 
-        Raises:
-            DependencyFailed: too many, too few, not numbers, not finite, or all zero.
+        Raises DependencyFailed: too many, too few, not numbers, not finite, or all zero.
         """
         if not isinstance(components, list) or len(components) != self._dimension:
             got = f"{len(components)} components" if isinstance(components, list) else "no vector"
@@ -190,8 +189,7 @@ _MAX_PAGES = 100
 def list_models(region: str) -> dict[str, Any]:
     """The responses of ListFoundationModels and ListInferenceProfiles as one JSON value, times as ISO 8601.
 
-    Raises:
-        DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to act.
+    Raises DependencyFailed: Bedrock did not answer; NotPermitted if an operator has to act.
     """
     bedrock = client(
         "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"

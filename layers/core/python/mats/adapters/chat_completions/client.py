@@ -15,7 +15,7 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError, LocationParseError
 
 from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of, token_counts
-from mats.adapters.llm import LanguageModels, Meter, ModelReply, Question
+from mats.adapters.llm import LanguageModels, Meter, ModelReply, Question, read_body
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
 from mats.domain.prompts.usage import Prices
 from mats.domain.protocols.protocol import value_at
@@ -74,8 +74,7 @@ class ChatClient:
     def open_connection(self) -> None:
         """Reach the server, so that the next question need not connect; asks no model.
 
-        Raises:
-            DependencyFailed: it cannot be reached; NotPermitted if it refuses the key.
+        Raises DependencyFailed: it cannot be reached; NotPermitted if it refuses the key.
         """
         status, body = self._send("GET", f"{self._url}/models", b"", min(self._timeout_s, _CONNECT_S))
         if status in _REFUSES_KEY:
@@ -84,9 +83,8 @@ class ChatClient:
     def ask(self, question: Question) -> ModelReply:
         """The reply, by the form that the server takes.
 
-        Raises:
-            DependencyFailed: there was none; NotPermitted if an operator has to act, ModelRefused if the server has no
-                such model or takes no form of request.
+        Raises DependencyFailed: there was none; NotPermitted if an operator has to act, ModelRefused if the server has
+        no such model or takes no form of request.
         """
         reply, form = self._exchange(question.model, lambda form: request_of(question, form))
         self._forms.remember(question.model, form, reply)
@@ -95,8 +93,7 @@ class ChatClient:
     def send(self, request: Mapping[str, Any]) -> ModelReply:
         """The reply to a request as chat completions takes it; its limit and temperature take the server's form.
 
-        Raises:
-            DependencyFailed: as `ask` does.
+        Raises DependencyFailed: as `ask` does.
         """
         return self._exchange(request["model"], lambda form: form.applied_to(request))[0]
 
@@ -141,23 +138,16 @@ class ChatClient:
                 timeout=Timeout(connect=min(timeout_s, _CONNECT_S), read=timeout_s),
             )  # fmt: skip
             with response:
-                return response.status, self._body_of(response, deadline)
+                return response.status, read_body(response.read1, deadline)
+        except TimeoutError as error:
+            raise OutOfTime(f"{self._url}: the response was not complete within {self._timeout_s:g} s") from error
+        except OverflowError as error:
+            raise DependencyFailed(f"{self._url}: {error}") from error
         except (HTTPError, LocationParseError, OSError, ValueError) as error:
             raise DependencyFailed(
                 f"{self._url} did not answer ({type(error).__name__}: {clip(str(error), 200)}); start the model server "
                 "or correct MATS_LLM_URL"
             ) from error
-
-    def _body_of(self, response: Any, deadline: float) -> bytes:
-        """The body, within its deadline and maximum size."""
-        body = bytearray()
-        while chunk := response.read1(_CHUNK):
-            body += chunk
-            if len(body) > _MAX_BYTES:
-                raise DependencyFailed(f"{self._url}: the response has more than {_MAX_BYTES:,} bytes")
-            if time.monotonic() > deadline:
-                raise OutOfTime(f"{self._url}: the response was not complete within {self._timeout_s:g} s")
-        return bytes(body)
 
 
 def _parse_json(content: bytes) -> Any:
@@ -274,8 +264,6 @@ def unexpected_answer(url: str) -> DependencyFailed:
     )
 
 
-_CHUNK = 65_536
-_MAX_BYTES = 32_000_000  # Far beyond any reply; bounds the memory that an endless body can take
 _CONNECT_S = 2.0
 _REFUSES_KEY = (401, 403, 407)
 _ABOUT_FORM = frozenset({400, 404, 422, 500, 501})  # Statuses under which servers refuse a parameter

@@ -47,8 +47,7 @@ class DynamoCallers:
     def audiences(self, caller: str) -> frozenset[str]:
         """The audiences of a role or user, by its ARN as `principal` gives it.
 
-        Raises:
-            DependencyFailed: the table did not answer, and nothing is cached.
+        Raises DependencyFailed: the table did not answer, and nothing is cached.
         """
         cached = self._cache.get(caller)
         if cached and self.elapsed_ms() - cached[0] < self.fresh_ms:
@@ -109,8 +108,7 @@ class DynamoModelSwitch:
     def load(self) -> ModelChoice:
         """The current choice; values that are no text count as no choice.
 
-        Raises:
-            DependencyFailed: the store did not answer.
+        Raises DependencyFailed: the store did not answer.
         """
         item = from_row(self.tables.get(self.table, _KEY))
         return ModelChoice(_text(item.get("rerank_model")), _text(item.get("writer_model")))
@@ -118,8 +116,7 @@ class DynamoModelSwitch:
     def choose(self, role: SwitchedRole, model: str | None) -> None:
         """Set the choice of one role; None: the configured model again.
 
-        Raises:
-            DependencyFailed: the store did not answer; safe to repeat.
+        Raises DependencyFailed: the store did not answer; safe to repeat.
         """
         update: dict[str, Any] = {"UpdateExpression": "REMOVE #model"}
         if model is not None:

@@ -184,8 +184,7 @@ class DynamoTargets:
     def change(self, change: Callable[[Sequence[Target]], Sequence[Target]]) -> Sequence[Target]:
         """Replace the list by `change` of it; retried where another writer came first.
 
-        Raises:
-            DependencyFailed: the table did not answer, or every attempt lost against another writer.
+        Raises DependencyFailed: the table did not answer, or every attempt lost against another writer.
         """
         for _ in range(_ATTEMPTS):
             before, rev = self._load()

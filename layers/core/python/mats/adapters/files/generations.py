@@ -25,8 +25,7 @@ class FilesGenerations:
     def writable(self) -> Sequence[Generation]:
         """The generations, which all get every write; if there is none, the first one is made.
 
-        Raises:
-            NotPermitted: none of them has vectors of this encoder.
+        Raises NotPermitted: none of them has vectors of this encoder.
         """
         found = (self.store.head() if self.store.head().current else self.store.change(self._first)).generations
         if all(each.encoder != self.encoder for each in found):

@@ -55,8 +55,7 @@ class Domain:
     ) -> None:
         """Make the client; no call is made. A session can be shared with clients of other services; default: a new one.
 
-        Raises:
-            NotPermitted: the AWS settings cannot be used, or have no credentials.
+        Raises NotPermitted: the AWS settings cannot be used, or have no credentials.
         """
         for name in ("opensearch", "opensearchpy"):  # by default they log the bodies of calls
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -123,8 +122,7 @@ class Domain:
     def bulk(self, lines: str, *, alias: str, refresh: str) -> None:
         """Write through an alias. A conflict of versions is no failure: what is stored is newer.
 
-        Raises:
-            DependencyFailed: also if some actions were rejected; the others were carried out.
+        Raises DependencyFailed: also if some actions were rejected; the others were carried out.
         """
         params = {"refresh": refresh, "require_alias": "true"}
         results = self._call(

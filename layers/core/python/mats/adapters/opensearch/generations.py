@@ -1,10 +1,10 @@
 """Generations of the index in OpenSearch, switched without losing a query or a write."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from mats.adapters.dynamodb.profiles import DynamoTargets
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
@@ -16,22 +16,12 @@ _UNDER_WAY_S = 60
 """Wait after a change of the targets, twice the timeout of a write: writes that read the old targets have ended."""
 
 
-class Targets(Protocol):
-    """Storage of the list of targets."""
-
-    def __call__(self) -> Sequence[Target]:
-        """The list, oldest first."""
-
-    def change(self, change: Callable[[Sequence[Target]], Sequence[Target]]) -> Sequence[Target]:
-        """Replace the list."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSearchGenerations:
     """The generations port: `capabilities-1`, `capabilities-2` …, one of them behind the alias."""
 
     domain: Domain
-    targets: Targets
+    targets: DynamoTargets
     encoder: str
     dimension: int | None
     replicas: str = "0-2"
@@ -41,8 +31,7 @@ class OpenSearchGenerations:
     def writable(self) -> Sequence[Target]:
         """The targets; the first index if none is recorded, which a write creates behind the alias.
 
-        Raises:
-            NotPermitted: none of them has vectors of this encoder.
+        Raises NotPermitted: none of them has vectors of this encoder.
         """
         targets = self.targets() or [self._first]
         if all(target.encoder != self.encoder for target in targets):

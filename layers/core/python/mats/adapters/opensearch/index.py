@@ -66,9 +66,7 @@ class OpenSearchIndex:
     def fill(self, target: Target, entries: Sequence[Stored]) -> None:
         """Write revisions to one index; an older or equal one is a no-op.
 
-        Raises:
-            Missing: there is no such index.
-            DependencyFailed: some were not written; the others were.
+        Raises Missing: there is no such index. DependencyFailed: some were not written; the others were.
         """
         for part in _parts(entries, target):
             self.domain.bulk(part, alias=mapping.write_alias(target.name), refresh=self.refresh)

@@ -54,9 +54,8 @@ class Restored(NamedTuple):
 def back_up(database: Database, file: Path) -> Contents:
     """Write everything as it is now to a file, and verify it. Others may read and write meanwhile.
 
-    Raises:
-        DependencyFailed: another process writes the same file.
-        StorageUnusable: the file cannot be written, or is not sound.
+    Raises DependencyFailed: another process writes the same file. StorageUnusable: the file cannot be written, or is
+    not sound.
     """
     with _writable(file), home.replacing(file) as partial:
         with database.error_translation(), closing(_connect(database.path)) as connection:
@@ -276,9 +275,7 @@ def _connect(file: Path) -> sqlite3.Connection:
 def _verify(connection: sqlite3.Connection, file: Path) -> Contents:
     """Count the content of a file.
 
-    Raises:
-        StorageUnusable: it is damaged, no registry, or has another schema.
-        sqlite3.Error: it cannot be read.
+    Raises StorageUnusable: it is damaged, no registry, or has another schema. sqlite3.Error: it cannot be read.
     """
     version = version_of(connection)
     if version == 0:

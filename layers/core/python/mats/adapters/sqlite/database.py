@@ -25,9 +25,8 @@ class Readable(Protocol):
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection to read with.
 
-        Raises:
-            StorageUnusable: an operator has to repair the file or the disk.
-            DependencyFailed: another process keeps a lock for too long; safe to retry.
+        Raises StorageUnusable: an operator has to repair the file or the disk. DependencyFailed: another process keeps
+        a lock for too long; safe to retry.
         """
 
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
@@ -42,8 +41,7 @@ class Database(Readable):
     def __init__(self, path: Path, *, scratch: bool = False) -> None:
         """Open the file, or create it; a `scratch` one is a copy that need not survive a power cut.
 
-        Raises:
-            StorageUnusable: it cannot be opened, is damaged, or has another schema.
+        Raises StorageUnusable: it cannot be opened, is damaged, or has another schema.
         """
         self.path = path
         # with FULL, an acknowledged write survives a power cut

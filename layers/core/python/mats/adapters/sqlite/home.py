@@ -28,10 +28,7 @@ def make_folder(folder: Path) -> None:
 def prepare(file: Path) -> None:
     """Create a database's folder and file if they are missing, and withdraw what other users may do with them.
 
-    A folder that holds other files, too, stays as it is.
-
-    Raises:
-        OSError: they cannot be created.
+    A folder that holds other files, too, stays as it is. Raises OSError: they cannot be created.
     """
     folder = file.parent
     make_folder(folder)
@@ -54,10 +51,8 @@ class HomeInUse(OSError):
 def lock(file: Path, *, alone: bool = False) -> IO[bytes] | None:
     """Lock a database's folder until the returned file is closed or the process ends; None where locks do not work.
 
-    Processes that use the registry share the lock; one that replaces its file needs it `alone`.
-
-    Raises:
-        HomeInUse: the lock is held in the other way.
+    Processes that use the registry share the lock; one that replaces its file needs it `alone`. Raises HomeInUse: the
+    lock is held in the other way.
     """
     try:
         held = os.fdopen(open_private(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT), "rb")
@@ -82,11 +77,8 @@ class WriteInProgress(OSError):
 def replacing(file: Path) -> Iterator[Path]:
     """A private, empty file that takes the place of `file` when the block ends, or goes if the block raises.
 
-    Once replaced, the content is durable. The next writer takes over what a crash has left.
-
-    Raises:
-        WriteInProgress: another process writes the same file.
-        OSError: it cannot be written.
+    Once replaced, the content is durable. The next writer takes over what a crash has left. Raises WriteInProgress:
+    another process writes the same file. OSError: it cannot be written.
     """
     partial = file.with_name(f".{file.name}.partial")
     descriptor = _open_alone(partial)

@@ -276,8 +276,7 @@ class SqliteExposure:
     def flush(self) -> None:
         """Store the answers recorded so far.
 
-        Raises:
-            DependencyFailed: the storage cannot be written; the next flush retries.
+        Raises DependencyFailed: the storage cannot be written; the next flush retries.
         """
         surplus = "DELETE FROM answers WHERE answer <= (SELECT max(answer) FROM answers) - ?"
         with self._flushing:

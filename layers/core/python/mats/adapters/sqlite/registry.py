@@ -104,8 +104,7 @@ class SqliteRegistry:
     def put_if(self, precondition: Precondition, registration: Registration) -> Placed:
         """Write a registration if the precondition is true; check and write are one transaction.
 
-        Raises:
-            PreconditionFailed: the precondition is false.
+        Raises PreconditionFailed: the precondition is false.
         """
         with self.database.writing() as connection:
             before = _load(connection, registration.id)
@@ -118,9 +117,7 @@ class SqliteRegistry:
     ) -> tuple[Placed, Registration]:
         """Replace an item by what `change` makes of it, which is in one transaction: edits at once lose nothing.
 
-        Raises:
-            CapabilityNotFound: there is no item.
-            PreconditionFailed: the precondition is false.
+        Raises CapabilityNotFound: there is no item. PreconditionFailed: the precondition is false.
         """
         with self.database.writing() as connection:
             before = _load(connection, id)
@@ -134,8 +131,7 @@ class SqliteRegistry:
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
         """Remove an item if the precondition is true; returns whether it existed.
 
-        Raises:
-            PreconditionFailed: the item exists, and the precondition is false.
+        Raises PreconditionFailed: the item exists, and the precondition is false.
         """
         with self.database.writing() as connection:
             before = _load(connection, id)

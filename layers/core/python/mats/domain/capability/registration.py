@@ -137,8 +137,7 @@ class Registration(BaseModel):
     def parse(cls, item: object) -> Self:
         """Parse an item; null attributes count as absent.
 
-        Raises:
-            RegistrationInvalid: with every fault, not only the first.
+        Raises RegistrationInvalid: with every fault, not only the first.
         """
         if not isinstance(item, Mapping):
             raise RegistrationInvalid([Fault("", f"must be a JSON object, not {type(item).__name__}")])
@@ -152,8 +151,7 @@ class Registration(BaseModel):
 def apply_patch(item: Mapping[str, Any], patch: object) -> Registration:
     """An item after a JSON Merge Patch (RFC 7396): what the patch does not name stays, null removes.
 
-    Raises:
-        RegistrationInvalid: the patch is no object, the result is not valid, or it has another id.
+    Raises RegistrationInvalid: the patch is no object, the result is not valid, or it has another id.
     """
     if not isinstance(patch, Mapping):
         raise RegistrationInvalid([Fault("", f"must be a JSON object, not {type(patch).__name__}")])
