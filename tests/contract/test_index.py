@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Status
@@ -348,14 +346,6 @@ def test_words_that_are_operators_elsewhere_are_words(index: SearchIndex):
             with failures.of(term):
                 lexical(index, term)
                 lexical(index, "sort", term)
-
-
-@given(st.text(max_size=40))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_query_that_people_type_can_be_searched(index: SearchIndex, text: str):
-    from mats.domain.text.words import query_terms
-
-    index.lexical(query_terms(text), Filter(), depth=5)
 
 
 def test_exact_keys_find_what_has_them_and_passes_the_filter(index: SearchIndex):

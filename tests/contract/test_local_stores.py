@@ -110,13 +110,10 @@ def test_a_put_returns_its_effect(registry: SqliteRegistry):
         (changed, Placed.CHANGED),
         (other, Placed.OTHER_KIND),
     ):
+        before = registry.get_tagged(PAY.id)
         assert registry.placement(registration) is placed
+        assert registry.get_tagged(PAY.id) == before
         assert registry.put_if(always, registration) is placed
-
-
-def test_a_placement_writes_nothing(registry: SqliteRegistry):
-    registry.placement(PAY)
-    assert registry.get_tagged(PAY.id) is None
 
 
 def test_a_put_whose_precondition_fails_writes_nothing(registry: SqliteRegistry):

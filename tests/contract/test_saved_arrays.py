@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mats.adapters.sqlite.backup import back_up, restore
 from mats.adapters.sqlite.database import Database
@@ -199,17 +197,6 @@ def test_a_damaged_file_is_reported_and_replaced(saved: Database, caplog: pytest
     caplog.clear()
     assert answers(opened(saved)) == expected
     assert caplog.text == ""
-
-
-@given(st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_damage_changes_an_answer(saved: Database, data: st.DataObject):
-    expected = answers(SqliteIndex(saved, encoder=ENCODER.name))
-    content = bytearray(file_of(saved).read_bytes())
-    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=3)):
-        content[place] ^= data.draw(st.integers(1, 255))
-    file_of(saved).write_bytes(content)
-    assert answers(opened(saved)) == expected
 
 
 def test_a_file_that_cannot_be_written_is_reported(database: Database, caplog, monkeypatch: pytest.MonkeyPatch):

@@ -16,7 +16,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.learning.outcome import pack_vector
 from mats.domain.learning.remembered import Remembered
-from mats.domain.ranking.query import Filter, Query
+from mats.domain.ranking.query import Filter
 from mats.usecases.look_up import LookUp
 from mats.usecases.reindex import Reindex
 from tests.aws.s3 import S3
@@ -24,7 +24,6 @@ from tests.aws.tables import credentials
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder
 from tests.files import FilesWorld, Killed, Mortal, a_bucket, chaos
-from tests.world import discover_over
 
 RIGHT = {"lost": 0, "ghosts": 0, "older": 0}
 PAY, SHIP = Id("com.acme/pay"), Id("com.acme/ship")
@@ -66,17 +65,6 @@ def killed_runs(work: Callable[[Bucket], object], *, step: int = 1) -> Iterator[
             else:
                 break
         assert point > 1
-
-
-def test_what_is_registered_is_found_and_what_is_removed_is_not(world: FilesWorld):
-    register(world, "pay", "ship")
-    world.handle(PAY, SHIP)
-    discover = discover_over(world.files)
-    assert [ranked.candidate.profile.id for ranked in discover(Query(query="moves money pay")).ranked][:1] == [PAY]
-    world.registry.remove(PAY)
-    world.handle(PAY)
-    assert [ranked.candidate.profile.id for ranked in discover(Query(query="moves money pay")).ranked] == [SHIP]
-    assert LookUp(world.files)(SHIP, frozenset()).id == SHIP
 
 
 def test_a_writer_that_dies_at_any_write_has_lost_nothing_when_its_event_comes_again(world: FilesWorld):

@@ -52,16 +52,6 @@ def test_scores_are_those_of_every_document_looked_at(batches, words):
     assert sum(found > 0) == sum(score > 0 for score in naive(present, words).values())
 
 
-@given(BATCHES, st.lists(st.sampled_from(WORDS), max_size=4))
-def test_scores_do_not_depend_on_the_way_there(batches, words):
-    one, other, documents = Postings(), Postings(), {}
-    for rows in batches:
-        put(one, rows)
-        documents |= rows
-    put(other, documents)
-    assert one.scores(words).tolist() == other.scores(words).tolist()
-
-
 @given(BATCHES, BATCHES)
 def test_a_copy_and_its_original_change_apart(before, after):
     one = Postings()

@@ -36,7 +36,7 @@ def found(vectors: Vectors, query: np.ndarray, mask: np.ndarray, depth: int = DE
     return dict(zip(rows[best].tolist(), cosines[best].tolist(), strict=True))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(1, 60), st.floats(0.2, 2.0), st.integers(0, 10_000), st.floats(0.3, 1.0))
 def test_two_passes_find_nearly_all_and_their_cosines_are_exact(clusters, spread, seed, share):
     points = clustered(5_000, clusters=clusters, spread=spread, seed=seed)

@@ -13,12 +13,6 @@ def test_parts_restores_namespace_and_name_of_an_id(namespace, name):
     assert parts(capability_id(namespace, name)) == (namespace, name)
 
 
-@given(anything, anything, anything, anything)
-def test_two_capabilities_never_share_an_id(namespace, name, other_namespace, other_name):
-    same = (namespace, name) == (other_namespace, other_name)
-    assert (capability_id(namespace, name) == capability_id(other_namespace, other_name)) is same
-
-
 @given(anything)
 def test_no_namespace_collides_with_an_internal_row(namespace):
     written = capability_id(namespace, "name").partition("/")[0]

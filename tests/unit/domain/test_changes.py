@@ -10,7 +10,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.changes import (
     LEAST_SIMILAR,
     ChangeClass,
-    Reason,
     changes_of,
     compare,
     contract_of,
@@ -113,14 +112,6 @@ def test_a_host_below_the_domain_of_the_namespace_is_the_owners():
     )
 
 
-def test_a_method_that_no_longer_only_reads_is_dangerous():
-    def call(method: str) -> Registration:
-        operation = {"format": "openapi", "method": method, "path": "/x", "servers": [{"url": "https://a.example"}]}
-        return a_tool(descriptor=operation, endpoint="https://a.example/x")
-
-    assert {worst(changes_of(call("GET"), call(method))) for method in ("POST", "DELETE")} <= {DANGEROUS, HARMLESS}
-
-
 def test_a_meaning_that_moved_is_dangerous():
     one, other = Contract(text="sends mail"), Contract(text="deletes files")
     assert worst(compare(one, other, LEAST_SIMILAR - 0.01)) is DANGEROUS
@@ -177,8 +168,3 @@ def test_small_steps_do_not_hide_what_is_new(one, between, last):
     whole = {reason.words.partition(",")[0] for reason in compare(one, last) if reason.words.startswith("it reaches")}
     steps = compare(one, between) + compare(between, last)
     assert whole <= {reason.words.partition(",")[0] for reason in steps}
-
-
-@given(st.lists(st.builds(Reason, st.sampled_from(list(ChangeClass)), texts)))
-def test_the_gravest_class_is_that_of_a_reason(reasons):
-    assert worst(reasons) in {HARMLESS, *(reason.change for reason in reasons)}

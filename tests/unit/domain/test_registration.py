@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind, Lifecycle
 from mats.domain.capability.registration import MAX_DEPTH, MAX_ITEM_BYTES, Registration, apply_patch
 from mats.domain.errors import Fault, RegistrationInvalid
-from mats.domain.text.fence import is_hidden
 from tests.builders import an_item
 
 
@@ -247,57 +246,12 @@ def test_an_item_that_is_not_an_object_or_has_keys_that_are_no_text_is_rejected(
     assert "1" in _faults({**an_item(), 1: "x"})
 
 
-# round trips
-
 letters = st.characters(exclude_categories=["Cs"])
-shown = letters.filter(lambda character: not is_hidden(character))
-printable = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]).filter(
-    lambda character: not is_hidden(character)
-)
-
-
-def _says_something(text: str) -> bool:
-    return bool(text.strip())
-
-
-words = st.lists(st.text(letters, max_size=20).filter(_says_something), max_size=4)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(letters),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(letters, max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-labels = st.lists(st.text(shown, max_size=20).filter(_says_something), max_size=4)
-schemas = st.none() | st.dictionaries(
-    st.text(shown, max_size=8), st.text(letters) | st.lists(st.text(letters)), max_size=3
-)
-objects = st.none() | st.dictionaries(st.text(letters, max_size=8), json_values, max_size=3)
-items = st.fixed_dictionaries(
-    {
-        "namespace": st.from_regex(r"[a-z0-9-]{1,8}(\.[a-z0-9-]{1,8}){0,3}", fullmatch=True),
-        "name": st.text(printable, min_size=1, max_size=30).filter(_says_something),
-        "kind": st.sampled_from([kind.value for kind in Kind]),
-    },
-    optional={
-        "description": st.text(letters),
-        "version": st.text(shown, max_size=10),
-        "tags": labels,
-        "type_tags": labels,
-        "endpoint": st.text(shown, max_size=30),
-        "input_schema": schemas,
-        "examples": words,
-        "negative_examples": words,
-        "provider": st.text(shown, max_size=10),
-        "lifecycle": st.sampled_from([lifecycle.value for lifecycle in Lifecycle]),
-        "descriptor": objects,
-        "visible_to": st.none() | words.filter(bool),
-    },
-)
-
-
-@given(items)
-def test_a_registration_written_out_and_read_again_is_the_same(item):
-    registration = Registration.parse(item)
-    assert Registration.parse(registration.item()) == registration
 
 
 @given(st.dictionaries(st.sampled_from([*Registration.model_fields, "trust", "colour"]), json_values) | json_values)
