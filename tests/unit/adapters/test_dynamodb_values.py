@@ -1,7 +1,7 @@
 """JSON into DynamoDB's typed values and back."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.adapters.dynamodb.tables import NotStorable, from_row, to_row
@@ -28,6 +28,7 @@ def same(before: object, after: object) -> bool:
     return before == after and isinstance(before, bool) is isinstance(after, bool)
 
 
+@settings(max_examples=40)
 @given(items)
 def test_json_values_survive_a_round_trip(item):
     said = {name: value for name, value in item.items() if value is not None}

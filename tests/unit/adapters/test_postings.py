@@ -1,7 +1,9 @@
 """BM25 over postings in memory against BM25 computed document by document."""
 
+from copy import copy
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.adapters.sqlite.postings import Postings, pack
@@ -40,6 +42,7 @@ def naive(documents: dict[int, dict[str, str]], words: list[str]) -> dict[int, f
     return scores
 
 
+@settings(max_examples=40)
 @given(BATCHES, st.lists(st.sampled_from(WORDS), max_size=4))
 def test_scores_are_those_of_every_document_looked_at(batches, words):
     postings, documents = Postings(), {}
@@ -52,12 +55,13 @@ def test_scores_are_those_of_every_document_looked_at(batches, words):
     assert sum(found > 0) == sum(score > 0 for score in naive(present, words).values())
 
 
+@settings(max_examples=40)
 @given(BATCHES, BATCHES)
 def test_a_copy_and_its_original_change_apart(before, after):
     one = Postings()
     for rows in before:
         put(one, rows)
-    copied, expected = one.copy(), one.scores(WORDS).tolist()
+    copied, expected = copy(one), one.scores(WORDS).tolist()
     for rows in after:
         put(copied, rows)
     assert one.scores(WORDS).tolist() == expected

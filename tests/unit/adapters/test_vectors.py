@@ -1,5 +1,7 @@
 """Vectors in memory, searched in one exact pass or in two."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,11 +72,11 @@ def test_a_copy_finds_the_same_and_is_independent():
     vectors = filled(points, exact_up_to=500)
     mask = np.ones(2_001, np.bool_)
     before = found(vectors, points[3], mask)
-    copy = vectors.copy(2_000)
-    assert found(copy, points[3], mask) == before
-    put(copy, {2_000: points[3], 4: points[3]})
+    copied = copy(vectors)
+    assert found(copied, points[3], mask) == before
+    put(copied, {2_000: points[3], 4: points[3]})
     assert found(vectors, points[3], mask) == before
-    assert {3, 4, 2_000} == set(list(found(copy, points[3], mask))[:3])
+    assert {3, 4, 2_000} == set(list(found(copied, points[3], mask))[:3])
 
 
 def test_many_changes_across_blocks_and_gaps_count_at_once():

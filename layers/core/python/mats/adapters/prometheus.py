@@ -53,7 +53,6 @@ class PrometheusMetrics:
         self._calls = counter("model_calls", "Calls of language models.", "role", "result")
         self._call_time = histogram("model_call", "Time of these calls.", "role", buckets=_MODEL_SECONDS)
         self._refusals = counter("model_refusals", "Refusals of models that refuse every request.", "role", "model")
-        self._stages: dict[str, Histogram] = {}
         registry.register(_StateCollector(read_state))
         ProcessCollector(registry=registry)
 
@@ -88,7 +87,7 @@ class PrometheusMetrics:
         shortlist, trace = answered.shortlist, answered.shortlist.trace
         self._answers.labels(shortlist.verdict).inc()
         for stage, ms in trace.took_ms.items():
-            (self._answer_time if stage == "total" else self._time_of(stage)).observe(ms / 1000)
+            (self._answer_time if stage == "total" else self._stage_time.labels(stage)).observe(ms / 1000)
         for run in trace.runs:
             if run.fault:
                 self._stage_faults.labels(run.stage).inc()
@@ -98,13 +97,6 @@ class PrometheusMetrics:
             self._degraded.labels(part).inc()
         for refusal in trace.refused:
             self._refusals.labels(refusal.role, refusal.model).inc()
-
-    def _time_of(self, stage: str) -> Histogram:
-        """The histogram of a stage, of which there are few; finding it by its label takes longer than counting."""
-        found = self._stages.get(stage)
-        if found is None:
-            found = self._stages[stage] = self._stage_time.labels(stage)
-        return found
 
     def _count_call(self, role: str, took_ms: float, fault: str) -> None:
         self._calls.labels(role, "failed" if fault else "answered").inc()

@@ -1,5 +1,6 @@
 """Writer, reranker and encoder on Bedrock, each with a client of the right timeout; the models of a region."""
 
+import json
 import math
 import sys
 from array import array
@@ -218,12 +219,4 @@ def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
 
 def _json(value: Any) -> Any:
     """The value as JSON; botocore parses times into `datetime`."""
-    match value:
-        case datetime():
-            return value.isoformat()
-        case dict():
-            return {key: _json(inner) for key, inner in value.items()}
-        case list():
-            return [_json(inner) for inner in value]
-        case _:
-            return value
+    return json.loads(json.dumps(value, default=datetime.isoformat))

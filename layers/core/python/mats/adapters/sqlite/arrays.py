@@ -8,7 +8,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,15 @@ _MARGIN = 4  # Of a guess, in standard deviations of the number of values in the
 Values = npt.NDArray[np.floating] | npt.NDArray[np.int32]
 
 A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
+
+
+class Copied:
+    """`copy` of it copies each attribute, so that both change apart; what lists and dictionaries hold is shared."""
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        vars(other).update({name: copy(held) for name, held in vars(self).items()})
+        return other
 
 
 def with_room(values: A, row: int) -> A:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from mats.adapters.sqlite.arrays import BLOCK, Floats, in_halves
+from mats.adapters.sqlite.arrays import BLOCK, Copied, Floats, in_halves
 
 _LEADING = 128  # Components of the first pass
 _LARGEST = 63
@@ -23,7 +23,7 @@ _OPSET, _IR_VERSION = 20, 10
 Products = npt.NDArray[np.int32]
 
 
-class FirstPass:
+class FirstPass(Copied):
     """Rows by number, in blocks; of rows that have never been computed, products are 0."""
 
     def __init__(self, sample: Floats) -> None:
@@ -37,13 +37,6 @@ class FirstPass:
         largest = np.abs(sample @ self._axes - self._mean).max(axis=0)
         self._steps: Floats = np.maximum(largest / _LARGEST, _LEAST)
         self._blocks: dict[int, onnxruntime.InferenceSession] = {}
-
-    def copy(self) -> "FirstPass":
-        """An independent copy, which shares the blocks that are the same."""
-        other = FirstPass.__new__(FirstPass)
-        other._mean, other._axes, other._steps = self._mean, self._axes, self._steps
-        other._blocks = dict(self._blocks)
-        return other
 
     def compute(self, number: int, vectors: Floats) -> None:
         """Add or replace a block by the vectors of its rows, which may be fewer in the last block."""

@@ -119,7 +119,7 @@ class SqliteIndex:
         with self._lock:
             self._catch_up()
             fork._vocabulary, fork._uses, fork._masks = _Vocabulary(), {}, {}
-            fork._matrix, fork._postings = self._matrix.copy(), self._postings.copy()
+            fork._matrix, fork._postings = copy(self._matrix), copy(self._postings)
             fork._change = self._change
         fork._source, fork._data_version, fork._version = source, lambda: 0, -1
         fork._catch_up()

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mats.adapters.sqlite.arrays import (
     FIRST_ROOM,
     Arrays,
+    Copied,
     Floats,
     Mask,
     Rows,
@@ -34,7 +35,7 @@ class _Codes(dict[V, int]):
         return code
 
 
-class Column(Generic[V]):
+class Column(Copied, Generic[V]):
     """Dictionary-encoded column: a predicate is evaluated once per distinct value, not once per row."""
 
     def __init__(self) -> None:
@@ -45,9 +46,6 @@ class Column(Generic[V]):
         """Set the values of rows."""
         self._rows = with_room(self._rows, int(rows.max()))
         self._rows[rows] = list(map(self._codes.__getitem__, values))
-
-    def copy(self) -> Self:
-        return self.restore(self._rows.copy(), self._codes)
 
     @classmethod
     def restore(cls, codes: npt.NDArray[np.int32], values: Iterable[V]) -> Self:
@@ -83,7 +81,7 @@ class Entries(NamedTuple):
     vectors: Sequence[bytes | None]
 
 
-class Matrix:
+class Matrix(Copied):
     """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
 
     def __init__(self, room: int = FIRST_ROOM, *, exact_up_to: int = EXACT_UP_TO) -> None:
@@ -121,16 +119,6 @@ class Matrix:
             if self._vectors is None:
                 self._vectors = Vectors(self._room, vectors.shape[1], exact_up_to=self._exact_up_to)
             self._vectors.put(encoded, vectors)
-
-    def copy(self) -> "Matrix":
-        """An independent copy with room for one more row."""
-        other = Matrix(exact_up_to=self._exact_up_to)
-        other._ids = list(self._ids)
-        other._vectors = None if self._vectors is None else self._vectors.copy(self.size)
-        other._findable = self._findable.copy()
-        other._kinds, other._namespaces = self._kinds.copy(), self._namespaces.copy()
-        other._tags, other._audiences = self._tags.copy(), self._audiences.copy()
-        return other
 
     def arrays(self) -> Arrays:
         """Everything, for `restore`."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Copied, Mask, Rows, with_room
 from mats.domain.ranking.blend import K1, B, TermCounts, idf
 from mats.domain.text.words import index_terms
 
@@ -115,7 +115,7 @@ class _Segment:
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
 
-class Postings:
+class Postings(Copied):
     """Documents by their row number in the database. Not safe to share between threads without a lock."""
 
     def __init__(self) -> None:
@@ -159,15 +159,6 @@ class Postings:
             self._segment_of[row], self._saturation = 0, None
             self._documents -= 1
             self._length -= int(self._lengths[row])
-
-    def copy(self) -> "Postings":
-        """An independent copy."""
-        other = Postings()
-        other._segments, other._last = list(self._segments), self._last
-        other._segment_of, other._lengths = self._segment_of.copy(), self._lengths.copy()
-        other._documents, other._length = self._documents, self._length
-        other._thinned = set(self._thinned)
-        return other
 
     def scores(self, words: Sequence[str], *, only: Sequence[int] | None = None) -> Scores:
         """BM25 of every row, or of these only; 0: without any of the words."""

@@ -12,6 +12,7 @@ import numpy as np
 from mats.adapters.sqlite.arrays import (
     BLOCK,
     Arrays,
+    Copied,
     Floats,
     Mask,
     Rows,
@@ -33,7 +34,7 @@ _SAMPLE = 16_384  # Rows from which axes are computed
 _STALE = 1_024  # Rows that have changed, up to which each is in every second pass
 
 
-class Vectors:
+class Vectors(Copied):
     """Rows of one width, each with a vector or without. Not safe to share between threads without a lock."""
 
     def __init__(self, room: int, width: int, *, exact_up_to: int = EXACT_UP_TO) -> None:
@@ -60,15 +61,6 @@ class Vectors:
     def drop(self, rows: Rows) -> None:
         """Remove the vectors of these rows."""
         self._present[rows[rows < len(self._present)]] = False
-
-    def copy(self, size: int) -> "Vectors":
-        """An independent copy of the first `size` rows, with room for one more."""
-        held = min(size, len(self._vectors))
-        other = Vectors(held + 1, self.width, exact_up_to=self._exact_up_to)
-        other._vectors[:held], other._present[:held] = self._vectors[:held], self._present[:held]
-        other._first, other._fitted = self._first and self._first.copy(), self._fitted
-        other._stale = set(self._stale)
-        return other
 
     def arrays(self) -> Arrays:
         """Every vector, for `restore`; in parts, so that none is there twice."""
