@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,7 +12,7 @@ from mats.domain.errors import Fault, NotPossible
 from mats.edge.observers import log_record
 from mats.ports import Generations, Outcomes, Registry
 from mats.usecases.backfill import Backfill
-from mats.usecases.deadline import Progress
+from mats.usecases.deadline import Progress, in_pages
 from mats.usecases.probe import ProbeEndpoints
 from mats.usecases.reconcile import Reconcile
 from mats.usecases.reindex import Reindex
@@ -113,8 +112,7 @@ class Maintenance:
         self.tidy()
 
     def _relearn(self, after: str) -> Iterator[Progress]:
-        query_ids = self.outcomes.query_ids(after=after) if self.outcomes else iter(())
-        while page := list(islice(query_ids, _ANSWERS)):
+        for page in in_pages(self.outcomes.query_ids(after=after) if self.outcomes else (), _ANSWERS):
             self.send_reports(page)
             yield Progress({"sent": len(page)}, Id(page[-1]))
 

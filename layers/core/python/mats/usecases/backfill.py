@@ -1,14 +1,13 @@
 """Backfill: enrich again the profiles that a new prompt or model has made stale, at a limited rate."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.profile import Cause, ChangeResult, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
-from mats.usecases.deadline import Progress
+from mats.usecases.deadline import Progress, in_pages
 from mats.usecases.drafts import Pass, ProfileMaker, parse_item
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
@@ -34,11 +33,12 @@ class Backfill:
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
-        remaining, run = iter(ids), self.enrich.maker.begin(probe=True)
-        while page := list(islice(remaining, self.page)):
+        run = self.enrich.maker.begin(probe=True)
+        at_once = max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page  # for an even rate
+        for page in in_pages(ids, self.page):
             outcomes: dict[Id, ChangeResult] = {}
             stale = self.stale(page, run)
-            for part in _parts(stale, self._at_once):
+            for part in in_pages(stale, at_once):
                 began = self.clock.elapsed_ms()
                 cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
                 outcomes |= self.enrich([Change(id, cause) for id in part], run=run)
@@ -58,11 +58,6 @@ class Backfill:
         maker = (run or self.enrich.maker.begin()).maker
         return [id for id in ids if id in items and _is_stale(id, items[id], kept.get(id), maker)]
 
-    @property
-    def _at_once(self) -> int:
-        """Batch size: a tenth of `per_minute`, for an even rate."""
-        return max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page
-
 
 def _is_stale(id: Id, item: Item, kept: Stored | None, maker: ProfileMaker) -> bool:
     try:
@@ -72,9 +67,3 @@ def _is_stale(id: Id, item: Item, kept: Stored | None, maker: ProfileMaker) -> b
     if kept is None or kept.profile.status is not Status.ACTIVE:
         return True
     return maker.is_stale(kept.profile, registration)
-
-
-def _parts(ids: Collection[Id], size: int) -> Iterator[list[Id]]:
-    remaining = iter(ids)
-    while part := list(islice(remaining, size)):
-        yield part

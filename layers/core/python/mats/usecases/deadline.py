@@ -2,9 +2,10 @@
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -24,6 +25,13 @@ class Progress(NamedTuple):
     stage: int = 0  # Of several ones that list ids, the number from 0
     outcomes: Mapping[Id, ChangeResult] = _NO_OUTCOMES  # Of the changes that were handled here
     wait_s: int = 0  # To wait before the next page
+
+
+def in_pages(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of this many; the next items are read when the page before is done."""
+    remaining = iter(items)
+    while page := list(islice(remaining, size)):
+        yield page
 
 
 READ_S, SAVE_S = 85.0, 165.0

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from urllib.parse import urlsplit
 
 from mats.domain.shortlist.fitness import Life, Proof, Sighting, Target, target_of
 from mats.ports import Clock, ProfileStore, ProofBook
+from mats.usecases.deadline import in_pages
 
 _PAGE = 256
 _TRIES = 3  # Looks that fail in one round before it counts as a miss
@@ -64,8 +64,7 @@ class ProbeEndpoints:
     def targets(self) -> dict[Target, list[str]]:
         """The endpoints, with the ids of the capabilities at each."""
         found = defaultdict[Target, list[str]](list)
-        ids = self.profiles.ids()
-        while page := list(islice(ids, _PAGE)):
+        for page in in_pages(self.profiles.ids(), _PAGE):
             for stored in self.profiles.get(page).values():
                 if stored.profile.findable and (target := target_of(stored.profile)):
                     found[target].append(stored.profile.id)

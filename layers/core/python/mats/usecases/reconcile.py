@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status, tombstone
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
-from mats.usecases.deadline import Progress
+from mats.usecases.deadline import Progress, in_pages
 from mats.usecases.drafts import NOT_ENRICHED, Pass
 from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
@@ -36,8 +35,7 @@ class Reconcile:
         """
         places = (self.registry.ids, self.profiles.ids, self.index.ids)
         for place, ids in list(enumerate(places))[stage:]:
-            remaining = ids(after=after if place == stage else None)
-            while page := list(islice(remaining, self.page)):
+            for page in in_pages(ids(after=after if place == stage else None), self.page):
                 before = set[Id]().union(*(earlier.get(page) for earlier in (self.registry, self.profiles)[:place]))
                 yield Progress({}, page[-1], place), [id for id in page if id not in before]
 
@@ -47,8 +45,8 @@ class Reconcile:
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
-        remaining, run = iter(ids), self.begin()
-        while page := list(islice(remaining, self.page)):
+        run = self.begin()
+        for page in in_pages(ids, self.page):
             yield self.repair(page, run)
 
     def begin(self) -> Pass:

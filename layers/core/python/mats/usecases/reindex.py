@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.ports import Generations, ProfileStore, Stored, Target
-from mats.usecases.deadline import Progress
+from mats.usecases.deadline import Progress, in_pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +41,7 @@ class Reindex:
 
     def _lacking(self, target: Target, after: Id | None) -> Iterator[tuple[list[Id], list[Stored]]]:
         """Each page of ids, and the profiles of those whose current revision an index lacks."""
-        remaining = self.profiles.ids(after=after)
-        while page := list(islice(remaining, self.page)):
+        for page in in_pages(self.profiles.ids(after=after), self.page):
             kept = self.profiles.get(page).values()  # before the index, which so has all that they acknowledge
             there = self.generations.revisions(target, page)
             yield page, [stored for stored in kept if there.get(stored.profile.id, 0) < stored.profile.rev]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
@@ -10,7 +9,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import same_text
 from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Change, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
-from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline
+from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline, in_pages
 from mats.usecases.drafts import Draft, Gate, Pass, ProfileMaker, make_draft, remake
 
 
@@ -85,8 +84,7 @@ class SpreadChange:
         if not deadline.allows(SAVE_S):
             raise OutOfTime("the time of this run is up")
         sent = 0
-        ids = iter(self.registry.ids(namespace=change.namespace, after=change.after))
-        while page := list(islice(ids, self.page)):
+        for page in in_pages(self.registry.ids(namespace=change.namespace, after=change.after), self.page):
             self.send(page)
             sent += len(page)
             if len(page) == self.page and not deadline.allows(SAVE_S):
