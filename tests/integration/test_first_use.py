@@ -188,7 +188,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def started(mats: Mats, project: Path, *arguments: str, **more: Any) -> Ran:
-    return mats("init", str(project), *arguments, HOME=str(project.parent), **more)
+    return mats("init", str(project), *arguments, HOME=str(project.parent), COLUMNS="400", **more)
 
 
 def test_init_starts_nothing_before_it_is_told_to(project, tmp_path):
