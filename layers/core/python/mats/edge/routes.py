@@ -225,6 +225,9 @@ def load(name: str | type) -> Any:
     return getattr(import_module(f"mats.edge.{module}"), attribute)
 
 
+_RPC_ERROR = ("mcp.messages.McpError",)
+_RPC_REPLIES = ("mcp.messages.McpResult", *_RPC_ERROR, "mcp.messages.McpReplies")
+_RPC_MESSAGES = ("mcp.messages.McpRequest", "mcp.messages.McpNotification", "mcp.messages.McpBatch", *_RPC_REPLIES[:2])
 _NOTHING = "there is nothing at {path}; see /openapi.json"
 _PROBLEMS = {
     400: "The body is not JSON.",
@@ -342,15 +345,18 @@ ROUTES = (
         summary="MCP over streamable HTTP, without sessions or streams",
         description="One JSON-RPC message of the Model Context Protocol, 2026-07-28 or older.",
         query="mcp.http.McpParameters",
-        request=BodySpec(""),
+        request=BodySpec("", _RPC_MESSAGES),
         responses={
-            200: BodySpec("The reply to a request."),
+            200: BodySpec("The reply to a request.", _RPC_REPLIES),
             202: BodySpec("A notification was accepted.", media_type=""),
-            400: BodySpec("The message, its version or its headers is invalid; the JSON-RPC error names the fault."),
-            403: BodySpec("The request comes from a page of another origin."),
-            404: BodySpec("Unknown method, in 2026-07-28."),
-            406: BodySpec("The client does not accept JSON."),
-            413: BodySpec("The message is too large."),
+            400: BodySpec(
+                "The message, its version or its headers is invalid; the JSON-RPC error names the fault.", _RPC_ERROR
+            ),
+            403: BodySpec("The request comes from a page of another origin.", _RPC_ERROR),
+            404: BodySpec("Unknown method, in 2026-07-28.", _RPC_ERROR),
+            406: BodySpec("The client does not accept JSON.", _RPC_ERROR),
+            413: BodySpec("The message is too large.", _RPC_ERROR),
+            415: BodySpec("The message is not declared as JSON.", _RPC_ERROR),
             **_problems(429),
         },
     ),
