@@ -224,6 +224,25 @@ def test_service_reports_a_damaged_file_and_continues(mats: Mats):
         assert service.request("/openapi.json")[0] == 200
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process")
+def test_a_full_disk_shows_in_the_state_and_in_answers_until_there_is_space(mats: Mats):
+    assert mats("import", "-", stdin=registrations(30)).code == 0
+    with serving(mats) as service:
+        item = json.loads(registrations(1))
+        path = f"/registry/capabilities/{item['namespace']}/{item['name']}"
+        unlimited = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        status, problem = service.request(path, {**item, "description": "Another one."}, method="PUT")
+        assert (status, "the disk is full" in problem["detail"]) == (503, True)
+        for _ in range(2):
+            assert service.request("/discover", {"query": "word7"})[1]["degraded"] == ["receipt"]
+        status, problem = service.request("/healthz")
+        assert (status, "the disk is full" in problem["detail"]) == (503, True)
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, unlimited)
+        wait_until(lambda: service.request("/healthz")[0] == 200)
+        assert service.request(path, {**item, "description": "Another one."}, method="PUT")[0] == 200
+        assert service.request("/discover", {"query": "word7"})[1]["degraded"] == []
+
+
 def test_after_a_killed_import_a_command_processes_only_its_own_change(mats: Mats, tmp_path):
     file = tmp_path / "many.jsonl"
     file.write_bytes(registrations(ROWS))

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mats.domain.errors import DependencyFailed
@@ -26,12 +26,14 @@ class BackgroundReceipts:
     """The port `Receipts`: `put` returns at once, one thread stores, `get` sees both. Safe to share between threads.
 
     The thread waits `gather_s` seconds for more receipts before it stores them, so that it seldom takes time from the
-    answers that are being made. A crash loses what is not stored yet. While the store fails, receipts wait and `put`
-    raises DependencyFailed, so that answers say that they may be lost.
+    answers that are being made. A crash loses what is not stored yet. While the store fails, or `outage` gives a
+    reason, receipts wait and `put` raises DependencyFailed, so that answers say that they may be lost.
     """
 
-    def __init__(self, store: BatchReceipts, most: int = _MOST, gather_s: float = 0.0) -> None:
-        self._store, self._most, self._gather_s = store, most, gather_s
+    def __init__(
+        self, store: BatchReceipts, most: int = _MOST, gather_s: float = 0.0, outage: Callable[[], str] = str
+    ) -> None:
+        self._store, self._most, self._gather_s, self._outage = store, most, gather_s, outage
         self._pending: dict[str, Receipt] = {}
         self._changed = threading.Condition()
         self._storing = threading.Lock()
@@ -49,11 +51,16 @@ class BackgroundReceipts:
                 self._thread.start()
             if len(self._pending) == 1:
                 self._changed.notify_all()
-            if self._failure:
-                raise DependencyFailed(self._failure)
+            if failure := self._failure or self._outage():
+                raise DependencyFailed(failure)
 
     def get(self, query_id: str) -> Receipt | None:
         return self._pending.get(query_id) or self._store.get(query_id)
+
+    def check(self) -> None:
+        """Raises DependencyFailed: the store failed at the last attempt; one follows every second."""
+        if self._failure:
+            raise DependencyFailed(self._failure)
 
     def flush(self) -> None:
         """Store what is waiting. Raises DependencyFailed: the store did not answer; the receipts stay."""

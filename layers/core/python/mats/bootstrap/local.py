@@ -115,7 +115,11 @@ class LocalStores:
         self.listing = SqliteListing(database, watch)
         self.exposure = SqliteExposure(watch, SystemClock())
         self.receipt_log = SqliteReceipts(watch, Retention(receipt_days))
-        self.receipts = BackgroundReceipts(self.receipt_log, gather_s=_GATHER_S) if receipt_days else None
+        self.receipts = (
+            BackgroundReceipts(self.receipt_log, gather_s=_GATHER_S, outage=lambda: database.failure)
+            if receipt_days
+            else None
+        )
         self.outcomes = self.tally_book = SqliteOutcomes(database)
         self.use_log = SqliteUseLog(database)
 
@@ -153,6 +157,11 @@ class LocalStores:
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         """Does nothing: the profile has the reason."""
+
+    def check(self) -> None:
+        if self.receipts:
+            self.receipts.check()
+        self.database.check()
 
     def close(self) -> None:
         """Store what is waiting and close the file."""

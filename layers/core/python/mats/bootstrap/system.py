@@ -109,6 +109,9 @@ class Stores(Protocol):
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         """Announce them, if there is an event bus. Raises DependencyFailed: not all were announced."""
 
+    def check(self) -> None:
+        """Raises DependencyFailed: what was written last could not be stored, and still cannot be."""
+
     def close(self) -> None:
         """Release files and connections."""
 
@@ -251,6 +254,7 @@ class System(Generic[S_co]):
             feedback=self.feedback,
             reliability_of=self.reliability,
             digest=Digest(stores.index, self.clock),
+            check_stores=stores.check,
         )
 
     @cached_property

@@ -42,6 +42,7 @@ class Application:
     feedback: "FeedbackService | None" = None
     reliability_of: "ReadReliability | None" = None
     digest: Callable[[frozenset[str]], str] | None = None
+    check_stores: Callable[[], None] = lambda: None  # Raises DependencyFailed: writes are not stored
     faults: dict[str, str] = field(default_factory=dict)  # By stage, why the last answers were degraded
 
     def search(self, caller: Caller, query: Query, scope: Scope = ANYWHERE) -> Shortlist:
@@ -120,9 +121,13 @@ class Application:
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
 
     def health(self, caller: Caller) -> Health:
-        """The state, for operators with what fails; reads the index. Raises DependencyFailed: it did not answer."""
+        """The state, for operators with what fails.
+
+        Raises DependencyFailed: the index did not answer, or what was written last could not be stored.
+        """
         retrieve, reranker = self.discover.retrieve, self.discover.rerank.current()
         with self._failures_recorded("health"):
+            self.check_stores()
             retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
         return Health(
             status="ok",

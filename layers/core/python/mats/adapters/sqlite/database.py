@@ -44,6 +44,7 @@ class Database(Readable):
         Raises StorageUnusable: it cannot be opened, is damaged, or has another schema.
         """
         self.path = path
+        self.failure = ""  # Why the last write was not stored; empty if it was
         # with FULL, an acknowledged write survives a power cut
         self._durable, self._other = ("OFF", "OFF") if scratch else ("FULL", "NORMAL")
         self._opened: list[sqlite3.Connection] = []
@@ -87,10 +88,21 @@ class Database(Readable):
         One that is not `durable` survives the end of the process, but a power cut only with the next durable one; it
         saves the wait for the disk where a queued event repeats what was lost.
         """
-        with self.reading() as connection:
-            connection.execute(f"PRAGMA synchronous = {self._durable if durable else self._other}")
-            with transaction(connection):
-                yield connection
+        try:
+            with self.reading() as connection:
+                connection.execute(f"PRAGMA synchronous = {self._durable if durable else self._other}")
+                with transaction(connection):
+                    yield connection
+        except StorageUnusable as error:
+            self.failure = str(error)
+            raise
+        self.failure = ""
+
+    def check(self) -> None:
+        """Write again if the last write was not stored. Raises StorageUnusable: it still cannot be."""
+        if self.failure:
+            with self.writing() as connection:
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @contextmanager
     def rolled_back(self) -> Iterator["Transaction"]:
