@@ -79,6 +79,11 @@ def unfold(page: Page) -> None:
         folded.click()
 
 
+def unfold_all(place: Locator) -> None:
+    """Show everything in a place: quicker than a click on each."""
+    place.locator("details").evaluate_all("(all) => all.forEach((one) => { one.open = true; })")
+
+
 def reasons(card: Locator) -> Locator:
     """Unfold the reasons of a result; they are returned."""
     card.locator("summary").click()

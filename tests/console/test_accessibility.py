@@ -25,6 +25,7 @@ from tests.console.pages import (
     shortlist,
     too_wide,
     unfold,
+    unfold_all,
 )  # fmt: skip
 from tests.integration.conftest import Mats, serving
 
@@ -42,11 +43,6 @@ ADDRESSES = {
     "form": "#/edit",
     "evaluation": "#/evaluation",
 }
-
-
-def unfold_all(place):
-    for folded in place.locator("summary").all():
-        folded.click()
 
 
 def an_answer(page):

@@ -101,13 +101,6 @@ def writer_process(path: Path, count: int) -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-def test_two_processes_may_store_the_same_requests(path):
-    said = [process.communicate()[0] for process in [writer_process(path, 40), writer_process(path, 40)]]
-    assert [each.count(b"\n") for each in said] == [40, 40]
-    cache = ReplyCache(path)
-    assert all(cache.get(a_request(n), PRICES) == a_reply(str(n)) for n in range(40))
-
-
 def test_a_stored_response_survives_a_kill(path):
     process = writer_process(path, 1_000_000)
     assert process.stdout is not None
