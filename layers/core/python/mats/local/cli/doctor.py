@@ -7,7 +7,7 @@ import shlex
 import socket
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, distribution, requires
@@ -49,13 +49,6 @@ class Row:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    settings: Settings
-    port: int
-    token_files: tuple[Path, ...]
-
-
 def doctor(
     context: typer.Context,
     port: Annotated[int, ui.option("The port for `mats serve`.", min=1, max=65_535)] = 8080,
@@ -73,8 +66,9 @@ def doctor(
     if isinstance(context.obj, SettingsInvalid):
         rows += [*_misspelt(), *(Row("settings", "fault", text) for text in str(context.obj).split("; "))]
     else:
-        asked = _Asked(context.obj, port, tuple(token_file or ()))
-        rows += [row for check in _CHECKS for row in check(asked)]
+        settings: Settings = context.obj
+        rows += [*_settings(settings), *_packages(settings), *_tokens(settings, token_file or ()), *_registry(settings)]
+        rows += [*_encoder(settings), *_models(settings), *_port(port)]
     table = ui.table_of("check", "", "found")
     for row in rows:
         table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), ui.plain(row.text))
@@ -90,18 +84,17 @@ def _misspelt() -> Iterator[Row]:
         yield Row("settings", "fault", f"{name} is no setting and counts for nothing: set {meant} instead")
 
 
-def _settings(asked: _Asked) -> Iterator[Row]:
+def _settings(settings: Settings) -> Iterator[Row]:
     yield from (misspelt := list(_misspelt()))
     if not misspelt:
-        yield Row("settings", "ok", ", ".join(sorted(asked.settings.to_env())) or "all are the defaults")
-    address = urlsplit(asked.settings.llm_url)
-    if asked.settings.llm_key and address.scheme == "http" and address.hostname not in LOOPBACK:
+        yield Row("settings", "ok", ", ".join(sorted(settings.to_env())) or "all are the defaults")
+    address = urlsplit(settings.llm_url)
+    if settings.llm_key and address.scheme == "http" and address.hostname not in LOOPBACK:
         yield Row("settings", "note", "MATS_LLM_KEY is sent unencrypted: use an https address in MATS_LLM_URL")
 
 
-def _packages(asked: _Asked) -> Iterator[Row]:
+def _packages(settings: Settings) -> Iterator[Row]:
     """The extras by what is declared of them; those that the settings or any command need must be complete."""
-    settings = asked.settings
     needed = {"local": True, "aws": settings.bedrock or settings.in_aws, "otel": settings.otel}
     missing: dict[str, list[str]] = {name: [] for name in ("local", "aws", "evaluation", "otel")}
     for found in map(_REQUIREMENT.match, requires("mats") or ()):
@@ -123,13 +116,13 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-def _tokens(asked: _Asked) -> Iterator[Row]:
+def _tokens(settings: Settings, files: Sequence[Path]) -> Iterator[Row]:
     try:
-        access = access_to("127.0.0.1", settings=asked.settings, allowed=(), read_file=None, write_file=None)
+        access = access_to("127.0.0.1", settings=settings, allowed=(), read_file=None, write_file=None)
         yield Row("tokens", "ok", "set" if access.tokens else "none: the service is for this machine alone")
     except typer.BadParameter as error:
         yield Row("tokens", "fault", f"{error.param_hint or ''} {error.message}".strip())
-    for file in asked.token_files:
+    for file in files:
         try:
             mode = stat.S_IMODE(file.stat().st_mode)
         except OSError as error:
@@ -141,8 +134,7 @@ def _tokens(asked: _Asked) -> Iterator[Row]:
             yield Row("tokens", "ok", f"{file} is its owner's alone")
 
 
-def _registry(asked: _Asked) -> Iterator[Row]:
-    settings = asked.settings
+def _registry(settings: Settings) -> Iterator[Row]:
     if settings.in_aws:
         try:
             open_system(settings).application.health(local_caller(settings))
@@ -190,11 +182,11 @@ def _contents(local: LocalSystem) -> Iterator[Row]:
             yield Row("sources", "ok", f"{source.name}: {'synced' if run.succeeded else 'not synced yet'}")
 
 
-def _encoder(asked: _Asked) -> Iterator[Row]:
-    models = ConfiguredModels(asked.settings)
+def _encoder(settings: Settings) -> Iterator[Row]:
+    models = ConfiguredModels(settings)
     if models.encoder:
         yield Row("encoder", "ok", models.encoder.name)
-    elif asked.settings.encoder == "none":
+    elif settings.encoder == "none":
         yield Row("encoder", "note", "MATS_ENCODER is none: words alone are searched")
     else:
         yield Row(
@@ -204,9 +196,9 @@ def _encoder(asked: _Asked) -> Iterator[Row]:
         )
 
 
-def _models(asked: _Asked) -> Iterator[Row]:
+def _models(settings: Settings) -> Iterator[Row]:
     """Asks each language model to rerank, since only its answer tells that address, key, model and form are right."""
-    settings, names = asked.settings, model_names(asked.settings)
+    names = model_names(settings)
     if not settings.has_llm:
         yield Row("models", "note", "no language model: answers come without reranking; docs/local-models.md")
         return
@@ -232,19 +224,19 @@ def _call(models: ConfiguredModels, name: str) -> str:
     return ""
 
 
-def _port(asked: _Asked) -> Iterator[Row]:
+def _port(port: int) -> Iterator[Row]:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            taken.bind(("127.0.0.1", asked.port))
-            yield Row("port", "ok", f"{asked.port} is free")
+            taken.bind(("127.0.0.1", port))
+            yield Row("port", "ok", f"{port} is free")
             return
         except OSError as error:
             reason = error.strerror
-    if _serves_mats(asked.port):
-        yield Row("port", "ok", f"mats serves on {asked.port}")
+    if _serves_mats(port):
+        yield Row("port", "ok", f"mats serves on {port}")
     else:
-        yield Row("port", "fault", f"{asked.port} cannot be used ({reason}): choose another, `mats serve --port N`")
+        yield Row("port", "fault", f"{port} cannot be used ({reason}): choose another, `mats serve --port N`")
 
 
 def _serves_mats(port: int) -> bool:
@@ -256,8 +248,3 @@ def _serves_mats(port: int) -> bool:
             return b'"index"' in connection.getresponse().read(10_000)
     except (OSError, HTTPException):
         return False
-
-
-_CHECKS: tuple[Callable[[_Asked], Iterator[Row]], ...] = (
-    _settings, _packages, _tokens, _registry, _encoder, _models, _port,
-)  # fmt: skip

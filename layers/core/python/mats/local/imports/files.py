@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -114,7 +114,17 @@ def decompress(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
         yield file
         return
     with _translate_errors(name), gzip.GzipFile(fileobj=file) as archive:
-        yield io.BufferedReader(_BoundedArchive(name, file, archive), _CHUNK)
+        size = 0
+
+        def read(limit: int) -> bytes:
+            nonlocal size
+            part = archive.read1(limit)
+            size += len(part)
+            if size > max(_MIN_UNPACKED, _MAX_RATIO * file.tell()):
+                raise _unreadable(name, f"it decompresses to more than {_MAX_RATIO} times its size")
+            return part
+
+        yield io.BufferedReader(_Reader(read), _CHUNK)
 
 
 @contextmanager
@@ -125,23 +135,20 @@ def _translate_errors(name: str) -> Iterator[None]:
         raise _unreadable(name, (isinstance(error, OSError) and error.strerror) or str(error)) from error
 
 
-class _BoundedArchive(io.RawIOBase):
-    """An archive's content, up to the limits against decompression bombs."""
+class _Reader(io.RawIOBase):
+    """A stream of what a function reads, given the most bytes that it may return."""
 
-    def __init__(self, name: str, packed: IO[bytes], archive: gzip.GzipFile) -> None:
-        self._name, self._packed, self._archive, self._size = name, packed, archive, 0
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer)
-        read = self._archive.read1(len(room))
-        room[: len(read)] = read
-        self._size += len(read)
-        if self._size > max(_MIN_UNPACKED, _MAX_RATIO * self._packed.tell()):
-            raise _unreadable(self._name, f"it decompresses to more than {_MAX_RATIO} times its size")
-        return len(read)
+        part = self._read(len(room))
+        room[: len(part)] = part
+        return len(part)
 
 
 class File(NamedTuple):
@@ -241,7 +248,7 @@ def read_content(name: str, file: IO[bytes]) -> Content:
             probed = len(read)
             is_lines = _begins_with_lines(bytes(read), ended=ended)
     head = bytes(read)
-    lines = io.BufferedReader(_Chained(head, file), _CHUNK)
+    lines = _chain(head, file)
     if is_lines or not head.strip():
         return Content(None, lines)
     return Content(head, lines if _has_lines(head, ended=ended) else None)
@@ -266,23 +273,10 @@ def _has_lines(head: bytes, *, ended: bool) -> bool:
     return False
 
 
-class _Chained(io.RawIOBase):
+def _chain(head: bytes, rest: IO[bytes]) -> IO[bytes]:
     """Bytes that were read already, then the rest of their file."""
-
-    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
-        self._head, self._rest = memoryview(head), rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        room = memoryview(buffer)
-        if self._head:
-            part, self._head = self._head[: len(room)], self._head[len(room) :]
-        else:
-            part = memoryview(_read_available(self._rest, len(room)))
-        room[: len(part)] = part
-        return len(part)
+    left = io.BytesIO(head)
+    return io.BufferedReader(_Reader(lambda limit: left.read(limit) or _read_available(rest, limit)), _CHUNK)
 
 
 def _read_available(file: IO[bytes], limit: int) -> bytes:
