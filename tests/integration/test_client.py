@@ -1,4 +1,4 @@
-"""The Python client against the real service."""
+"""The Python client, and tools to pass on, from the real service and the real command."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,11 @@ import pytest
 
 from mats.client import Client, Kind, NotFound, WrongRequest
 from mats.domain.protocols.mcp_server import McpRemote
+from mats.edge.schema import Format
+from mats.edge.tools.formats import ReadyMade
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, serving
+from tests.unit.edge.test_formats import assert_taken
 
 ITEMS = ROOT / "examples" / "registry.jsonl"
 QUERY = "refund a customer's card payment"
@@ -56,3 +59,24 @@ def test_what_is_wrong_is_named(client):
     assert {fault.field for fault in caught.value.problem.errors} == {"query"}
     with pytest.raises(WrongRequest):
         client.discover("x", kinds=["robot"])
+
+
+@pytest.mark.parametrize("format", Format)
+def test_command_prints_the_tools(stocked, format):
+    whole = stocked("search", QUERY, "--format", format, "--json")
+    assert_taken(ReadyMade.model_validate(whole.json))
+    bare = stocked("search", QUERY, "--format", format)
+    assert bare.json == whole.json["output"]
+    assert (bare.code, bare.err) == (0, "")
+
+
+def test_command_lists_tools_beyond_the_budget(stocked):
+    ran = stocked("search", QUERY, "--format", "openai_tools", "--token-budget", "300")
+    assert ran.json
+    assert "left out, far less relevant: " in ran.err
+    small = stocked("search", QUERY, "--format", "openai_tools", "--token-budget", "60")
+    assert "left out, over the budget: " in small.err
+    refused = stocked("search", QUERY, "--token-budget", "300")
+    assert (refused.code, refused.out) == (2, "")
+    assert "format" in refused.err
+    assert stocked("search", QUERY, "--format", "gemini").code == 2

@@ -1,6 +1,7 @@
 """Export, backup and restore."""
 
 import json
+import shutil
 import sqlite3
 import stat
 from contextlib import closing
@@ -18,8 +19,9 @@ from tests.integration.conftest import Mats, rows, serving, tool
 REFUND, PAYROLL = "com.acme/refund", "com.acme/payroll"
 
 
-@pytest.fixture
-def filled(mats: Mats) -> Mats:
+@pytest.fixture(scope="module")
+def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    mats = Mats(tmp_path_factory.mktemp("filled") / "home")
     items = [
         tool("refund", description="Give money back", provider="Acme"),
         tool("payroll", description="Answers questions about salaries", visible_to=["finance"]),
@@ -29,7 +31,13 @@ def filled(mats: Mats) -> Mats:
     mats("import", "-", stdin=rows(*items))
     mats("trust", REFUND, "80")
     mats("trust", "com.acme.*", "30", "--provider", "Acme")
-    return mats
+    return mats.home
+
+
+@pytest.fixture
+def filled(filled_home: Path, tmp_path: Path) -> Mats:
+    """A registry with rows of all kinds, a copy for each test."""
+    return Mats(Path(shutil.copytree(filled_home, tmp_path / "home")))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The middleware that tells observers of requests."""
 
+import sys
 from unittest.mock import Mock
 
 import pytest
@@ -14,7 +15,7 @@ from starlette.testclient import TestClient
 
 from mats.edge.routes import ROUTES
 from mats.local.console import api
-from mats.local.service import OTHER, ObservedRequests, current_request, route_of
+from mats.local.service import OTHER, ObservedRequests, application, current_request, route_of
 from mats.ports import RequestHandled
 from tests.fakes import FakeClock
 
@@ -92,3 +93,18 @@ def test_the_id_of_a_request_is_the_callers_if_it_is_a_plain_word(sent, id):
 def test_a_valid_trace_context_is_passed_on(sent, carrier):
     (seen,), _ = answers_to(("GET", "/discover", sent))
     assert seen.carrier == carrier
+
+
+def test_without_its_package_metrics_say_what_to_install_and_all_else_works(local, monkeypatch):
+    monkeypatch.delitem(sys.modules, "mats.adapters.prometheus", raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with TestClient(application(local), base_url="http://127.0.0.1") as client:
+        refused = client.get("/metrics")
+        assert refused.status_code == 503
+        assert refused.json()["detail"] == (
+            "/metrics needs prometheus_client, which is not installed: pip install 'mats[local]'"
+        )
+        assert "Retry-After" not in refused.headers  # no retry installs it
+        assert client.post("/metrics").status_code == 405
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/registry").status_code == 200

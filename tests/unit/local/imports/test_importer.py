@@ -1,12 +1,21 @@
-"""Values of a source in batches: what is registered, what is rejected."""
+"""The importer, the lines that it reads, and sources of live servers."""
 
 import io
+from contextlib import suppress
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.origin import Placed
-from mats.domain.protocols.protocol import Source
+from mats.domain.protocols.protocol import MappedValue, Source
+from mats.local.imports import files as lines
 from mats.local.imports import importer as importer_module
-from mats.local.imports.files import read_lines
+from mats.local.imports.files import parse_line, read_lines
+from mats.local.imports.formats.registrations import parse_row
 from mats.local.imports.importer import DryRunRegistry, Importer
+from mats.local.imports.sources import live_source
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
 
@@ -46,3 +55,94 @@ def test_dry_run_reports_placements_and_writes_nothing():
     )  # fmt: skip
     assert list(placed.values()) == [Placed.UNCHANGED, Placed.CHANGED, Placed.OTHER_KIND, Placed.NEW]
     assert there.items == before
+
+
+def read(content: bytes) -> list[tuple[int, object]]:
+    """The number and value of each line; None for a line that is too long."""
+    return [
+        (place.line, None if is_overlong(value) else value) for place, value in read_lines("f", io.BytesIO(content))
+    ]
+
+
+def is_overlong(value: object) -> bool:
+    return isinstance(value, MappedValue) and "longer than" in value.faults[0].message
+
+
+def test_blank_lines_are_skipped_and_counted():
+    assert read(b"1\n\n  \n2") == [(1, 1), (4, 2)]
+
+
+def test_blank_lines_between_others_do_not_outlast_the_limit(monkeypatch):
+    monkeypatch.setattr(lines, "_MOST_BLANK", 10)
+    assert [line for line, _ in read(b"1\n\n" * 100)] == list(range(1, 200, 2))
+    *found, (line, last) = read((b"1\n" + b"\n" * 9) * 100)
+    assert (len(found), line) == (2, 15)
+    assert isinstance(last, MappedValue)
+    assert "blank lines" in last.faults[0].message
+
+
+def test_overlong_line_is_rejected_and_the_next_one_is_read(monkeypatch):
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
+    assert read(b"1" * 35 + b"\n" + b"2\n") == [(1, None), (2, 2)]
+    assert read(b"1" * 10 + b"\n2") == [(1, None), (2, 2)]
+    assert read(b"1" * 9 + b"\n2") == [(1, 111_111_111), (2, 2)]
+
+
+def test_overlong_line_is_never_read_as_a_whole(monkeypatch):
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
+    sizes: list[int] = []
+
+    class Counting(io.BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            line = super().readline(size)
+            sizes.append(len(line))
+            return line
+
+    assert [place.line for place, _ in read_lines("f", Counting(b"1" * 1_000 + b"\n2\n"))] == [1, 2]
+    assert max(sizes) == 10
+
+
+@given(st.binary(max_size=200))
+def test_any_line_is_a_registration_or_is_rejected(line: bytes):
+    with suppress(RegistrationInvalid):
+        assert parse_row(parse_line(line)).id
+
+
+@pytest.mark.parametrize("line", [b"9" * 5_000, b"[" * 100_000, b"\xff", b"{}", b"null", b'"text"', b"[1]"])
+def test_line_that_is_no_registration_is_rejected(line: bytes):
+    with pytest.raises(RegistrationInvalid):
+        parse_row(parse_line(line))
+
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("how", "entry", "noted"),
+    [
+        ({"command": ["npx", "-y", "tides"]}, {"command": "npx", "args": ["-y", "tides"]}, []),
+        (
+            {"command": ["env", f"KEY={SECRET}", "tides", "--token", SECRET]},
+            {"command": "tides", "args": ["--token", "{token}"], "env": ["KEY"]},
+            ["server"],
+        ),
+        ({"command": ["tides", "a\u200b"]}, None, ["server"]),
+        (
+            {"url": "https://x.example/mcp"},
+            {"url": "https://x.example/mcp", "transport": "streamable-http"},
+            [],
+        ),
+        (
+            {"url": f"https://x.example/mcp?key={SECRET}#a"},
+            {"url": "https://x.example/mcp?key={key}", "transport": "streamable-http"},
+            ["endpoint"],
+        ),
+        ({}, None, []),
+    ],
+)
+def test_a_live_server_is_kept_without_secrets(how, entry, noted):
+    source, stream = live_source("x", lambda: {"tools": []}, "com.acme", **how)
+    assert source.server_entry == entry
+    remarks = [note for _, value in stream if isinstance(value, MappedValue) for note in value.notes]
+    assert [note.attribute for note in remarks] == noted
+    assert SECRET not in f"{source}{remarks}"

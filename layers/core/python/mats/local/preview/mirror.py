@@ -158,10 +158,9 @@ class Mirror:
         owner = _Owner(frozenset(query.audience) if query.audience else None)
         seen = [image for image in self.images.values() if owner.sees(image.profile)]
         hidden, different = sum(not each.text for each in self.receipts), len({each.text for each in self.receipts})
+        count = f"{hidden:,} request{'s' * (hidden != 1)}"
         notes = {
-            f"the texts of {hidden:,} requests are not stored (MATS_LOG_QUERIES=hash): only what they showed counts": (
-                hidden
-            ),
+            f"the texts of {count} are not stored (MATS_LOG_QUERIES=hash): only what they showed counts": hidden,
             f"only the latest {_MOST_TEXTS:,} of {different:,} requests are searched again": different > _MOST_TEXTS,
         }
         answer = {"requests": len(self.receipts), "notes": [note for note, holds in notes.items() if holds]}
