@@ -6,8 +6,7 @@ from experiments.baselines.chat_model import ChatModel
 from experiments.baselines.conversation import prompt
 from experiments.baselines.full_context import FullContext
 from experiments.baselines.regex import Regex
-from experiments.baselines.search_and_pick import SearchAndPick
-from experiments.baselines.trial_and_error import TrialAndError
+from experiments.baselines.tool_users import SearchAndPick, TrialAndError
 from mats.domain.capability.registration import Registration
 from mats.evaluation.systems.base import RankingSystem
 from mats.evaluation.systems.catalogue import VARIANTS, Variant

@@ -11,10 +11,15 @@ from experiments.baselines.chat_model import ANY, FREE
 from experiments.baselines.conversation import BROKEN, ONE_CALL, list_line
 from experiments.baselines.full_context import BUDGET, FullContext
 from experiments.baselines.regex import Regex
-from experiments.baselines.search_and_pick import DESCRIPTION_CHARS, PAGE, ROUNDS, SearchAndPick
-from experiments.baselines.trial_and_error import PAGE as LISTED
-from experiments.baselines.trial_and_error import ROUNDS as TRIES
-from experiments.baselines.trial_and_error import TrialAndError
+from experiments.baselines.tool_users import (
+    FOUND,
+    FOUND_CHARS,
+    LISTED,
+    SEARCH_ROUNDS,
+    TRY_ROUNDS,
+    SearchAndPick,
+    TrialAndError,
+)
 from experiments.tests.scripted_chat import ScriptedChat, asked, calls, registry, words
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.text.words import LUCENE_STOP_WORDS
@@ -162,8 +167,8 @@ class TestSearchAndPick:
         chat = ScriptedChat([calls(search(" ".join(f"t{n:03}" for n in range(20)))), calls(("pick", {"number": 2}))])
         SearchAndPick(registry(20, "thing " * 100), chat)(asked())
         rows = re.findall(r"^\d+ .*$", chat.heard[1].told, re.MULTILINE)
-        assert [int(row.split()[0]) for row in rows] == list(range(1, PAGE + 1))
-        assert {len(json.loads(row.split(" ", 1)[1])) for row in rows} == {len("t000: ") + DESCRIPTION_CHARS}
+        assert [int(row.split()[0]) for row in rows] == list(range(1, FOUND + 1))
+        assert {len(json.loads(row.split(" ", 1)[1])) for row in rows} == {len("t000: ") + FOUND_CHARS}
 
     def test_numbers_stay_the_same_over_several_searches(self):
         chat = ScriptedChat([calls(search("t001")), calls(search("t002 t001")), calls(("pick", {"number": 2}))])
@@ -176,15 +181,19 @@ class TestSearchAndPick:
     def test_the_last_turn_can_only_be_a_pick(self):
         chat = ScriptedChat([calls(search())])
         answer = SearchAndPick(registry(5), chat)(asked())
-        assert [heard.must_call for heard in chat.heard] == [ANY] * (ROUNDS - 1) + ["pick"]
-        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no pick within {ROUNDS} turns", ROUNDS)
+        assert [heard.must_call for heard in chat.heard] == [ANY] * (SEARCH_ROUNDS - 1) + ["pick"]
+        assert (answer.ranked, answer.failed, answer.calls) == (
+            (),
+            f"no pick within {SEARCH_ROUNDS} turns",
+            SEARCH_ROUNDS,
+        )
         assert answer.retrieved
 
     def test_a_model_without_calls_is_reminded_until_the_budget_is_spent(self):
         chat = ScriptedChat([words("hm")])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[1].told == "Call search or pick."
-        assert (answer.failed, answer.calls) == (f"no pick within {ROUNDS} turns", ROUNDS)
+        assert (answer.failed, answer.calls) == (f"no pick within {SEARCH_ROUNDS} turns", SEARCH_ROUNDS)
 
     @pytest.mark.parametrize(
         ("call", "reply"),
@@ -210,7 +219,7 @@ class TestSearchAndPick:
         chat = ScriptedChat([calls(search()), calls(("pick", {"number": number}))])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[2].told == "No result has this number."
-        assert (answer.ranked, answer.failed) == ((), f"no pick within {ROUNDS} turns")
+        assert (answer.ranked, answer.failed) == ((), f"no pick within {SEARCH_ROUNDS} turns")
 
     @pytest.mark.parametrize("number", [0, None])
     def test_an_empty_pick_is_no_failure(self, number):
@@ -235,15 +244,15 @@ class TestSearchAndPick:
     def test_the_budget_and_the_last_turn_are_told(self):
         chat = ScriptedChat([calls(search())])
         SearchAndPick(registry(5), chat)(asked())
-        assert f"You have {ROUNDS} turns" in chat.heard[0].system
-        assert ["Last turn: pick now." in heard.told for heard in chat.heard] == [False] * (ROUNDS - 1) + [True]
+        assert f"You have {SEARCH_ROUNDS} turns" in chat.heard[0].system
+        assert ["Last turn: pick now." in heard.told for heard in chat.heard] == [False] * (SEARCH_ROUNDS - 1) + [True]
 
     @pytest.mark.parametrize("stop", BROKEN_STOPS)
     def test_a_call_that_was_cut_off_is_not_made(self, stop):
         chat = ScriptedChat([calls(search("t002")), calls(("pick", {"number": 1}), stop=stop), calls(search("t003"))])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[2].told == BROKEN
-        assert (answer.ranked, answer.failed) == ((), f"no pick within {ROUNDS} turns")
+        assert (answer.ranked, answer.failed) == ((), f"no pick within {SEARCH_ROUNDS} turns")
 
     def test_words_of_a_name_find_it(self):
         registrations = [a_registration(namespace="n", name="get_stock_price", description="Quotes."), *registry(5)]
@@ -280,7 +289,7 @@ class TestTrialAndError:
         chat = ScriptedChat([calls(list_(1)), words("done")])
         TrialAndError(registry(3), chat)(asked())
         assert [heard.must_call for heard in chat.heard] == [ANY, FREE]
-        assert f"You have {TRIES} turns" in chat.heard[0].system
+        assert f"You have {TRY_ROUNDS} turns" in chat.heard[0].system
 
     def test_a_try_never_tells_whether_it_was_right(self):
         chat = ScriptedChat([calls(list_(1)), calls(try_(2)), calls(try_(3)), calls(try_(999)), words("done")])
@@ -337,12 +346,12 @@ class TestTrialAndError:
 
     def test_a_model_that_is_always_cut_off_is_a_failure(self):
         answer = TrialAndError(registry(5), ScriptedChat([words("Hm", stop="max_tokens")]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no try within {TRIES} turns", TRIES)
+        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no try within {TRY_ROUNDS} turns", TRY_ROUNDS)
 
     def test_the_last_turn_is_told(self):
         chat = ScriptedChat([calls(list_(1))])
         TrialAndError(registry(5), chat)(asked())
-        assert ["Last turn: " in heard.told for heard in chat.heard] == [False] * (TRIES - 1) + [True]
+        assert ["Last turn: " in heard.told for heard in chat.heard] == [False] * (TRY_ROUNDS - 1) + [True]
 
     def test_pages_hold_every_capability_once_in_alphabetical_order(self):
         chat = ScriptedChat([calls(list_(1)), calls(list_(2)), calls(list_(3)), words("done")])
@@ -372,11 +381,11 @@ class TestTrialAndError:
 
     def test_a_budget_spent_without_a_try_is_a_failure(self):
         answer = TrialAndError(registry(5), ScriptedChat([calls(list_(1))]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no try within {TRIES} turns", TRIES)
+        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no try within {TRY_ROUNDS} turns", TRY_ROUNDS)
 
     def test_a_budget_spent_after_a_try_is_scored_on_it(self):
         answer = TrialAndError(registry(5), ScriptedChat([calls(try_("t003")), calls(list_(1))]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == (("n/t003",), "", TRIES)
+        assert (answer.ranked, answer.failed, answer.calls) == (("n/t003",), "", TRY_ROUNDS)
 
     def test_a_model_that_stops_without_a_try_has_no_answer(self):
         answer = TrialAndError(registry(5), ScriptedChat([words("done")]))(asked())

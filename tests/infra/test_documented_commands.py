@@ -6,6 +6,7 @@ Without an account a command has to come to the point where it needs one. The co
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from botocore import xform_name
@@ -87,9 +88,11 @@ class Typist:
 
 
 @pytest.fixture(scope="module")
-def typist(tmp_path_factory: pytest.TempPathFactory) -> Typist:
+def typist() -> Iterator[Typist]:
     templates()  # skips where the CDK or Node is missing
-    return Typist(tmp_path_factory.mktemp("fresh") / "clone")
+    (ROOT / "build").mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=ROOT / "build") as folder:  # on the file system of what it links
+        yield Typist(Path(folder, "clone"))
 
 
 def test_every_section_has_commands():
