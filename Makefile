@@ -47,7 +47,7 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml experimen
 
 test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
 	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not server and not long and not timing"
-	@$(PYTEST) -m timing tests/integration
+	@$(PYTEST) -m timing $$(grep -rl mark.timing --include='test_*.py' tests)
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers and test-long run it."
 
 test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
