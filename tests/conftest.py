@@ -9,6 +9,7 @@ same worker (`SharedServers`), so that each of these starts once.
 import os
 import shutil
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,15 @@ MEMORY, ROOM = Path("/dev/shm"), 8 * 10**9  # A file system in memory, and the b
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep what tests write in memory, where `fsync` is free, until the end of the run; with --basetemp on disk."""
+    """Keep what tests write in memory, where `fsync` is free, until the end of the run; with --basetemp on disk.
+
+    What a killed run has left goes after a day.
+    """
     if hasattr(config, "workerinput") or config.option.basetemp or not MEMORY.is_dir():
         return
+    for left in MEMORY.glob("mats-tests-*"):
+        if time.time() - left.stat().st_mtime > 24 * 3600:
+            shutil.rmtree(left, ignore_errors=True)
     if shutil.disk_usage(MEMORY).free >= ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         tempfile.tempdir = os.environ["TMPDIR"] = folder = tempfile.mkdtemp(prefix="mats-tests-", dir=MEMORY)
         Path(folder).chmod(0o711)  # as others may pass through /tmp

@@ -790,7 +790,9 @@ def test_cfn_lint_finds_no_error(tmp_path: Path):
     """In one process, as its start takes longer than a template; templates that are alike are read once."""
     if find_spec("cfnlint") is None:
         skip_or_fail("cfn-lint (pip install -r requirements.txt)")
-    made = {json.dumps(one): f"{label}, {name}" for label, c in CONTEXTS.items() for name, one in templates(**c).items()}
+    made = {
+        json.dumps(one): f"{label}, {name}" for label, c in CONTEXTS.items() for name, one in templates(**c).items()
+    }
     for text, name in made.items():
         (tmp_path / f"{name}.json").write_text(text)
     run = subprocess.run(
