@@ -18,7 +18,6 @@ from mats.domain.profile.assignment import Assigned, covers, resolve_all
 from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
-from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.variants import nearest, word_of
@@ -30,7 +29,6 @@ from mats.ports import (
     Labels,
     ModelChoice,
     RerankResult,
-    SourceState,
     Stored,
     SwitchedRole,
     Vector,
@@ -96,56 +94,6 @@ class MemoryRegistry:
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         found = sorted(id for id in self.items if after is None or id > after)
         yield from (id for id in found if not namespace or covers(namespace, id))
-
-
-class MemorySources:
-    """Definitions, outcomes and entries in dicts."""
-
-    def __init__(self) -> None:
-        self.sources: dict[str, TrackedSource] = {}
-        self.runs: dict[str, SourceRun] = {}
-        self.listed: dict[str, dict[Id, TrackedEntry]] = {}
-        self.records = 0
-        """How often entries were written."""
-
-    def add(self, source: TrackedSource) -> None:
-        self.sources[source.name] = source
-
-    def remove(self, name: str) -> bool:
-        self.runs.pop(name, None)
-        self.listed.pop(name, None)
-        return self.sources.pop(name, None) is not None
-
-    def all(self) -> Sequence[SourceState]:
-        return [self._state(name) for name in sorted(self.sources)]
-
-    def _state(self, name: str) -> SourceState:
-        entries = self.listed.get(name, {})
-        gone = sum(entry.gone for entry in entries.values())
-        return SourceState(self.sources[name], self.runs.get(name, SourceRun()), len(entries), gone)
-
-    def entries(self, name: str) -> Mapping[Id, TrackedEntry]:
-        return dict(self.listed.get(name, {}))
-
-    def others(self, name: str, ids: Collection[Id]) -> Mapping[Id, Mapping[str, TrackedEntry]]:
-        found: dict[Id, dict[str, TrackedEntry]] = {}
-        for other, entries in sorted(self.listed.items()):
-            for id in ids if other != name else ():
-                if id in entries:
-                    found.setdefault(id, {})[other] = entries[id]
-        return found
-
-    def record(self, name: str, entries: Mapping[Id, TrackedEntry | None]) -> None:
-        self.records += 1
-        listed = self.listed.setdefault(name, {})
-        for id, entry in entries.items():
-            if entry is None:
-                listed.pop(id, None)
-            else:
-                listed[id] = entry
-
-    def finish(self, name: str, run: SourceRun) -> None:
-        self.runs[name] = run
 
 
 class MemoryModelSwitch:

@@ -48,7 +48,6 @@ from tests.fakes import (
     MemoryModelSwitch,
     MemoryProfiles,
     MemoryRegistry,
-    MemorySources,
     MemoryTrust,
 )  # fmt: skip
 from tests.learning import MemoryOutcomes, MemoryReceipts
@@ -90,7 +89,7 @@ class Learning:
 class InMemory:
     """The fakes of the unit tests, which keep the contracts, too."""
 
-    registry, trust, sources, outcomes = MemoryRegistry, MemoryTrust, MemorySources, MemoryOutcomes
+    registry, trust, outcomes = MemoryRegistry, MemoryTrust, MemoryOutcomes
     model_switch, index = MemoryModelSwitch, MemoryIndex
     profiles, receipts = MemoryProfiles, MemoryReceipts
 
