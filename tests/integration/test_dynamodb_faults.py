@@ -7,6 +7,7 @@ import threading
 from array import array
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,15 +25,14 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Profile, Status
-from mats.ports import Change, Stored, Target, Written
-from mats.usecases.drafts import ProfileMaker
-from mats.usecases.enrich import Enrich
+from mats.domain.profile.profile import ChangeResult, Enrichment, Profile, Status
+from mats.ports import Stored, Target, Written
 from tests.aws.recorder import Cut, Recorder, Refuse, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile, a_registration, an_item
-from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex, MemoryRegistry, MemoryTrust, ScriptedWriter
+from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
 from tests.servers.canned import CannedResponse, CannedServer
+from tests.world import World
 
 SECRET = "the-owner-wrote-this"
 PAY = a_registration(name="pay", description=SECRET)
@@ -436,32 +436,22 @@ MOST_WRITTEN = Written(
 )
 
 
-class Offline:
+class Offline(World):
     """Enrichment over real profiles: what is written there is as large as it gets."""
 
     def __init__(self, tables: Tables, *, writer: bool) -> None:
-        self.registry, self.trust = MemoryRegistry(), MemoryTrust()
-        self.profiles = DynamoProfiles(tables, a_table(tables))
-        self.events = itertools.count()
-        self.enrich = Enrich(
-            registry=self.registry,
-            trust=self.trust,
-            profiles=self.profiles,
-            index=MemoryIndex(),
-            maker=ProfileMaker(
-                encoder=FakeEncoder(dimension=1024),
-                writer=ScriptedWriter(lambda registration: MOST_WRITTEN) if writer else None,
-            ),
-            writer_threads=AtOnce(),
-        )
+        written = ScriptedWriter(lambda registration: MOST_WRITTEN) if writer else None
+        super().__init__(encoder=FakeEncoder(dimension=1024), writer=written)
+        self.clock.time = "2026-01-01T00:00:00.000000+00:00"
+        self.kept, self.events = DynamoProfiles(tables, a_table(tables)), itertools.count()
+        self.enrich = replace(self.enrich, profiles=self.kept)
 
     def brings(self, item: dict[str, Any]) -> Profile:
         id = Id(f"{item['namespace']}/{item['name']}")
         self.registry.items[id] = item
-        event = f"{next(self.events)}".rjust(36, "0")
-        outcome = self.enrich([Change(id, Cause(event_id=event, time="2026-01-01T00:00:00.000000+00:00"))])[id]
+        outcome = self.deliver(id, event=f"{next(self.events)}".rjust(36, "0"))[id]
         assert outcome in (ChangeResult.INDEXED, ChangeResult.REJECTED, ChangeResult.UNCHANGED)
-        return self.profiles.get([id])[id].profile
+        return self.kept.get([id])[id].profile
 
 
 @pytest.mark.server
