@@ -181,7 +181,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(mats: Mats, tmp_path, 
         file.write_bytes(content)
     ran = mats("restore", str(file))
     assert ran.code == 1
-    assert "cannot be restored" in ran.err
+    assert f"error: {file} cannot be restored" in ran.err
     assert "Traceback" not in ran.err
     assert not (mats.home / "mats.db").exists()
 

@@ -129,6 +129,11 @@ def test_fewer_calls_of_the_reranker_cost_less():
     assert tokens[0] == pytest.approx(tokens[1] / 4)
 
 
+def test_probing_costs_by_the_endpoint_though_nobody_asks():
+    lines = [line for line in estimate(Traffic(queries=0, changes=0, probed=10_000)) if "probed" in line.why]
+    assert [(round(line.quantity), line.fixed) for line in lines] == [(438_000, True)]
+
+
 def test_assumptions_can_be_replaced():
     slower = estimate(Traffic(queries=10**6), {**ASSUMED, "discovery_s": 2.0})
     assert sum(x.usd for x in slower) > total(Traffic(queries=10**6))
