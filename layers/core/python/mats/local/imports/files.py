@@ -116,7 +116,7 @@ def decompress(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
     with _translate_errors(name), gzip.GzipFile(fileobj=file) as archive:
         size = 0
 
-        def read(limit: int) -> bytes:
+        def read_part(limit: int) -> bytes:
             nonlocal size
             part = archive.read1(limit)
             size += len(part)
@@ -124,7 +124,7 @@ def decompress(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
                 raise _unreadable(name, f"it decompresses to more than {_MAX_RATIO} times its size")
             return part
 
-        yield io.BufferedReader(_Reader(read), _CHUNK)
+        yield io.BufferedReader(_Reader(read_part), _CHUNK)
 
 
 @contextmanager
