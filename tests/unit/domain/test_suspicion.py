@@ -28,6 +28,7 @@ from mats.domain.capability.suspicion import (
     findings,
 )
 from mats.domain.text.fence import visible
+from mats.evaluation.data.datasets import sample
 from tests.builders import a_registration
 
 ATTACKS = {
@@ -214,6 +215,10 @@ def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_no
     flagged = {each.name: found for each in others if (found := findings(each))}
     assert len(missed) <= of - recognised, missed
     assert len(flagged) <= alarms, flagged
+
+
+def test_nothing_of_the_sample_registry_is_flagged():
+    assert {each.id: found for each in sample().registrations if (found := findings(each))} == {}
 
 
 def test_text_that_may_not_steer_does_not():
