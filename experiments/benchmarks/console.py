@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from experiments.benchmarks.percentiles import percentiles
 from experiments.benchmarks.runner import service
 from experiments.data.synthetic import registrations as synthetic
 from mats.bootstrap.local import LocalStores
@@ -14,7 +15,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
 from mats.domain.ranking.blend import Verdict
 from mats.evaluation.data.datasets import load
-from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings

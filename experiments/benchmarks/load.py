@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import httpx
 
+from experiments.benchmarks.percentiles import percentiles
 from experiments.benchmarks.runner import module_process, service
 from mats.evaluation.data.datasets import load as load_dataset
-from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings

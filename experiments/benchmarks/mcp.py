@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.baselines.conversation import alphabetical, list_line
+from experiments.benchmarks.percentiles import percentiles
 from experiments.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
 from mats import bootstrap
 from mats.domain.ranking.blend import MinRelevance
@@ -17,7 +18,6 @@ from mats.edge.app import Application
 from mats.edge.http import Caller
 from mats.edge.mcp.tools import definitions, readable, search_results, to_lines
 from mats.evaluation.data.datasets import load, sample
-from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from experiments.benchmarks.percentiles import percentiles
 from mats import bootstrap
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile
@@ -19,7 +20,6 @@ from mats.domain.ranking.query import Query
 from mats.domain.text.fence import encode_json, visible
 from mats.domain.text.words import content_words, query_terms, split_identifier, stem, words
 from mats.evaluation.data.datasets import JudgedQuery, load
-from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.benchmarks.percentiles import percentiles
 from experiments.query_cache import QueryCache
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.ranking.query import Query
-from mats.evaluation.percentiles import percentiles
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from mats.edge.routes import ROUTES
 from mats.local.console import api
-from mats.local.service import OTHER, ObservedRequests, application, current_request, route_of
+from mats.local.service import OTHER, ObservedRequests, application, route_of
 from mats.ports import RequestHandled
 from tests.fakes import FakeClock
 
@@ -56,7 +56,7 @@ def answers_to(*requests: tuple[str, str, dict[str, str]]) -> tuple[list[Request
     seen: list[RequestHandled] = []
 
     async def discover(request: Request) -> Response:
-        return Response(current_request(request.scope).id, 201)
+        return Response(request.scope["mats.request"].id, 201)
 
     async def bug(request: Request) -> Response:
         raise ZeroDivisionError

@@ -77,11 +77,6 @@ class CurrentRequest:
             self.answers.append(observation)
 
 
-def current_request(scope: Scope) -> CurrentRequest:
-    request: CurrentRequest = scope[_SCOPE]
-    return request
-
-
 @lru_cache(maxsize=1_024)
 def route_of(path: str) -> str:
     """The template of a percent-decoded path; `other` if it is no endpoint's."""
@@ -226,7 +221,7 @@ def _endpoint(
     app = local.application
 
     async def answer(request: Request) -> Response:
-        body, current = await read_body(request, _MAX_BODY_BYTES), current_request(request.scope)
+        body, current = await read_body(request, _MAX_BODY_BYTES), request.scope[_SCOPE]
         token = token_of(request.scope)
         headers = header_fields(request.headers)
         named: dict[str, Any] = {}  # What a token changes of the user of this machine

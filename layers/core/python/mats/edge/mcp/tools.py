@@ -115,17 +115,18 @@ def readable(structured: Json) -> Json:
 
     Only capabilities registered before such names were refused have them.
     """
-    cleaned: Json = remove_hidden(_with_readable_ids(structured))
+
+    def spell_id(entry: Json) -> Json:
+        return {**entry, "id": spell_out(entry["id"])} if "id" in entry else entry
+
+    def spell_part(part: Json) -> Json:
+        return {**part, "results": list(map(spell_out, part["results"]))}
+
+    answer = spell_id(structured)
+    for name, spell in (("results", spell_id), ("parts", spell_part)):
+        answer = {**answer, name: list(map(spell, answer[name]))} if name in answer else answer
+    cleaned: Json = remove_hidden(answer)
     return cleaned
-
-
-def _with_readable_ids(answer: Json) -> Json:
-    results = [_with_readable_ids(result) for result in answer.get("results", [])]
-    ids = {"id": spell_out(answer["id"])} if "id" in answer else {}
-    parts = [{**part, "results": list(map(spell_out, part["results"]))} for part in answer.get("parts", [])]
-    return {
-        **answer, **ids, **({"results": results} if "results" in answer else {}), **({"parts": parts} if parts else {})
-    }  # fmt: skip
 
 
 def to_json(structured: Json) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import NAMES, Estimate, Grades, by_grades, estimate, per_query
-from mats.evaluation.percentiles import percentiles
 from mats.evaluation.systems.base import Answers, failure_counts, run_of, total_failure
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
@@ -72,7 +73,9 @@ def stage_percentiles(answers: Answers) -> dict[str, dict[str, float]]:
     for answer in answers.values():
         for stage, ms in answer.took_ms.items():
             times.setdefault(stage, []).append(ms)
-    return {stage: percentiles(each, 50, 95) for stage, each in times.items()}
+    return {
+        stage: {f"p{n}": round(float(np.percentile(each, n)), 2) for n in (50, 95)} for stage, each in times.items()
+    }
 
 
 def failures_json(answers: Answers) -> dict[str, Any]:

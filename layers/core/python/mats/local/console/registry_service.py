@@ -230,7 +230,7 @@ class RegistryService:
                 return False
             return all(getattr(profile, name) == getattr(registration, name) for name in NOT_TEXT)
 
-        findable = self._wait_for_index(id, is_made_from_it)
+        findable = self._settle([id], is_made_from_it)
         return {"id": id, "placed": placed, "findable": findable}
 
     def remove(self, id: Id, precondition: Precondition) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class RegistryService:
         self._require_free([id])
         if not self._stores.registry.remove_if(precondition, id):
             raise CapabilityNotFound(id)
-        self._wait_for_index(id, lambda profile: profile.status is Status.DELETED)
+        self._settle([id], lambda profile: profile.status is Status.DELETED)
         return {"id": id, "removed": True}
 
     def _find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
@@ -331,31 +331,22 @@ class RegistryService:
         self._settle(ids[: actions.MOST_AT_ONCE])
         return {**_trust_json(key, assigned), "capabilities": len(ids)}
 
-    def _settle(self, ids: Sequence[Id]) -> None:
-        """Wait until the changes of these are processed, up to the timeout."""
+    def _settle(self, ids: Sequence[Id], is_expected: Callable[[Profile], bool] | None = None) -> bool:
+        """Wait until the changes of these are processed, up to the timeout; True if the index has what is expected."""
         deadline = time.monotonic() + self._timeout_s
-        with suppress(DependencyFailed):
+        with suppress(DependencyFailed):  # what is written, is
             for id in ids:
-                while self._stores.queue.has_unfinished(id) and time.monotonic() < deadline:
+                while True:
+                    waiting = self._stores.queue.has_unfinished(id)
+                    listed = self._stores.listing.profiles([id]) if is_expected else ()
+                    if is_expected and any(indexed and is_expected(profile) for profile, indexed in listed):
+                        self._list.expire()
+                        return True
+                    if not waiting or time.monotonic() > deadline:
+                        break
                     time.sleep(_POLL_S)
         self._list.expire()
-
-    def _wait_for_index(self, id: Id, is_expected: Callable[[Profile], bool]) -> bool:
-        """True if the index has the expected profile, now or within the timeout."""
-        deadline = time.monotonic() + self._timeout_s
-        try:
-            while True:
-                waiting = self._stores.queue.has_unfinished(id)
-                listed = self._stores.listing.profiles([id])
-                if any(indexed and is_expected(profile) for profile, indexed in listed):
-                    return True
-                if not waiting or time.monotonic() > deadline:
-                    return False
-                time.sleep(_POLL_S)
-        except DependencyFailed:  # the item itself is written
-            return False
-        finally:
-            self._list.expire()
+        return False
 
 
 def _pattern(namespace: str) -> Id:

@@ -1,4 +1,4 @@
-"""Percentiles of times; without the libraries of the other measures."""
+"""Percentiles of times."""
 
 from collections.abc import Sequence
 
