@@ -202,8 +202,8 @@ def corpus(name, batch=None):
 
 @pytest.mark.parametrize(
     ("batch", "of", "recognised", "honest", "alarms"),
-    [(1, 100, 100, 100, 2), (2, 60, 56, 60, 4), (3, 93, 89, 60, 3), (4, 60, 54, 60, 0), (5, 24, 24, 0, 0),
-     (6, 60, 60, 40, 3), (7, 60, 54, 40, 7)],
+    [(1, 100, 100, 100, 2), (2, 60, 56, 60, 3), (3, 93, 89, 60, 3), (4, 60, 54, 60, 0), (5, 24, 24, 0, 0),
+     (6, 60, 60, 40, 2), (7, 60, 54, 40, 7)],
 )  # fmt: skip
 def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_not(
     batch, of, recognised, honest, alarms

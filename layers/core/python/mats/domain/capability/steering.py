@@ -187,14 +187,16 @@ def steering_in(text: str) -> Iterator[Found]:
 _MENTIONS = re.compile(
     r"\b(?:(?:detect|scan|audit|check|find|block|prevent|flag|explain|document|classifie|refuse|catche|"
     r"recogni[sz]e|look|"
-    r"test|generate|remove|analy[sz]e|write)(?:s|ing|or|er|ion)|phrases?|strings?|shows how|"
+    r"test|generate|remove|analy[sz]e|write)(?:s|ing|or|er|ion)|phrases?|strings?|typical inputs|shows how|"
     r"(?:attack|inject|jailbreak|malware|phish|poison|adversar)\w*)\b(?P<between>[^.!?\n]{0,100}?)"
     r"(?P<quoted>\"[^\"\n]{3,200}\"|“[^”\n]{3,200}”|(?<!\w)'[^'\n]{3,200}'(?!\w))",
     re.IGNORECASE,
 )
 """A quotation of what a tool says it looks for."""
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|(?<!\w)'[^'\n]*'(?!\w)")
-_TO_THE_READER = re.compile(r"\b(?:you|must|should|always|before|please|obey)\b", re.IGNORECASE)
+_TO_THE_READER = re.compile(
+    r"\b(?:you|must|should|always|before (?:\w+ing|each|every|any|use)|please|obey)\b", re.IGNORECASE
+)
 
 
 def without_mentions(text: str) -> str:
