@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.attacks.false_reports import false_reports
-from experiments.attacks.measures import count_flags, honest_matches, measure_answers
-from experiments.attacks.registry import QUERIES, AttackedRegistry, targets_of
+from experiments.attacks.registry import (
+    QUERIES,
+    AttackedRegistry,
+    count_flags,
+    count_matches,
+    measure_answers,
+    targets_of,
+)
 from experiments.attacks.scene import SEED, TRUSTED, Attack
 from experiments.attacks.table import ATTACKS
 from experiments.attacks.takeovers import Rewriter, takeovers
@@ -89,7 +95,8 @@ def run_attacks(
                 refused = sum(wave.refused for wave in waves)
                 row = {"attack": attack.name, "knows": attack.knows, "refused": refused}
                 rows.append({**row, "all": measure_answers(observations)})
-        honest = honest_matches(registry, [target.query for target in registry.targets])
+        queries = [target.query for target in registry.targets]
+        honest = count_matches((query.relevant, registry.rank_ids(query.text)) for query in queries)
         results[name] = {"rated": len(assigned), "without_attack": honest, "attacks": rows}
     return results
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from experiments.attacks.measures import count_matches
-from experiments.attacks.registry import AttackedRegistry
+from experiments.attacks.registry import AttackedRegistry, count_matches
 from experiments.attacks.scene import SEED, AttackTarget
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.memory import SqliteMemory

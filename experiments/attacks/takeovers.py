@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from experiments.attacks.measures import measure_answers
-from experiments.attacks.registry import AttackedRegistry
+from experiments.attacks.registry import AttackedRegistry, measure_answers
 from experiments.attacks.scene import SEED, AttackTarget, Wave
 from experiments.attacks.table import FLOOD
 from mats.domain.capability.registration import Registration

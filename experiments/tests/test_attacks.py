@@ -7,8 +7,7 @@ import pytest
 from experiments.attacks import table
 from experiments.attacks.benchmark import run_attacks
 from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
-from experiments.attacks.measures import Observation, count_flags, measure_answers
-from experiments.attacks.registry import AttackedRegistry, targets_of
+from experiments.attacks.registry import AttackedRegistry, Observation, count_flags, measure_answers, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
 from experiments.attacks.takeovers import TAKEOVERS, Rewriter, takeovers
