@@ -172,9 +172,3 @@ def test_app_py_refuses_a_region_without_models_when_it_knows_the_region(tmp_pat
     said = run_app(tmp_path, context, known)
     assert said.returncode == 1
     assert "me-central-1 cannot invoke" in said.stderr
-
-
-def test_app_py_takes_a_guessed_region_for_none(tmp_path):
-    deployment()
-    said = run_app(tmp_path, {"aws:cdk:bundling-stacks": []}, {"CDK_DEFAULT_REGION": "me-central-1"})
-    assert said.returncode == 0, said.stderr
