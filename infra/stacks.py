@@ -13,7 +13,7 @@ from infra.constructs.consumers import EnrichmentFunction, LearningFunction
 from infra.constructs.discovery_api import DiscoveryApi, FeedbackFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
-from infra.constructs.foundation import Foundation
+from infra.constructs.function import Foundation
 from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network

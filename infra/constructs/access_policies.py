@@ -12,7 +12,7 @@ from constructs import Construct
 from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
-from infra.constructs.foundation import Foundation
+from infra.constructs.function import Foundation
 from infra.constructs.log_group import decrypt_tables
 from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.nag import HERE, accept_wildcards, logical_id

@@ -7,8 +7,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
-from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits
+from infra.constructs.function import Foundation, Function, Limits
 from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
 
 
@@ -27,7 +26,7 @@ class EnrichmentFunction(Construct):
         )
         limits = Limits(memory_mb=1024, timeout_s=ENRICHMENT_TIMEOUT_S)
         made = on.function(self, "Enrichment", folder="enrichment", settings=settings, limits=limits)
-        self.function, self.log = made.function, made.log
+        self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(
@@ -53,7 +52,7 @@ class LearningFunction(Construct):
         settings = on.settings(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
         limits = Limits(memory_mb=512, timeout_s=LEARNING_TIMEOUT_S)
         made = on.function(self, "Learner", folder="learning", settings=settings, limits=limits)
-        self.function, self.log = made.function, made.log
+        self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")
         learned = [tables.outcomes.table_arn, tables.tallies.table_arn]
         made.allow([

@@ -11,8 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
-from infra.constructs.foundation import Foundation
-from infra.constructs.function import Function, Limits
+from infra.constructs.function import Foundation, Function, Limits
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each
 from infra.constructs.network import Network

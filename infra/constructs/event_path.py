@@ -10,8 +10,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.foundation import Foundation
-from infra.constructs.function import Limits
+from infra.constructs.function import Foundation, Limits
 from infra.constructs.nag import accept
 from infra.sizes import LEARNING_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_S
 from mats.settings import Settings
@@ -44,7 +43,7 @@ class EventPath(Construct):
         )
         self.dead_letter_queues = {"Rule": self._dead("Rule")}
         self.queue = self._queue(f"{context.name}-changes", VISIBILITY_S)
-        self.rule = events.Rule(
+        events.Rule(
             self,
             "Changed",
             event_bus=self.bus,

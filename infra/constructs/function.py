@@ -1,22 +1,30 @@
-"""A Lambda function: its layers, log, role and environment."""
+"""A Lambda function: its layers, log, role and environment; and the resources that all functions share."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.log_group import customer_key, log_group
+from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
 from infra.constructs.network import Network
+from infra.constructs.search_domain import SearchDomain
+from infra.constructs.tables import MatsTables
 from infra.context import Context
-from infra.layers import ARCHITECTURE, RUNTIME, core_layer, vendor_layer
+from infra.layers import ARCHITECTURE, RUNTIME, core_layer, files_layer, vendor_layer
 from infra.vendor import ROOT
+from mats.settings import Settings
 
 _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 """Of versions, to go back to. One that a failed deployment made goes, or the same code could not be published again."""
+_STAND_IN = "https://index.invalid"
+"""In place of the domain's address while settings are validated: in a synthesis it is a token, not an address."""
 Layer = Callable[[Construct], lambda_.LayerVersion]
 
 
@@ -96,3 +104,46 @@ class Function(Construct):
     def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
         for statement in statements:
             self.role.add_to_policy(statement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """The resources that all functions share. They are made before the functions and depend on none of them."""
+
+    context: Context
+    models: ModelAccess
+    tables: MatsTables
+    domain: SearchDomain | FilesBucket
+    network: Network | None
+
+    def settings(self, **others: Any) -> Settings:
+        """The settings that all functions of the index share, and others."""
+        context, models = self.context, self.models
+        shared = Settings(
+            bedrock=True,
+            encoder=context.encoder_model,
+            metrics=context.name if context.size != "small" else "",
+            rerank_model=models.id_of(context.rerank_model),
+            writer_model=models.id_of(context.writer_model),
+            index_endpoint=_STAND_IN,
+            index_engine=context.engine_version,
+        )
+        return replace(shared, **others)
+
+    def function(
+        self, scope: Construct, id: str, *, folder: str, settings: Settings, limits: Limits, snap_start: bool = False
+    ) -> Function:
+        """A function with the common layers, in the network if there is one."""
+        address = self.domain.address
+        variables = settings.to_env()
+        return Function(
+            scope,
+            id,
+            folder=folder,
+            context=self.context,
+            environment={name: address if value == _STAND_IN else value for name, value in variables.items()},
+            limits=limits,
+            layers=(core_layer, vendor_layer, *([files_layer] if self.context.files else [])),
+            network=self.network,
+            snap_start=snap_start,
+        )

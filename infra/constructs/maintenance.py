@@ -15,8 +15,7 @@ from constructs import Construct
 
 from infra.alarms import MODEL_DAYS
 from infra.constructs.event_path import RESENT, EventPath
-from infra.constructs.foundation import Foundation
-from infra.constructs.function import Limits
+from infra.constructs.function import Foundation, Limits
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
 from infra.context import Context
