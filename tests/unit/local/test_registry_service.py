@@ -80,9 +80,7 @@ def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     read: list[str] = []
     list_row = capability_list.list_row
     monkeypatch.setattr(
-        capability_list,
-        "list_row",
-        lambda profile, **more: read.append(profile.name) or list_row(profile, **more),
+        capability_list, "list_row", lambda profile, **more: read.append(profile.name) or list_row(profile, **more)
     )
     service.refresh()
     assert read == []

@@ -177,16 +177,8 @@ CATALOG = "/.well-known/mcp/catalog.json"
         ({"/pay/card.json": CARD}, "/pay/card.json", ""),
         ({"/pay/server-card": CARD}, "/pay", ""),
         ({"/.well-known/mcp/server-card.json": CARD}, "", ""),
-        (
-            {CATALOG: {"entries": [{**LISTED, "url": "SITE/cards/pay"}]}, "/cards/pay": CARD},
-            "",
-            "",
-        ),
-        (
-            {CATALOG: {"entries": [{**LISTED, "url": "http://127.0.0.1:9/x"}]}},
-            "",
-            "at another site",
-        ),
+        ({CATALOG: {"entries": [{**LISTED, "url": "SITE/cards/pay"}]}, "/cards/pay": CARD}, "", ""),
+        ({CATALOG: {"entries": [{**LISTED, "url": "http://127.0.0.1:9/x"}]}}, "", "at another site"),
         ({"/pay": {"a": 1}, "/pay/server-card": {"a": 1}}, "/pay", "is not an MCP server card"),
         ({}, "/pay", "status 404"),
     ],

@@ -127,11 +127,7 @@ SECRET = "hunter2"
             ["server"],
         ),
         ({"command": ["tides", "a\u200b"]}, None, ["server"]),
-        (
-            {"url": "https://x.example/mcp"},
-            {"url": "https://x.example/mcp", "transport": "streamable-http"},
-            [],
-        ),
+        ({"url": "https://x.example/mcp"}, {"url": "https://x.example/mcp", "transport": "streamable-http"}, []),
         (
             {"url": f"https://x.example/mcp?key={SECRET}#a"},
             {"url": "https://x.example/mcp?key={key}", "transport": "streamable-http"},
