@@ -19,18 +19,13 @@ from mats.adapters.opensearch.mapping import write_alias
 from mats.adapters.opensearch.memory import OpenSearchMemory, memory_body
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
 from mats.domain.ranking.query import Filter
-from mats.ports import Stored, Target
+from mats.ports import Stored
 from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile
-from tests.fakes import FakeEncoder
-from tests.integration.test_store_faults import STORES
+from tests.integration.test_store_faults import ENCODER, SECRET, STORES, TARGET, VECTOR, an_index
 from tests.servers.canned import CannedResponse, CannedServer
 
-SECRET = "the-owner-wrote-this"
-ENCODER = FakeEncoder()
-VECTOR = ENCODER.encode_query("words")
-TARGET = Target("capabilities-1", ENCODER.name)
 PAY = a_profile(name="pay").id
 PATIENCE_S = 5
 
@@ -38,14 +33,6 @@ PATIENCE_S = 5
 def entry(name: str = "pay", *, rev: int = 1, vector: array | None = VECTOR, text: str = SECRET) -> Stored:
     profile = a_profile(name=name, description=f"words {text}")
     return Stored(profile.model_copy(update={"rev": rev, "encoder": ENCODER.name}), vector)
-
-
-def an_index(domain: Domain) -> OpenSearchIndex:
-    return OpenSearchIndex(domain, lambda: [TARGET], encoder=ENCODER.name, refresh="true")
-
-
-def a_memory(domain: Domain) -> OpenSearchMemory:
-    return OpenSearchMemory(domain=domain, encoder=ENCODER.name, dimension=ENCODER.dimension)
 
 
 @pytest.fixture(scope="module")

@@ -44,11 +44,11 @@ def stored() -> Stored:
     return Stored(profile.model_copy(update={"rev": 1, "encoder": ENCODER.name}), VECTOR)
 
 
-def _index(domain: Domain) -> OpenSearchIndex:
+def an_index(domain: Domain) -> OpenSearchIndex:
     return OpenSearchIndex(domain, lambda: [TARGET], encoder=ENCODER.name, refresh="true")
 
 
-def _memory(domain: Domain) -> OpenSearchMemory:
+def a_memory(domain: Domain) -> OpenSearchMemory:
     return OpenSearchMemory(domain=domain, encoder=ENCODER.name, dimension=ENCODER.dimension)
 
 
@@ -107,17 +107,17 @@ STORES = {
         open=lambda url, timeout_s: Domain(url, read_s=timeout_s),
         named=("OpenSearch", TARGET.name),
         asked={
-            "lexical": lambda d: _index(d).lexical([SECRET], Filter(), depth=5),
-            "neural": lambda d: _index(d).neural(VECTOR, Filter(), depth=5),
-            "bm25_of": lambda d: _index(d).bm25_of([SECRET], [PAY.id]),
-            "cosine_of": lambda d: _index(d).cosine_of(VECTOR, [PAY.id]),
-            "fetch": lambda d: _index(d).fetch([PAY.id]),
-            "revisions": lambda d: _index(d).revisions([PAY.id]),
-            "ids": lambda d: list(_index(d).ids()),
-            "nearest": lambda d: _memory(d).nearest(VECTOR, depth=5),
-            "with_outcomes": lambda d: _memory(d).with_outcomes([PAY.id], "a"),
-            "put": lambda d: _index(d).put([stored()]),
-            "purge": lambda d: _index(d).purge([PAY.id]),
+            "lexical": lambda d: an_index(d).lexical([SECRET], Filter(), depth=5),
+            "neural": lambda d: an_index(d).neural(VECTOR, Filter(), depth=5),
+            "bm25_of": lambda d: an_index(d).bm25_of([SECRET], [PAY.id]),
+            "cosine_of": lambda d: an_index(d).cosine_of(VECTOR, [PAY.id]),
+            "fetch": lambda d: an_index(d).fetch([PAY.id]),
+            "revisions": lambda d: an_index(d).revisions([PAY.id]),
+            "ids": lambda d: list(an_index(d).ids()),
+            "nearest": lambda d: a_memory(d).nearest(VECTOR, depth=5),
+            "with_outcomes": lambda d: a_memory(d).with_outcomes([PAY.id], "a"),
+            "put": lambda d: an_index(d).put([stored()]),
+            "purge": lambda d: an_index(d).purge([PAY.id]),
             "behind": lambda d: d.behind(ALIAS),
             "point": lambda d: d.point(ALIAS, "capabilities-2"),
             "create": lambda d: d.create("capabilities-2", {}),
