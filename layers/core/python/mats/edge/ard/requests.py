@@ -177,7 +177,7 @@ def _entry_filter(
     tag_choices = set[frozenset[str]]() if tags is None else {tags}
     kinds = frozenset(Kind)
     if types is not None:
-        requested = {kind: tags for kind, (type_, tags) in PROTOCOLS.items() if type_ in types}
+        requested = {kind: declared for kind, (type_, declared) in PROTOCOLS.items() if type_ in types}
         own = frozenset(kind for kind in Kind if own_type(kind) in types)
         kinds = own | requested.keys()
         if requested and all(requested.values()) and not own:

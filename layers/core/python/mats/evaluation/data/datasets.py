@@ -55,7 +55,11 @@ def load(folder: Path) -> Dataset:
     """Read a data set. Raises DatasetInvalid: a file is missing or cannot be read; the message names the line."""
     digest = hashlib.sha256()
     rows = list(_json_lines("corpus.jsonl", _text(folder, "corpus.jsonl", digest)))
-    queries_by_id = {row["_id"]: row for row in _queries(_text(folder, "queries.jsonl", digest))}
+    queries_by_id = {}
+    for number, row in enumerate(_json_lines("queries.jsonl", _text(folder, "queries.jsonl", digest)), start=1):
+        if not (isinstance(row.get("_id"), str) and isinstance(row.get("text"), str)):
+            raise DatasetInvalid([Fault(f"queries.jsonl, query {number}", "needs `_id` and `text` as strings")])
+        queries_by_id[row["_id"]] = row
     ids: dict[str, Id] = {}
     registrations: list[Registration] = []
     refused: dict[str, str] = {}
@@ -113,13 +117,6 @@ def _json_lines(name: str, text: str) -> Iterator[dict[str, Any]]:
             if not isinstance(row, dict):
                 raise DatasetInvalid([Fault(f"{name}, line {number}", "must hold a JSON object")])
             yield row
-
-
-def _queries(text: str) -> Iterator[dict[str, Any]]:
-    for number, row in enumerate(_json_lines("queries.jsonl", text), start=1):
-        if not (isinstance(row.get("_id"), str) and isinstance(row.get("text"), str)):
-            raise DatasetInvalid([Fault(f"queries.jsonl, query {number}", "needs `_id` and `text` as strings")])
-        yield row
 
 
 def _judgements(text: str) -> Iterator[tuple[str, str, int]]:

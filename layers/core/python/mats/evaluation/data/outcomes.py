@@ -10,8 +10,6 @@ from mats.domain.learning.outcome import Event, ReportedAnswer, effective_event
 from mats.domain.text.words import clean
 from mats.evaluation.data.datasets import JudgedSet
 
-_AGAINST = (Event.FAILED, Event.WRONG)
-
 
 @dataclass
 class _Judged:
@@ -31,12 +29,8 @@ def from_outcomes(
     """Every registration, and the requests that a capability served, as their callers reported.
 
     A capability counts for a text if somebody reported that it succeeded, and nobody that it failed or was wrong. Texts
-    that differ in case and spaces alone are one query, whose id is that of its first answer.
-
-    Args:
-        items: The registry, by id.
-        answers: What was reported.
-        confirmed: Only what an operator confirmed, or two callers reported.
+    that differ in case and spaces alone are one query, whose id is that of its first answer. With `confirmed`, only
+    what an operator confirmed, or two callers reported.
     """
     left_out: Counter[str] = Counter()
     texts: dict[str, _Judged] = {}
@@ -69,7 +63,7 @@ def _add(texts: dict[str, _Judged], answer: ReportedAnswer, left_out: Counter[st
         event = effective_event(events)
         if event is Event.SUCCEEDED:
             judged.succeeded.setdefault(id, set()).add(answer.receipt.caller)
-        elif event in _AGAINST:
+        elif event in (Event.FAILED, Event.WRONG):
             judged.against.add(id)
 
 

@@ -45,19 +45,19 @@ class ReportReader(Generic[T]):
         return None
 
     def _start(self, days: int) -> None:
+        def renew() -> None:
+            try:
+                self._compute(days)
+            except CapabilityError as error:
+                LOGGER.warning("a report was not computed: %s", error)
+            finally:
+                self._running.discard(days)
+
         with self._lock:
             if days in self._running:
                 return
             self._running.add(days)
-        threading.Thread(target=self._renew, args=(days,), name="report", daemon=True).start()
-
-    def _renew(self, days: int) -> None:
-        try:
-            self._compute(days)
-        except CapabilityError as error:
-            LOGGER.warning("a report was not computed: %s", error)
-        finally:
-            self._running.discard(days)
+        threading.Thread(target=renew, name="report", daemon=True).start()
 
     def _compute(self, days: int) -> T:
         began = self._now()
