@@ -63,9 +63,8 @@ def _false_reports(results: Json) -> str:
 
 
 def _worst(rows: list[Json]) -> str:
-    moved, own, answers, first = (
-        max(row[name] for row in rows) for name in ("moved", "own_moved", "moved_answers", "first")
-    )
+    moved, own, answers = (max(row[name] for row in rows) for name in ("moved", "own_moved", "moved_answers"))
+    first = max((row["first"] for row in rows if "first" in row), default="–")  # results of before lack it
     return f"{moved} / {own} | {answers} of {rows[0]['answers']} | {first}"
 
 
