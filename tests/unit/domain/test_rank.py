@@ -243,14 +243,19 @@ def test_quality_of_half_a_relevance(rule, trust, prior, expected):
     assert rule.quality(trust, prior, 0.5) == (None if expected is None else pytest.approx(expected))
 
 
-@pytest.mark.parametrize("assigned", [[], [None], [None, None]])
-def test_nobody_takes_the_prior_where_nobody_is_rated(assigned):
-    assert PROPORTIONAL.prior_among(assigned) is None
-
-
-@pytest.mark.parametrize(("rule", "expected"), [(PROPORTIONAL, 50), (PAPER_TRUST, None)])
-def test_the_unrated_take_the_prior_beside_a_rated_one(rule, expected):
-    assert rule.prior_among([None, 0]) == expected
+@pytest.mark.parametrize(
+    ("rule", "trusts", "expected"),
+    [
+        (PROPORTIONAL, [None, None], None),  # nobody takes the prior where nobody is rated
+        (PROPORTIONAL, [None, 0], 0.25),
+        (PAPER_TRUST, [None, 0], None),
+    ],
+)
+def test_the_unrated_take_the_prior_beside_a_rated_one(rule, trusts, expected):
+    profiles = [a_profile(name=f"{n:02}", trust=trust) for n, trust in enumerate(trusts)]
+    candidates = [Candidate(profile=profile, bm25=None, cosine=None) for profile in profiles]
+    [unrated, _] = ranked(candidates, {profile.id: 0.5 for profile in profiles}, rule)
+    assert unrated.signals.get(Signal.QUALITY) == expected
 
 
 @given(st.integers(51, 100), st.lists(relevances, min_size=2, max_size=2))

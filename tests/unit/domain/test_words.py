@@ -165,74 +165,51 @@ SCHEMA = {
 READ = Parameters(("amount_cents", "reason"), ("How much to give back", "duplicate", "fraud"))
 
 
-def test_an_mcp_tool_gives_the_parameters_of_its_input_schema():
-    tool = {"name": "refund", "title": "Refund", "description": "Gives money back.", "inputSchema": SCHEMA}
-    names, texts = read_parameters(tool)
-    assert names == ("refund", *READ.names)
-    assert texts == ("Refund", "Gives money back.", *READ.texts)
-
-
-def test_openapi_parameters_are_named_by_their_name_entry():
-    parameters = [
-        {"name": "city", "in": "query", "required": True, "description": "Where to look", "schema": {"type": "string"}},
-        {
-            "name": "days",
-            "in": "query",
-            "description": "How far ahead",
-            "schema": {"type": "integer", "format": "int32"},
-        },
-    ]
-    expected = Parameters(("city", "days"), ("Where to look", "How far ahead"))
-    assert read_parameters(parameters) == expected
-    assert read_parameters({"parameters": parameters}) == expected
-
-
-def test_in_a_plain_object_every_key_is_a_name():
-    assert read_parameters({"city": "Where to look", "days": 3}) == Parameters(("city", "days"), ("Where to look",))
-
-
-def test_a_skill_of_an_agent_card_gives_its_name_tags_and_examples():
-    card = {
-        "skills": [
-            {
-                "id": "s-1",
-                "name": "Trip planning",
-                "description": "Plans a journey.",
-                "tags": ["travel"],
-                "examples": ["three days in Rome"],
-                "inputModes": ["text/plain"],
-            }
-        ]
-    }
-    assert read_parameters(card) == Parameters(("Trip planning",), ("Plans a journey.", "travel", "three days in Rome"))
-
-
-def test_parameters_within_parameters_are_found():
-    nested = {
-        "properties": {
-            "payee": {"type": "object", "properties": {"iban": {"description": "Account"}}},
-            "lines": {"type": "array", "items": {"anyOf": [{"properties": {"sku": {}}}, {"type": "null"}]}},
-        }
-    }
-    assert read_parameters(nested) == Parameters(("payee", "iban", "lines", "sku"), ("Account",))
-
-
+OPENAPI = [
+    {"name": "city", "in": "query", "required": True, "description": "Where to look", "schema": {"type": "string"}},
+    {"name": "days", "in": "query", "description": "How far ahead", "schema": {"type": "integer", "format": "int32"}},
+]
+OPENAPI_READ = Parameters(("city", "days"), ("Where to look", "How far ahead"))
+SKILL = {
+    "id": "s-1", "name": "Trip planning", "description": "Plans a journey.", "tags": ["travel"],
+    "examples": ["three days in Rome"], "inputModes": ["text/plain"],
+}  # fmt: skip
+NESTED = {
+    "payee": {"type": "object", "properties": {"iban": {"description": "Account"}}},
+    "lines": {"type": "array", "items": {"anyOf": [{"properties": {"sku": {}}}, {"type": "null"}]}},
+}
 KEYWORDS = ["type", "description", "name", "properties", "items", "required", "enum", "format", "title", "id", "url"]
 
 
-def test_the_schema_of_a_parameter_named_properties_adds_no_parameters():
-    schema = {"properties": {"properties": {"type": "array", "description": "Which ones"}}}
-    assert read_parameters(schema) == Parameters(("properties",), ("Which ones",))
+def a_city(text: str) -> dict[str, object]:
+    return {"properties": {"city": {"description": text}}}
 
 
-@pytest.mark.parametrize("nothing", ["", "  ", "N/A", "none", "null", "string", "Object", "true"])
-def test_a_placeholder_text_is_left_out(nothing):
-    assert read_parameters({"properties": {"city": {"description": nothing}}}) == Parameters(("city",), ())
-
-
-def test_a_name_occurs_once_and_sources_keep_their_order():
-    one, other = {"properties": {"city": {"description": "a"}}}, {"properties": {"city": {"description": "b"}}}
-    assert read_parameters(one, other) == Parameters(("city",), ("a", "b"))
+@pytest.mark.parametrize(
+    ("sources", "read"),
+    [
+        (
+            [{"name": "refund", "title": "Refund", "description": "Gives money back.", "inputSchema": SCHEMA}],
+            Parameters(("refund", *READ.names), ("Refund", "Gives money back.", *READ.texts)),
+        ),
+        ([OPENAPI], OPENAPI_READ),
+        ([{"parameters": OPENAPI}], OPENAPI_READ),
+        ([{"city": "Where to look", "days": 3}], Parameters(("city", "days"), ("Where to look",))),
+        ([{"skills": [SKILL]}], Parameters(("Trip planning",), ("Plans a journey.", "travel", "three days in Rome"))),
+        ([{"properties": NESTED}], Parameters(("payee", "iban", "lines", "sku"), ("Account",))),
+        (
+            [{"properties": {"properties": {"type": "array", "description": "Which ones"}}}],
+            Parameters(("properties",), ("Which ones",)),
+        ),
+        ([a_city("a"), a_city("b")], Parameters(("city",), ("a", "b"))),
+        *(
+            ([a_city(nothing)], Parameters(("city",), ()))
+            for nothing in ("", "  ", "N/A", "none", "null", "string", "Object", "true")
+        ),
+    ],
+)
+def test_names_and_texts_of_each_form_of_parameters_are_read_once_and_in_order(sources, read):
+    assert read_parameters(*sources) == read
 
 
 @pytest.mark.parametrize("text", ["not { JSON", "[" * 100_000, "9" * 5_000])

@@ -42,7 +42,7 @@ class ChangeProcessor:
 
         Where a batch meets a bug, each of its changes is tried alone. A single change raises it.
         """
-        before = Usage.total(self.spent().values())
+        before = self.spent()
         try:
             outcomes = self.enrich(list(changes.values()), deadline, self.run)
         except DependencyFailed as error:
@@ -53,7 +53,8 @@ class ChangeProcessor:
                 raise
             LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
             return [id for message, change in changes.items() for id in self._process_alone(message, change, deadline)]
-        usage = Usage.total(self.spent().values()).plus(before, -1)
+        spent = self.spent()
+        usage = Usage.total(spent.values()).plus(Usage.total(before.values()), -1) if spent else Usage()
         self.observe(BatchProcessed(outcomes=outcomes, usage=usage))
         return [message for message, change in changes.items() if not outcomes[change.id].is_final]
 

@@ -52,11 +52,14 @@ class LeaveReceipt:
 
     def begin(
         self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
-    ) -> "PendingReceipt":
-        """Start storing the receipt of an answer whose candidates are known."""
+    ) -> Callable[[Shortlist], Shortlist]:
+        """Start storing the receipt of an answer whose candidates are known.
+
+        The function that is returned stores what is shown, and returns the answer, degraded by `receipt` if it cannot.
+        """
         vector = found.searches[0].vector if found.searches[0] else None  # of the whole request
         others = query.namespaces or query.tags or query.effects or query.holds
-        receipt = Receipt(
+        begun = Receipt(
             query_id=query_id,
             text=query.text if self.texts else "",
             caller=caller,
@@ -68,38 +71,28 @@ class LeaveReceipt:
             vector=pack_vector(vector) if vector is not None else None,
         )
         early = self.early
-        stage = stages.start(_STAGE, lambda: early.put(receipt), budget_ms=_BUDGET_MS) if early else None
-        return PendingReceipt(receipt, stage, self.later)
+        stage = stages.start(_STAGE, lambda: early.put(begun), budget_ms=_BUDGET_MS) if early else None
 
+        def complete(shortlist: Shortlist) -> Shortlist:
+            trace = shortlist.trace
+            best = shortlist.ranked[0] if shortlist.ranked else None
+            receipt = replace(
+                begun,
+                shown=tuple(result.id for result in shortlist.results),
+                verdict=shortlist.verdict,
+                nearest=best.id if best else None,
+                relevance=best.relevance if best else None,
+                encoder=trace.encoder or "" if begun.vector else "",
+            )
+            finish(stage, trace)
+            try:
+                self.later.put(receipt)
+            except DependencyFailed as error:
+                if not stage:  # else the early one is stored, or its failure is in the trace
+                    trace.lose(_STAGE, f"{_STAGE}: {error}")
+            return shortlist
 
-@dataclass(frozen=True, slots=True)
-class PendingReceipt:
-    """The receipt of one answer; `stage` stores it if it is stored early."""
-
-    receipt: Receipt
-    stage: Stage[None] | None
-    later: Receipts
-
-    def complete(self, shortlist: Shortlist) -> Shortlist:
-        """Store what is shown; returns the answer, which is degraded by `receipt` if it cannot be stored."""
-        trace = shortlist.trace
-        best = shortlist.ranked[0] if shortlist.ranked else None
-        receipt = replace(
-            self.receipt,
-            shown=tuple(result.id for result in shortlist.results),
-            verdict=shortlist.verdict,
-            nearest=best.id if best else None,
-            relevance=best.relevance if best else None,
-            encoder=trace.encoder or "" if self.receipt.vector else "",
-        )
-        if self.stage:
-            finish(self.stage, trace)
-        try:
-            self.later.put(receipt)
-        except DependencyFailed as error:
-            if not self.stage:  # else the early one is stored, or its failure is in the trace
-                trace.lose(_STAGE, f"{_STAGE}: {error}")
-        return shortlist
+        return complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +259,7 @@ class Discover:
         fitness = Fitness(query.holds, proofs, {}) if query.holds or proofs else None
         admitted = replace(Filter.of(query, audiences, scope), fitness=fitness)
         found, measuring, reading = self._find(query.texts, admitted, trace, asking(caller))
-        receipt = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
+        complete = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
         measured = None if self.margin is None else finish(measuring, trace)
         if self.margin is not None and len(query.texts) == 1 and self._is_settled(found, measured, self.margin):
             reranker = None
@@ -311,7 +304,7 @@ class Discover:
             shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
             excluded=tuple(fitness.excluded.items()) if fitness else (),
         )  # fmt: skip
-        return receipt.complete(shortlist) if receipt else shortlist
+        return complete(shortlist) if complete else shortlist
 
     def _find(
         self, texts: Sequence[str], admitted: Filter, trace: Trace, caller: str, picked: Sequence[Profile] = ()

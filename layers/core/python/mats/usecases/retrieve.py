@@ -140,12 +140,8 @@ class Recall:
     memory: Memory
     rule: MemoryRule = RULE
 
-    def start(self, vector: Vector, caller: str, stages: Stages) -> Stage[Votes | None]:
-        """Start reading the votes that count for a caller."""
-        return stages.start("memory", lambda: self._votes(vector, caller))
-
-    def _votes(self, vector: Vector, caller: str) -> Votes | None:
-        """The votes of the nearest requests; if one caller's crowd out the others, those of the others, too."""
+    def votes(self, vector: Vector, caller: str) -> Votes | None:
+        """Those of the nearest requests that count for a caller; of others, too, if those of one crowd these out."""
         depth = _SPARE * self.rule.neighbours
         near = list(self.memory.nearest(vector, depth=depth))
         if not near:
@@ -276,7 +272,7 @@ class Retrieved:
                 echo=id in self.chosen.echoes,
                 named=id in named,
                 exact=self.exact.get(id),
-                shift=search.products.shift(profile),
+                shift=search.products.shift(profile) if search.products.strengths else 0.0,
             )
             for id, profile in ((profile.id, profile) for profile in self.chosen.profiles)
         ]
@@ -421,7 +417,8 @@ class Retrieve:
         neural_stage = memory_stage = None
         if vector is not None:
             neural_stage = stages.start("neural", lambda: index.neural(vector, admitted, depth=self.depth))
-            memory_stage = self.recall.start(vector, caller, stages) if self.recall else None
+            recall = self.recall
+            memory_stage = stages.start("memory", lambda: recall.votes(vector, caller)) if recall else None
         lexical, cosine = self._finish_sides((lexical_stage, neural_stage), words, admitted, stages, trace)
         products = NO_PRODUCTS if spaces else products_named(text, names()[0])
         trace.notes += [products.note] if products.strong else []

@@ -1,7 +1,7 @@
 """How reliable a capability is: the posterior of its trust after what callers report. docs/decisions/0050."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -169,10 +169,6 @@ class TrustRule:
     def unrated_trust(self) -> int:
         """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
         return _UNRATED if self.prior is None else self.prior
-
-    def prior_among(self, assigned: Iterable[int | None], *, reported: bool = False) -> int | None:
-        """The trust of the unrated in an answer with these; None if nobody there is rated or `reported` on."""
-        return self.prior if reported or any(trust is not None for trust in assigned) else None
 
     def quality(
         self, trust: int | None, prior: int | None, relevance: float, counts: Counts = NO_COUNTS

@@ -86,13 +86,6 @@ def fuse(lexical: Scores, neural: Scores, *, lexical_share: float) -> dict[Id, f
     return fused
 
 
-def _unit(value: float, low: float, high: float) -> float:
-    """Linear scaling of [low, high] to [0, 1], clamped; if the bounds are equal, 1 from there on and 0 below."""
-    if high <= low:
-        return 1.0 if value >= high else 0.0
-    return min(1.0, max(0.0, (value - low) / (high - low)))
-
-
 _PAIRS_EVEN = 3  # Number of matching pairs that count half of the maximum
 
 
@@ -137,7 +130,10 @@ class Scale:
         Matching pairs of words can only increase it, and only if the lexical side was measured: their absence is weak
         evidence, and a query of one word has none. docs/decisions/0014.
         """
-        neural = None if cosine is None else _unit(cosine, self.lo, self.hi)
+        neural = None
+        if cosine is not None:
+            span = self.hi - self.lo
+            neural = min(1.0, max(0.0, (cosine - self.lo) / span)) if span > 0 else float(cosine >= self.hi)
         if score is None:
             return neural
         lexical = self.bm25(score)

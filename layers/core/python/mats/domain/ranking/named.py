@@ -199,8 +199,6 @@ class Products:
 
     def shift(self, profile: Profile) -> float:
         """The amount to add to the mixture of a capability's measurements."""
-        if not self.strengths:
-            return 0.0
         has = names(profile.namespace, profile.provider)
         own = [s for name, s in self.strengths.items() if name in has and profile.namespace in self.spaces[name]]
         lowered = searched_text(profile).lowered

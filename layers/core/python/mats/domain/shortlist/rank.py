@@ -18,7 +18,6 @@ from mats.domain.ranking.blend import (
     Thresholds,
     Verdict,
     Weights,
-    blend,
     fallback_weights,
     intent,
     shares,
@@ -181,8 +180,7 @@ def rank(
         scoring = replace(scoring, weights=fallback_weights(scoring.weights))
     elif planned:
         scoring = replace(scoring, weights={**scoring.weights, Signal.RETRIEVAL: scoring.weights.get(Signal.LLM, 0.0)})
-    trusts = [candidate.profile.trust for candidate in candidates]
-    rated = any(trust is not None for trust in trusts)
+    rated = any(candidate.profile.trust is not None for candidate in candidates)
     reported = any(counts.get(candidate.id) for candidate in candidates)
     measured = [_measure(each, scores.get(each.id), inferred, scoring, planned=planned) for each in candidates]
 
@@ -191,12 +189,12 @@ def rank(
         scaled = result.relevance if rated else result.score
         return scoring.trust.quality(result.candidate.profile.trust, prior, scaled, of)
 
-    prior = scoring.trust.prior_among(trusts, reported=reported)
+    prior = scoring.trust.prior if rated or reported else None  # of the unrated
     scored = [_add_quality(each, quality(each, counts.get(each.id, NO_COUNTS), prior), scoring) for each in measured]
     scored.sort(key=lambda result: _sort_key(result, result.score, planned=planned))
     if reported:
-        prior = scoring.trust.prior_among(trusts)
-        without = {each.id: _score(each, quality(each, NO_COUNTS, prior), scoring) for each in measured}
+        prior = scoring.trust.prior if rated else None
+        without = {each.id: _add_quality(each, quality(each, NO_COUNTS, prior), scoring).score for each in measured}
         before = sorted(measured, key=lambda result: _sort_key(result, without[result.id], planned=planned))
         places = {id: place for place, id in enumerate(limit_moves(_ids(before), _ids(scored), counts))}
         scored.sort(key=lambda result: places[result.id])
@@ -245,11 +243,6 @@ def _add_quality(result: Result, quality: float | None, scoring: Scoring) -> Res
     return replace(result, score=weighted_mean(signals, weighed), signals=signals, weights=weighed)
 
 
-def _score(result: Result, quality: float | None, scoring: Scoring) -> float:
-    """The score that a result would have with this `quality`."""
-    return result.score if quality is None else blend({**result.signals, Signal.QUALITY: quality}, scoring.weights)
-
-
 def _sort_key(result: Result, score: float, *, planned: bool) -> tuple[bool, float, bool, Id]:
     deprecated = result.candidate.profile.lifecycle is Lifecycle.DEPRECATED
     return not planned and Signal.LLM not in result.signals, -score, deprecated, result.id
@@ -292,20 +285,18 @@ def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequenc
 
     A text can be made like any request, being there before and the trust of an operator cannot: docs/decisions/0095.
     """
-    order = list(scored)
+    order, unrated = list(scored), scoring.trust.unrated_trust
     for rated in (True, False):
-        found = (
-            n for n, each in enumerate(order) if (_is_trusted(each, scoring) if rated else not each.candidate.newcomer)
+        profiles = [each.candidate.profile for each in order]
+        trusted = (
+            trust_of(profile, unrated) > unrated or (profile.provider_verified and profile.trust is None)
+            for profile in profiles
         )
-        if at := next(found, 0):
+        established = trusted if rated else (not each.candidate.newcomer for each in order)
+        if at := next((n for n, is_established in enumerate(established) if is_established), 0):
             leads = (n for n in range(at) if _leads(order[at], order[n], scoring, rated=rated))
             order.insert(next(leads, at), order.pop(at))
     return order
-
-
-def _is_trusted(result: Result, scoring: Scoring) -> bool:
-    profile, unrated = result.candidate.profile, scoring.trust.unrated_trust
-    return trust_of(profile, unrated) > unrated or (profile.provider_verified and profile.trust is None)
 
 
 def _leads(one: Result, other: Result, scoring: Scoring, *, rated: bool) -> bool:

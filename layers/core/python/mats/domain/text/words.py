@@ -260,13 +260,9 @@ def may_have_stem(lowered: str, stem: str) -> bool:
 
 def index_terms(text: str) -> list[str]:
     """The terms that an index compares, in order: stems of every word, Latin letters without their accents."""
-    return [stem(word) for word in words(_without_accents(text))]
-
-
-def _without_accents(text: str) -> str:
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    return [stem(word) for word in words(text)]
 
 
 def query_terms(text: str) -> tuple[str, ...]:

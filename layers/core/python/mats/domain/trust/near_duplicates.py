@@ -338,13 +338,11 @@ def place_rated(
 
     Of the others that are as near to the request as these, as a flood of rewordings is, only some come before the rest.
     """
-
-    def best(found: Sequence[Id]) -> list[Id]:
-        return [id for id in found[:window] if id in held][:_KEPT_FOR_RATED]
-
     held = frozenset(trusted)
-    if (least := _AS_NEAR * max((cosine.get(id, 0.0) for id in best(found)), default=0.0)) > 0:
+    best = [id for id in found[:window] if id in held][:_KEPT_FOR_RATED]
+    if (least := _AS_NEAR * max((cosine.get(id, 0.0) for id in best), default=0.0)) > 0:
         near = [id for id in found if id not in held and cosine.get(id, 0.0) >= least]
         behind = frozenset(near[_MOST_AS_NEAR:])
         found = [*(id for id in found if id not in behind), *near[_MOST_AS_NEAR:]]
-    return list(dict.fromkeys((*found[: k - _KEPT_FOR_RATED], *best(found), *found)))
+        best = [id for id in found[:window] if id in held][:_KEPT_FOR_RATED]
+    return list(dict.fromkeys((*found[: k - _KEPT_FOR_RATED], *best, *found)))
