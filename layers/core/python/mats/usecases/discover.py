@@ -302,7 +302,7 @@ class Discover:
         shortlist = Shortlist(
             query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=shown.ranked,
             shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
-            excluded=tuple(fitness.excluded.items()) if fitness else (),
+            excluded=tuple(sorted(fitness.excluded.items())) if fitness else (),
         )  # fmt: skip
         return complete(shortlist) if complete else shortlist
 

@@ -168,7 +168,7 @@ _MOST_NAMESPACES = 20
 MOST_OF_PRODUCTS = 3  # Capabilities of products that a request names that are candidates, whatever else is found
 _BY_SYNONYMS = "also searched as {!r}, by synonyms of this registry"
 _MISNAMED = "no capability is in the namespace {}; nearest: {}"
-_UNREAD = "the encoder {} does not read the language of this query: results are found by its words, little by meaning"
+_UNREAD = "the encoder does not read the language of this query: results are found by its words, little by meaning"
 
 
 _ABOUT_AS_RELEVANT = 0.9  # Share of a candidate's best relevance from which on it serves another part as well
@@ -613,7 +613,7 @@ class Retrieve:
         if known is None:
             reply = stages.begin_call("encode", lambda: encoder.encode_query(text), self.breaker, trace)
         if trace.unread:
-            trace.notes.append(_UNREAD.format(encoder.name))
+            trace.notes.append(_UNREAD)
 
         def vector() -> Vector | None:
             if known is not None:
