@@ -291,7 +291,8 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     has never been reported on is unknown, not wrong: it keeps its share of what is left, and only if it was shown and
     passed over for such a request, less. How much is left depends on the similarity of the nearest request, on how
     often such requests ask for what was asked for before, and on how probable the first stage finds the capabilities
-    with outcomes. Unless such requests do ask for the same again, votes lift only what they are near to.
+    with outcomes, of which the votes take nothing. Unless such requests do ask for the same again, votes lift only what
+    they are near to.
     """
     known, rule = votes.with_outcomes & mixtures.keys(), votes.rule
     if known.isdisjoint(votes.used):
@@ -302,7 +303,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     again = min(rule.most_repeated, max(1 / rule.most_repeated, votes.repeat_odds))
     prior_odds = max(1.0, evidence, again) * math.sqrt(min(1.0, again))
     odds = (familiar + rule.unseen) / (1 - familiar + rule.unseen) * prior_odds
-    repeated = odds / (1 + odds)
+    repeated = max(min(familiar, 1 - _LEAST), odds / (1 + odds))  # a use makes what nobody used no more probable
     prior = rule.prior / evidence
     moved: dict[Id, float] = {}
     for id, share in before.items():

@@ -445,7 +445,7 @@ def present(
 def note_on_moved(shown: Sequence[Result]) -> list[str]:
     """What of an answer callers' reports have placed higher; ids as in `note_on_none`."""
     moved = [_quote(result.id) for result in shown if result.moved][:_NEAREST]
-    return [f"placed higher by what callers reported: {', '.join(moved)}"] if moved else []
+    return [f"placed higher by what callers reported or operators taught: {', '.join(moved)}"] if moved else []
 
 
 def _quote(id: Id) -> str:
