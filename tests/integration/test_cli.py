@@ -20,7 +20,7 @@ def test_a_capability_is_added_found_shown_trusted_and_removed(mats):
         "Give money back",
         "--json",
     )
-    assert (added.code, added.json) == (0, {"id": "com.acme/refund", "placed": "new"})
+    assert (added.code, added.json) == (0, {"id": "com.acme/refund", "placed": "new", "held": False})
     found = mats("search", "money back", "--json")
     assert [r["id"] for r in found.json["results"]] == ["com.acme/refund"]
     assert (found.json["degraded"], found.json["without"]) == ([], ["neural", "llm"])
@@ -41,7 +41,7 @@ def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
     assert (refused.code, "empty its description, tags, endpoint" in refused.err) == (1, True)
     assert "mats edit" in refused.err
     edited = mats("edit", "com.acme/refund", "--example", "refund my card", "--example", "a", "--tag", "new", "--json")
-    assert (edited.code, edited.json) == (0, {"id": "com.acme/refund", "placed": "changed"})
+    assert (edited.code, edited.json) == (0, {"id": "com.acme/refund", "placed": "changed", "held": False})
 
     def registered():
         return mats("show", "com.acme/refund", "--json").json["registration"]

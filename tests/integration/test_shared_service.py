@@ -61,6 +61,11 @@ def ask(service: Service, method: str, path: str, body=None, *, token: str = "",
             return error.code, error.headers, error.read().decode()
 
 
+def test_greeting_names_an_address_that_a_browser_reaches(service):
+    _, console, docs = (service.process.stdout.readline().decode().strip() for _ in range(3))
+    assert (console, docs) == (f"{service.url} in a browser", f"{service.url}/docs for the API")
+
+
 @pytest.mark.parametrize(("method", "path", "body"), FACES)
 def test_every_face_asks_for_a_token(service, method, path, body):
     for token in ("", "x" * 40):
@@ -269,7 +274,7 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
     ("url", "token", "code", "told"),
     [
         ("", "", 2, "set MATS_TOKEN"),
-        ("", "x" * 40, 2, "set MATS_TOKEN"),
+        ("", "x" * 40, 2, "unknown token: send a token of this service with the scope read"),
         ("http://mats.example.com", READ, 2, "must be https"),
         ("https://mats.example.com", "", 2, "set MATS_TOKEN"),
         ("http://127.0.0.1:1", READ, 3, "does not answer"),
@@ -279,6 +284,7 @@ def test_a_service_that_does_not_answer_is_one_line(service, tmp_path, url, toke
     ran = Mats(tmp_path / "home")("search", "refund", "--url", url or service.url, MATS_READ_TOKEN=token)
     assert (ran.code, ran.out) == (code, "")
     assert told in " ".join(ran.err.replace("│", " ").split())
+    assert ("set MATS_TOKEN" in ran.err) is (not token)
     assert READ not in ran.err
 
 

@@ -66,6 +66,28 @@ def test_flags_of_one_text_are_cleared_until_it_changes(mats):
     assert mats("trust", "com.stripe.*", "--clear-flags").code != 0
 
 
+def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
+    good, evil = (tool(IDS[0], endpoint=f"https://{name}.example.net/x", provider=name) for name in ("good", "evil"))
+    mats("import", "-", stdin=rows(good))
+    mats("trust", IDS[0], "80")
+    edited = mats("edit", IDS[0], "--endpoint", "https://evil.example.net/y").out
+    assert "findable now" not in edited
+    assert "approved version stays findable" in edited
+    assert mats("add", "-", "--json", stdin=rows(evil)).json["held"]
+    assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 1
+    assert "1 held: mats review" in mats("import", "-", stdin=rows(evil)).out
+    lines = [line.split() for line in mats("show", IDS[0]).out.splitlines()]
+    assert ["endpoint", good["endpoint"]] in lines
+    assert ["held", "endpoint", evil["endpoint"]] in lines
+    assert ["provider", "good", "(claimed)"] in lines
+    assert evil["endpoint"] in mats("review").out
+    mats("review", IDS[0], "--reject")
+    assert mats("review", "--json").json == {"waiting": []}
+    assert mats("review", IDS[0], "--json").json["waiting"][0]["rejected"]
+    assert "rejected by an operator" in mats("add", "-", stdin=rows(evil)).out
+    assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 0
+
+
 def test_show_tells_whether_the_provider_is_verified_or_claimed(filled):
     assert "Stripe Payments (claimed)" in filled("show", IDS[0]).out
     filled("trust", "com.stripe.*", "80", "--provider", "Stripe")

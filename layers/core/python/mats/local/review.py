@@ -22,13 +22,20 @@ _COMPARED = (
 
 
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
-    """What is held, of these ids or of all: the changes in words, and the fields that differ, shown and held."""
+    """What is held: the changes in words, and the fields that differ, shown and held.
+
+    Of these ids also what is rejected; without ids, all that still waits for a decision.
+    """
+    known = bool(ids)
     ids = ids or local.stores.listing.list_held()
     stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
     return [
         {"id": id, **profile.held.model_dump(), "fields": list(_differences(profile, items[id]))}
         for id in ids
-        if id in stored and id in items and (profile := stored[id].profile).held
+        if id in stored
+        and id in items
+        and (profile := stored[id].profile).held
+        and (known or not profile.held.rejected)
     ]
 
 

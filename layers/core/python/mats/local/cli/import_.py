@@ -24,6 +24,7 @@ from mats.local.cli.indexing import index
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
+from mats.local.review import waiting
 from mats.ports import Item, Registry, TrustBook
 from mats.settings import Settings, SettingsInvalid, variable_of
 
@@ -128,9 +129,11 @@ def _run(
     rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""
     elsewhere = report.placed[Placed.NEW] + report.placed[Placed.CHANGED] - indexed
     by_service = f", {elsewhere:,} by the running service" if elsewhere > 0 else ""
-    text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}; {indexed:,} indexed{rate}{by_service}"
+    held = sum(one["id"] in report.listed for one in waiting(local)) if local else 0
+    waits = f", {held:,} held: mats review" if held else ""
+    text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}{waits}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
-    outcome = {**report.to_json(), "indexed": indexed, **times}
+    outcome = {**report.to_json(), "held": held, "indexed": indexed, **times}
     if local:
         ui.show_with_usage(local, outcome, text)
         fail_if_waiting(local)
@@ -257,7 +260,8 @@ def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"
         hint = "check it" if token else f"set {variable} to its token"
         raise typer.BadParameter(f"{error} ({hint})", param_hint="--url") from error
     except api.NotAllowed as error:
-        raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}): set {variable}") from error
+        remedy = "" if token else f": set {variable}"  # of a token that is sent, the detail says what is wrong
+        raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}){remedy}") from error
     except api.MatsError as error:
         raise DependencyFailed(str(error)) from error
 

@@ -28,6 +28,7 @@ from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.imports.files import MAX_LINE_BYTES, open_file, parse_line
 from mats.local.imports.formats.registrations import parse_row
+from mats.local.review import waiting
 from mats.ports import GUARD_DAYS, Change, Item
 from mats.usecases.erase import Erase
 from mats.usecases.look_up import LookUp
@@ -82,7 +83,11 @@ def _finish(local: LocalSystem, id: Id, placed: Placed) -> None:
     if placed is Placed.OTHER_KIND:
         raise KindConflict(id)
     settle(local, id)
-    ui.show_with_usage(local, {"id": id, "placed": placed}, f"{id}: {placed}, findable now")
+    state = "findable now"
+    if held := waiting(local, [id]):
+        state = "rejected by an operator" if held[0]["rejected"] else "held: it waits for an operator (`mats review`)"
+        state += "; the approved version stays findable" if held[0]["approved"] else "; nothing is findable meanwhile"
+    ui.show_with_usage(local, {"id": id, "placed": placed, "held": bool(held)}, f"{id}: {placed}, {state}")
 
 
 def edit(
@@ -194,6 +199,7 @@ def show(
         "verified_provider": assigned.provider or None,
         "invocation": invocation.model_dump(mode="json") if invocation else None,
         "profile": stored.profile.model_dump(mode="json") if stored else None,
+        "held": next(iter(waiting(local, [key])), None),
         "vector": len(stored.vector) if stored and stored.vector else None,
         "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
     }
@@ -217,13 +223,24 @@ def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
 
 def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
     item, verified = shown["registration"] or {"registration": "removed"}, shown["verified_provider"]
+    held, profile = shown["held"], shown["profile"]
+    changed = {each["field"]: each for each in held["fields"]} if held else {}
     for key, value in item.items():
-        if key == "provider":
+        if key == "provider" or key in changed:
             continue
-        yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if verified or "provider" in item:
-        yield "provider", f"{verified} (verified)" if verified else f"{item['provider']} (claimed)"
-    profile = shown["profile"]
+        # of the version that is shown, no profile has these two
+        mark = "held " if held and key in ("descriptor", "examples") else ""
+        yield mark + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    claimed = profile["provider"] if held else item.get("provider")
+    if verified or claimed:
+        yield "provider", f"{verified} (verified)" if verified else f"{claimed} (claimed)"
+    for key, each in changed.items():
+        if each["shown"] and key != "provider":
+            yield key, each["shown"]
+        yield f"held {key}", each["held"] or "none"
+    if held:
+        state = "rejected by an operator" if held["rejected"] else "waits for an operator: mats review"
+        yield "held", "\n".join((*held["changes"], state))
     if not profile:
         return
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
@@ -233,8 +250,8 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
             f"{found['mean']:.2f} ({found['low']:.2f} – {found['high']:.2f}): {found['successes']:.1f} successes, "
             f"{found['failures']:.1f} failures",
         )
-    state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
-    yield "status", f"{state}: {profile['error']}" if profile["error"] else state
+    status = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
+    yield "status", f"{status}: {profile['error']}" if profile["error"] else status
     yield "call", profile["invocation"] or "its owner gave no way to call it"
     yield "summary", profile["enrichment"]["summary"] or "none"
     for refusal in profile["refused"]:

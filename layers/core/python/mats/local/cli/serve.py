@@ -153,15 +153,16 @@ def _address(listener: socket.socket) -> str:
 def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
     token = '-H "Authorization: Bearer $MATS_TOKEN" ' if access.tokens else ""
     count = sum(1 for _ in local.stores.registry.ids())
+    here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
     return Text.assemble(
         "mats is ready on ",
         (url, "bold cyan"),
         f" with {count:,} capabilities in {local.settings.home}\n"
         "Try next:\n"
-        f"  {url} in a browser\n"
-        f"  {url}/docs for the API\n"
-        f'  curl -s {url}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
+        f"  {here} in a browser\n"
+        f"  {here}/docs for the API\n"
+        f'  curl -s {here}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
         f'  {shlex.join(ui.program())} {home}search "turn an address into coordinates"\n'
         "Ctrl-C stops it.",
     )
@@ -364,7 +365,7 @@ def add_token(
     """Make a token and print it, once: only its hash is stored."""
     if not _NAME_token.fullmatch(name):
         raise RequestInvalid([Fault("NAME", "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")])
-    local_system(context.obj).close()  # makes the folder
+    local_system(context.obj, create=False).close()  # a token is of a registry that there is
     token = TokenBook(context.obj.home).add(name, scope, SystemClock().now())
     ui.show({"name": name, "scope": scope, "token": token}, token)
     ui.note(f"{name} may {scope.allows}. This is the only time that its token is shown.")

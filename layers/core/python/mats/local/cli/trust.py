@@ -97,7 +97,7 @@ def pin(
     id: Annotated[str | None, ui.argument("namespace/name; without one, list the pins.", metavar="[ID]")] = None,
 ) -> None:
     """Put a capability among the tools of every answer with a `format`, or list those that are."""
-    local = local_system(context.obj)
+    local = local_system(context.obj, create=False)
     pinned = [profile.id for profile in local.application.pins(local_caller(local.settings))]
     if id is None:
         ui.show({"pinned": pinned}, "\n".join(pinned) or "nothing is pinned")
@@ -110,7 +110,7 @@ def pin(
 
 def unpin(context: typer.Context, id: ui.CapabilityId) -> None:
     """Take back a pin."""
-    _pin(local_system(context.obj), Id(id), pinned=False)
+    _pin(local_system(context.obj, create=False), Id(id), pinned=False)
 
 
 def _pin(local: LocalSystem, id: Id, *, pinned: bool) -> None:

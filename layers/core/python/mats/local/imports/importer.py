@@ -36,8 +36,8 @@ class Finding(NamedTuple):
 
 
 RESERVED = (
-    "operators trust {} or its namespace: they register it from a file on the machine of the registry, or bind a "
-    "source to the namespace with --namespace"
+    "operators trust {} or its namespace: they register it from a file on the machine of the registry, bind a "
+    "source to the namespace with --namespace, or send a token with the scope operate to its service"
 )
 
 
