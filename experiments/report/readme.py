@@ -85,6 +85,7 @@ def _terminal() -> str:
         lines.append(f"{place:>2}  {result['score']:.2f}  {result['kind']:<5}  {result['id']}")
         lines += [f"{'':10}{result['summary']}", f"{'':10}{signals}"]
     lines.append(f"{len(answer['results'])} results in {answer['took_ms']['total']:.0f} ms; without: llm")
+    lines.append(f"Report what happened: mats feedback {answer['query_id']} --succeeded ID")
     return "```console\n" + "\n".join(lines) + "\n```"
 
 

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -109,9 +110,11 @@ def test_every_file_carries_the_headers(service, path: str):
 
 
 def test_greeting_names_the_console_first(service):
-    _, console, docs = (service.process.stdout.readline().decode().strip() for _ in range(3))
+    _, console, docs, _, search = (service.process.stdout.readline().decode().strip() for _ in range(5))
     assert console == f"{service.url} in a browser"
     assert docs.startswith(f"{service.url}/docs")
+    golden = (ROOT / "examples" / "queries.jsonl").read_text().splitlines()
+    assert shlex.split(search)[-1] in {json.loads(line)["text"] for line in golden}
 
 
 @pytest.mark.parametrize(

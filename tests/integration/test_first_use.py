@@ -157,7 +157,7 @@ def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, 
     monkeypatch.setattr("mats.local.cli.doctor._is_installed", lambda name: name not in ("onnxruntime", "scipy"))
     found = dict(faults(mats))
     assert "then run `mats sync a`" in found["sources"]
-    assert found["packages"] == "missing onnxruntime: pip install 'mats[local]'"
+    assert found["packages"] == "missing onnxruntime: pip install '.[local]' in a clone of mats"
 
 
 # Servers of MCP clients

@@ -102,7 +102,7 @@ def test_without_its_package_metrics_say_what_to_install_and_all_else_works(loca
         refused = client.get("/metrics")
         assert refused.status_code == 503
         assert refused.json()["detail"] == (
-            "/metrics needs prometheus_client, which is not installed: pip install 'mats[local]'"
+            "/metrics needs prometheus_client, which is not installed: pip install '.[local]' in a clone of mats"
         )
         assert "Retry-After" not in refused.headers  # no retry installs it
         assert client.post("/metrics").status_code == 405

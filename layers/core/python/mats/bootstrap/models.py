@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mats.domain.errors import DependencyFailed, NotInstalled
+from mats.domain.errors import DependencyFailed, NotInstalled, command_to_install
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.ranking.blend import Scale, Thresholds
@@ -40,7 +40,7 @@ def needed_by(what: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise NotInstalled(f"{what} needs {error.name}, which is not installed: pip install 'mats[{extra}]'") from error
+        raise NotInstalled(f"{what} needs {error.name}, which is not installed: {command_to_install(extra)}") from error
 
 
 @dataclass(frozen=True)

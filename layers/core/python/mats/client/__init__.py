@@ -9,10 +9,12 @@
 Every error of the API is a `MatsError`: see `mats.client.errors`. What is found is called by `call`.
 """
 
+from mats.domain.errors import CapabilityError, command_to_install
+
 try:
     import urllib3  # noqa: F401 - an installation may lack the extra
 except ModuleNotFoundError as error:
-    message = f"{error.name} is not installed: pip install 'mats[client]'"
+    message = f"{error.name} is not installed: {command_to_install('client')}"
     raise ModuleNotFoundError(message, name=error.name) from error
 
 from mats.client.auth import Auth, Bearer, SigV4
@@ -20,7 +22,6 @@ from mats.client.calls import Called, Caller, call
 from mats.client.client import Client, Retries
 from mats.client.errors import Busy, MatsError, NotAllowed, NotFound, NotUnderstood, Refused, Unreachable, WrongRequest
 from mats.domain.capability.capability import Kind
-from mats.domain.errors import CapabilityError
 from mats.domain.learning.outcome import Event
 from mats.edge.feedback import FeedbackAnswer
 from mats.edge.schema import Answer, Capability, Format, Instructions, ListedCapability, Problem

@@ -3,8 +3,8 @@
 from mats.client import Client, call
 
 with Client("http://127.0.0.1:8080") as mats:
-    found = mats.capability("com.stripe/create_refund")
-print(call(found.invocation, {"charge": "ch_1"}).content)
+    found = mats.capability("com.deepwiki.mcp/ask_question")
+print(call(found.invocation, {"repoName": "modelcontextprotocol/python-sdk", "question": "Which transports?"}).content)
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible
+from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, command_to_install
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
@@ -113,7 +113,7 @@ class Caller:
                 case HttpCall() | A2aCall():
                     return self._http(call, arguments)
         except ModuleNotFoundError as error:
-            raise NotInstalled(f"{error.name} is not installed: pip install 'mats[call]'") from error
+            raise NotInstalled(f"{error.name} is not installed: {command_to_install('call')}") from error
         raise _impossible(
             "its owner gave no way to call it" if call is None else f"this client does not call {call.facts()[0][1]}"
         )

@@ -123,6 +123,11 @@ class NotInstalled(DependencyFailed):
     """A package is missing until an operator installs it."""
 
 
+def command_to_install(extra: str) -> str:
+    """The command that installs an extra. It names the clone: the name `mats` on PyPI is another project's."""
+    return f"pip install '.[{extra}]' in a clone of mats"
+
+
 class NotPermitted(DependencyFailed):
     """The dependency denies access until an operator corrects credentials, policies or settings."""
 

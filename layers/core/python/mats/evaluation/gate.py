@@ -3,6 +3,7 @@
 A baseline is a file: `{"sets": {NAME: {"data_sha256", "variant", "metrics": {MEASURE: {"mean", "low", "high"}}}}}`, or
 the results of the main experiment, which has every variant. The set `examples` is the sample registry with its golden
 queries; any other is a folder of judged data sets. A measure has dropped if it is below its bootstrap interval.
+Of a set that has changed nothing is judged.
 """
 
 import json
@@ -81,7 +82,10 @@ def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
     Raises BaselineInvalid: the two belong to different data.
     """
     if before["data_sha256"] != now["data_sha256"]:
-        message = "has changed since the baseline was measured: measure a new one with --update"
+        message = (
+            "has changed since the baseline was measured, and this change is not judged: "
+            "compare `mats evaluate --misses` before and after it, then measure a new baseline with --update"
+        )
         raise BaselineInvalid([Fault(name, message)])
     for measure, was in before["metrics"].items():
         value = now["metrics"][measure]["mean"]

@@ -2,6 +2,8 @@
 
 import sys
 
+from mats.domain.errors import command_to_install
+
 
 def main() -> None:
     """Run a command, or say how to install what the command line needs."""
@@ -10,5 +12,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("mats", "infra"):
             raise
-        sys.exit(f"error: {error.name} is not installed: pip install 'mats[local]'")
+        sys.exit(f"error: {error.name} is not installed: {command_to_install('local')}")
     run()

@@ -23,7 +23,7 @@ from mats.bootstrap import open_system
 from mats.bootstrap.local import LocalSystem, is_missing, local_system
 from mats.bootstrap.models import ConfiguredModels, model_names
 from mats.domain.capability.capability import Kind
-from mats.domain.errors import CapabilityError
+from mats.domain.errors import CapabilityError, command_to_install
 from mats.domain.profile.profile import Profile
 from mats.edge.http import local_caller
 from mats.local.access import LOOPBACK
@@ -102,9 +102,9 @@ def _packages(settings: Settings) -> Iterator[Row]:
             missing[found[2]].append(found[1])
     for extra, names in missing.items():
         if names and needed.get(extra):
-            yield Row("packages", "fault", f"missing {', '.join(names)}: pip install 'mats[{extra}]'")
+            yield Row("packages", "fault", f"missing {', '.join(names)}: {command_to_install(extra)}")
         elif names:
-            yield Row("packages", "note", f"the extra {extra} is not installed: pip install 'mats[{extra}]' adds it")
+            yield Row("packages", "note", f"the extra {extra} is not installed: {command_to_install(extra)} adds it")
         else:
             yield Row("packages", "ok", f"the extra {extra} is installed")
 

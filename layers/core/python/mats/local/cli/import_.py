@@ -14,7 +14,7 @@ from rich.text import Text
 from mats.bootstrap.local import DATABASE, LocalSystem, is_missing, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import DependencyFailed, Fault
+from mats.domain.errors import DependencyFailed, Fault, command_to_install
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
@@ -251,7 +251,7 @@ def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"
     try:
         from mats import client as api  # noqa: PLC0415 - urllib3, for --url only
     except ImportError as error:
-        raise typer.BadParameter("needs urllib3: pip install 'mats[client]'", param_hint="--url") from error
+        raise typer.BadParameter(f"needs urllib3: {command_to_install('client')}", param_hint="--url") from error
     variable = variable_of("token")
     try:
         with api.Client(url, auth=api.Bearer(token) if token else None, timeout_s=timeout_s) as client:

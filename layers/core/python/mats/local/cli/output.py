@@ -32,6 +32,7 @@ from mats.domain.errors import (
     ReceiptNotFound,
     RegistryNotFound,
     RequestInvalid,
+    command_to_install,
 )
 from mats.domain.protocols.descriptors import Effect
 from mats.domain.text.fence import escape_hidden, spell_out
@@ -271,7 +272,7 @@ class ExitCodes(TyperGroup):
         except ModuleNotFoundError as error:
             if error.name not in _EVALUATION:
                 raise
-            complain(f"{error.name} is not installed: pip install 'mats[evaluation]'")
+            complain(f"{error.name} is not installed: {command_to_install('evaluation')}")
             raise typer.Exit(Exit.USAGE) from error
         except BrokenPipeError:
             sys.stderr.close()

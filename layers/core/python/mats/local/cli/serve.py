@@ -163,7 +163,7 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
         f"  {here} in a browser\n"
         f"  {here}/docs for the API\n"
         f'  curl -s {here}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
-        f'  {shlex.join(ui.program())} {home}search "turn an address into coordinates"\n'
+        f'  {shlex.join(ui.program())} {home}search "count the rows of a table in my SQLite file"\n'
         "Ctrl-C stops it.",
     )
 
