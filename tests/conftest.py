@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from functools import cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if shutil.disk_usage(MEMORY).free >= ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         tempfile.tempdir = os.environ["TMPDIR"] = folder = tempfile.mkdtemp(prefix="mats-tests-", dir=MEMORY)
         Path(folder).chmod(0o711)  # as others may pass through /tmp
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        Finalize(
+            None, shutil.rmtree, args=[folder, True], exitpriority=-200
+        )  # after multiprocessing has removed its own
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
