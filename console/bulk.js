@@ -58,21 +58,26 @@ function button(label, onclick, of) {
   return h("button", { type: "button", id: `bulk-${label}-${of}`.toLowerCase(), onclick }, label, h("span", { class: "unseen" }, ` ${of}`));
 }
 
-/** A button that acts at the second press. */
-export function twice(name, act) {
-  const shown = h("button", { type: "button", class: "bad", id: `twice-${name}`.toLowerCase().replace(" ", "-"), onclick: press, onblur: reset }, name);
-  let sure = false;
+/** A button that acts at the second press. `of` is read out after its name, where several have the same. */
+export function twice(name, act, { of = "", kind = "bad" } = {}) {
+  const shown = h("button", { type: "button", class: kind, id: `twice-${name} ${of}`.trim().toLowerCase().replaceAll(" ", "-"), onclick: press, onblur: reset });
+  let sure;
+  reset();
   return shown;
 
   function reset() {
     sure = false;
-    fill(shown, name);
+    label(name);
+  }
+
+  function label(text) {
+    fill(shown, text, of && h("span", { class: "unseen" }, ` ${of}`));
   }
 
   function press() {
     if (!sure) {
       sure = true;
-      return void fill(shown, `${name}: sure?`);
+      return void label(`${name}: sure?`);
     }
     reset();
     return act();

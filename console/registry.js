@@ -9,6 +9,7 @@ import { selectedIds, showListing } from "./listing.js";
 import { known } from "./known.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
+import { review } from "./review.js";
 import { sources } from "./sources.js";
 
 const SHOWS = {
@@ -22,7 +23,7 @@ const SHOWS = {
   pending: ["Vector pending", "found by words until it is encoded"],
 };
 const PASSING = "pending"; // shown only while there is one
-const VIEWS = { exposure, known, sources };
+const VIEWS = { exposure, known, review, sources };
 
 let params, box, list, side, filter, running, seen, actions, trusted;
 
@@ -68,7 +69,7 @@ async function update(given) {
   if (state !== seen) {
     const counted = overview({ signal }).then((there) => there && refresh(there));
     const view = params.get("view") ?? "";
-    await Promise.all([counted, Object.hasOwn(VIEWS, view) ? VIEWS[view](list, signal) : capabilities(signal, counted)]);
+    await Promise.all([counted, Object.hasOwn(VIEWS, view) ? VIEWS[view](list, signal, reload) : capabilities(signal, counted)]);
     seen = state;
   }
   await panel.show(side, params.get("open"), { away: closePanel, signal });
@@ -95,7 +96,7 @@ function head(there) {
       tile("show-providers", "Providers", there.providers, "exposure by provider", linkTo("registry", "", { view: "exposure" }), view === "exposure"),
       tile("show-sources", "Sources", there.sources, "what mats sync reads again", linkTo("registry", "", { view: "sources" }), view === "sources")),
     h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}. `,
-      h("a", { href: linkTo("registry", "", { view: "known" }) }, "Lessons and synonyms"),
+      h("a", { href: linkTo("registry", "", { view: "known" }) }, "Lessons and synonyms"), " ", h("a", { href: linkTo("registry", "", { view: "review" }) }, "Held changes"),
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),
     show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.conftest import ROOT
-from tests.integration.conftest import Service
+from tests.integration.conftest import Service, wait_until
 
 POLICY: str = json.loads((ROOT / "console" / "headers.json").read_text())["Content-Security-Policy"]
 """Under which the console is served."""
@@ -44,6 +44,15 @@ def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = json.load(response)
     assert answer["findable"], answer
     return answer
+
+
+def hold(service: Service, item: dict[str, Any], **changes: Any) -> None:
+    """Register an item, rate it, and change it dangerously: the change waits for an operator."""
+    put(service, item)
+    assert service.request("/registry/trust", {"namespace": item["namespace"], "trust": 80})[0] == 200
+    wait_until(lambda: told(service, f"/capabilities/{item['namespace']}/{item['name']}")["trust"] == 80)
+    assert service.request("/registry/capabilities", {"registrations": [{**item, **changes}]})[0] == 200
+    wait_until(lambda: told(service, "/registry/review")["waiting"])
 
 
 def box(page: Page) -> Locator:

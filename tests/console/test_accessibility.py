@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.builders import an_item
 from tests.console import homes
 from tests.console.accessibility import violations
 from tests.console.browser import LOOKS, Looks
@@ -18,6 +19,7 @@ from tests.console.pages import (
     box,
     cards,
     fulfil,
+    hold,
     names,
     panel,
     ready,
@@ -37,6 +39,7 @@ ADDRESSES = {
     "panel": at("search", q=REFUND, open=STRIPE),
     "comparison": at("compare", q=REFUND, a=STRIPE, b=PAYPAL),
     "registry": at("registry", q="com.stripe"),
+    "review": at("registry", view="review"),
     "demand": "#/demand",
     "outcomes": "#/outcomes",
     "import": "#/import",
@@ -69,6 +72,11 @@ def a_selection(page):
     expect(page.get_by_role("form", name="With the selected")).to_be_visible()
 
 
+def a_change(page):
+    expect(page.get_by_role("table")).to_be_visible()
+    page.get_by_role("button", name="Approve").click()
+
+
 def a_form_with_faults(page):
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_text("is required").first).to_be_visible()
@@ -90,6 +98,7 @@ def a_report(page):
 
 STATES = {
     **{address: lambda page: None for address in ADDRESSES.values()},
+    ADDRESSES["review"]: a_change,
     at("search", q=REFUND): an_answer,
     at("search", q=REFUND, open=STRIPE): a_panel,
     "#/registry?view=exposure": lambda page: None,
@@ -137,6 +146,7 @@ def in_use(browser_path, tmp_path_factory):
         assert service.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
         for query in ("order a pizza with extra cheese", "order a pizza"):
             answered(service, query)
+        hold(service, an_item(endpoint="https://acme.example"), endpoint="https://evil.example/pay", description="")
         yield service
 
 

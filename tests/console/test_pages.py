@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.builders import an_item
-from tests.console.pages import answered, at, panel, put, ready, told
+from tests.console.pages import answered, at, hold, panel, put, ready, told
 
 pytestmark = pytest.mark.server
 
@@ -162,6 +162,49 @@ def test_a_namespace_gets_trust_and_a_verified_provider(two, empty):
         "trust": 81,
         "provider": "Acme",
     }
+
+
+def test_a_held_change_is_shown_beside_what_is_approved_and_decided_by_keys(blank, empty):
+    blank.forgive(r"status of 404 .*/registry/review")
+    page = blank.open("#/registry")
+    page.get_by_role("link", name="Held changes").press("Enter")
+    expect(page.get_by_text("Nothing waits.")).to_be_visible()
+    old, new = "https://pay.acme.example/mcp", "https://evil.example/mcp"
+    item = an_item(endpoint=old, description=TEXT)
+    hold(empty, item, endpoint=new, description="\u202epays", tags=["<img src=x>"])
+    page.reload()
+    waits = page.get_by_role("main").get_by_role("listitem").filter(has=page.get_by_role("table"))
+    expect(waits.get_by_role("list", name="Reasons")).to_contain_text("dangerous")
+    cells = waits.get_by_role("rowheader", name="endpoint").locator("xpath=ancestor::tbody").get_by_role("cell")
+    expect(cells).to_have_text([old, new])
+    for hostile in ("⟨U+202E⟩pays", '["<img src=x>"]'):
+        expect(waits.get_by_role("cell", name=hostile, exact=True)).to_be_visible()
+    page.keyboard.press("j")
+    expect(waits.get_by_role("link", name=REFUNDS)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(panel(page).get_by_role("heading", name="Use it")).to_be_visible()
+    page.keyboard.press("Escape")
+    decide(page, "Reject")
+    expect(page.get_by_text(f"{REFUNDS}: rejected.").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Held changes")).to_be_focused()
+    expect(waits).to_have_count(0)
+    assert told(empty, f"/capabilities/{REFUNDS}")["endpoint"] == old
+    hold(empty, item, endpoint=new, description="Pays.")
+    page.reload()
+    expect(waits).to_have_count(1)
+    page.route("**/registry/review", lambda route: route.fulfill(status=404, json={"detail": "gone"}), times=1)
+    decide(page, "Approve")
+    expect(page.get_by_role("main").get_by_text("gone")).to_be_visible()
+    decide(page, "Approve")
+    expect(page.get_by_text("Nothing waits.")).to_be_visible()
+    assert told(empty, f"/capabilities/{REFUNDS}")["endpoint"] == new
+
+
+def decide(page, name):
+    """Press a button twice; the first press only asks."""
+    button = page.get_by_role("button", name=f"{name} {REFUNDS}")
+    button.press("Enter")
+    page.get_by_role("button", name=f"{name}: sure? {REFUNDS}").press("Enter")
 
 
 def test_a_pasted_document_is_previewed_then_registered(blank, empty):
