@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -76,10 +76,10 @@ def _tool(number: int, description: str, *, namespaces: int = 1, **fields: Any) 
     return Registration.parse({**item, **fields})
 
 
-Make: TypeAlias = Callable[[AttackTarget, AttackedRegistry, Rewriter], Sequence[Registration]]
+Register: TypeAlias = Callable[[AttackTarget, AttackedRegistry, Rewriter], Sequence[Registration]]
 
 
-def _reworded(target: AttackTarget, _: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
+def _reword(target: AttackTarget, _: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
     return [_tool(n, f"{text}.") for n, text in enumerate(rewriter.rewordings(target.query.text[:300]))]
 
 
@@ -90,7 +90,7 @@ def _others(target: AttackTarget, registry: AttackedRegistry, count: int) -> lis
     return chance.choices([item for item in pool if item.id not in target.query.relevant], k=count)
 
 
-def _sybils(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
+def _reword_in_namespaces(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
     texts = rewriter.rewordings(target.query.text[:300])
     return [
         _tool(
@@ -108,7 +108,7 @@ def _sybils(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter
     ]
 
 
-def _borrowed(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
+def _borrow(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewriter) -> list[Registration]:
     texts = rewriter.rewordings(target.query.text[:300])
     others = _others(target, registry, len(texts))
     return [
@@ -117,12 +117,12 @@ def _borrowed(target: AttackTarget, registry: AttackedRegistry, rewriter: Rewrit
     ]
 
 
-def _pasted(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) -> list[Registration]:
+def _paste(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) -> list[Registration]:
     [other] = _others(target, registry, 1)
     return [_tool(0, other.description[:500], examples=[target.query.text[:2_000]])]
 
 
-def _white_box(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) -> list[Registration]:
+def _insert_phrases(target: AttackTarget, registry: AttackedRegistry, _: Rewriter) -> list[Registration]:
     """An unrelated item, with the phrases of request and target inserted that lift it most, until it is first."""
     chance, [other] = random.Random(target.query.id), _others(target, registry, 1)
     told, said = words(target.query.text)[:40] + words(target.item.description)[:60], other.description[:300]
@@ -148,29 +148,37 @@ def later(registry: AttackedRegistry) -> str:
     return (datetime.fromisoformat(registry.local.clock.now()) + registry.lag).isoformat()
 
 
-def _named(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
+def _imitate_request(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
     item = {"namespace": "-".join(words(target.query.text)), "name": "run", "kind": "tool"}
     return [Registration.parse({**item, "description": "Does useful things."})]
 
 
-def _copied(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
+def _copy(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
     return [_tool(0, target.item.description)]
 
 
-def _by_name(target: AttackTarget) -> AttackTarget:
+def _ask_by_name(target: AttackTarget) -> AttackTarget:
     """The target asked for by two words of its name."""
     text = " ".join(words(split_identifier(target.item.name))[:2])
     return replace(target, query=replace(target.query, text=text))
 
 
-TAKEOVERS: Mapping[str, Make] = {
-    "20 rewordings, 1 namespace": _reworded,
-    "20 rewordings, 20 namespaces": _sybils,
-    "20 texts of others and a rewording, 20 namespaces": _borrowed,
-    "1 unrelated item, the request as its example": _pasted,
-    "1 unrelated item, phrases inserted": _white_box,
-    "1 item, its namespace spelled like a request of two words": _named,
-    "1 copy, registered an hour before": _copied,
+class Takeover(NamedTuple):
+    """An attack on one request: what is registered, how the target is asked for, and when, if at a time of its own."""
+
+    register: Register
+    ask: Callable[[AttackTarget], AttackTarget] = lambda target: target
+    lag: timedelta | None = None
+
+
+TAKEOVERS: Mapping[str, Takeover] = {
+    "20 rewordings, 1 namespace": Takeover(_reword),
+    "20 rewordings, 20 namespaces": Takeover(_reword_in_namespaces),
+    "20 texts of others and a rewording, 20 namespaces": Takeover(_borrow),
+    "1 unrelated item, the request as its example": Takeover(_paste),
+    "1 unrelated item, phrases inserted": Takeover(_insert_phrases),
+    "1 item, its namespace spelled like a request of two words": Takeover(_imitate_request, ask=_ask_by_name),
+    "1 copy, registered an hour before": Takeover(_copy, lag=timedelta(hours=-1)),
 }
 
 
@@ -185,10 +193,10 @@ def takeovers(
     for way, lag in {"older": LATER, "rated": timedelta(0)}.items():
         registry.assign({target.item.id: RATED for target in registry.targets} if way == "rated" else {})
         for name in names:
-            observed = []
-            registry.lag = timedelta(hours=-1) if TAKEOVERS[name] is _copied else lag
-            for target in map(_by_name, registry.targets) if TAKEOVERS[name] is _named else registry.targets:
-                items = TAKEOVERS[name](target, registry, rewriter)
+            observed, attack = [], TAKEOVERS[name]
+            registry.lag = lag if attack.lag is None else attack.lag
+            for target in map(attack.ask, registry.targets):
+                items = attack.register(target, registry, rewriter)
                 observed += registry.observe(Wave(items=items, targets=[target], at=later(registry)))
             found = [one for one in observed if not one.relevant.isdisjoint(one.before)]
             gone = sum(one.relevant.isdisjoint(one.ranked) for one in found)
