@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mats.domain.capability.steering import may_steer, steering_in
+from mats.domain.capability.steering import classify, may_steer, steering_in
 from mats.domain.capability.suspicion import (
     BIDI,
     FENCE,
@@ -223,7 +223,7 @@ def test_nothing_of_the_sample_registry_is_flagged():
 
 def test_text_that_may_not_steer_does_not():
     texts = [text for each in corpus("attacks") for text in (each.description, *str(each.input_schema).split("'"))]
-    assert [text for text in texts if any(steering_in(text)) and not may_steer(text.lower())] == []
+    assert [text for text in texts if any(steering_in(classify(text))) and not may_steer(text.lower())] == []
 
 
 def test_a_finding_names_the_place_and_quotes_nothing():

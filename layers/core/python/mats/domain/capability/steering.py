@@ -55,7 +55,7 @@ _REASONS = {"orders": ORDERS, "exfiltration": EXFILTRATION, "direction": DIRECTI
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """The tables of `steering.toml`, compiled; `business`: what a tool that handles private things may be about."""
+    """The tables of `steering.toml`, compiled; `topics`: words that show what a tool is about."""
 
     class_of: Mapping[str, str]
     token: re.Pattern[str]
@@ -145,16 +145,18 @@ def may_steer(lowered: str) -> bool:
     return not those.isdisjoint(grammar.tools) and ("_" in lowered or not those.isdisjoint(grammar.others))
 
 
-class _Sentences(NamedTuple):
-    """The classes of a text's words, one letter each, and where each word is."""
+class Sentences(NamedTuple):
+    """A text in lower case, the classes of its words, one letter each, and where each word is."""
 
+    lowered: str
     classes: str
     spans: list[tuple[int, int]]
 
 
-def _classify(text: str) -> _Sentences:
-    grammar, classes, spans = _grammar(), ["|"], [(0, 0)]
-    for token in grammar.token.finditer(text.lower()):
+def classify(text: str) -> Sentences:
+    """The words of a visible text, as `steering_in` and `gatherings_in` read them."""
+    grammar, lowered, classes, spans = _grammar(), text.lower(), ["|"], [(0, 0)]
+    for token in grammar.token.finditer(lowered):
         kind = token.lastgroup or ""
         if kind == "space":
             continue
@@ -172,12 +174,12 @@ def _classify(text: str) -> _Sentences:
             continue
         classes.append(letter)
         spans.append(token.span())
-    return _Sentences("".join(classes), spans)
+    return Sentences(lowered, "".join(classes), spans)
 
 
-def steering_in(text: str) -> Iterator[Found]:
-    """Passages that steer a model, in a visible text that `may_steer`: at most one finding of each reason."""
-    classes, spans = _classify(text)
+def steering_in(sentences: Sentences) -> Iterator[Found]:
+    """Passages that steer a model, in a text that `may_steer`: at most one finding of each reason."""
+    _, classes, spans = sentences
     for reason, rules in _grammar().rules:
         if found := rules.search(classes):
             first, last = found.start(), max(found.start(), found.end() - 1)
@@ -302,7 +304,7 @@ def unrelated_deed(description: str, parameters: Iterable[str]) -> tuple[int, in
     private = any(map(_PRIVATE_PARAMETER.search, parameters))
     if not (private or _SHAPES.search(description.lower()) or _PIPED.search(description)):
         return None
-    classes, spans = _classify(description)
+    _, classes, spans = classify(description)
     if found := _HANDLES_PRIVATE.search(classes):
         return spans[found.start()][0], spans[found.end() - 1][1]
     if piped := _PIPED.search(description):
@@ -322,13 +324,12 @@ def _membership(letters: set[str], sentence: str) -> Callable[[str], bool]:
     return has
 
 
-def gatherings_in(text: str) -> Iterator[tuple[Found, str]]:
+def gatherings_in(sentences: Sentences) -> Iterator[tuple[Found, str]]:
     """Short sentences that have a word of each group that a rule asks for, in any order, with the rule's topic.
 
     They count unless the registration is about that topic.
     """
-    grammar, lowered = _grammar(), text.lower()
-    classes, spans = _classify(text)
+    grammar, (lowered, classes, spans) = _grammar(), sentences
     starts = [at for at, letter in enumerate(classes) if letter == "|"]
     for start, after in zip(starts, [*starts[1:], len(classes)], strict=True):
         letters, sentence = set(classes[start:after]), lowered[spans[start][1] : spans[after - 1][1]]

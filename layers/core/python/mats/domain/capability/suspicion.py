@@ -20,6 +20,7 @@ from mats.domain.capability.steering import (
     DIRECTION,
     EXFILTRATION,
     ORDERS,
+    classify,
     decoded_forms,
     gatherings_in,
     may_steer,
@@ -226,9 +227,10 @@ def _search_visible(text: str, found: dict[tuple[str, str], str]) -> None:
     for reason, pattern in _COMPILED.items() if patterned else ():
         if match := pattern.search(unquoted if reason in _UNQUOTED else text):
             found.setdefault((reason, ""), match[0])
-    for reason, start, end in steering_in(unquoted) if steers else ():
+    sentences = classify(unquoted)
+    for reason, start, end in steering_in(sentences) if steers else ():
         found.setdefault((reason, ""), text[start:end])
-    for (reason, start, end), topic in gatherings_in(unquoted):
+    for (reason, start, end), topic in gatherings_in(sentences):
         found.setdefault((reason, topic), text[start:end])
 
 
