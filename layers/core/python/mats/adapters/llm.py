@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.ranking.clauses import MOST, may_be_task
 from mats.domain.text.fence import encode_json, visible
 from mats.ports import NO_LABELS, Labels, RerankResult, Written
+
+MAX_BYTES = 32_000_000  # Far beyond any reply: bounds the memory of an endless body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,17 +262,3 @@ MAX_TOKENS, CONTEXT_FULL = "max_tokens", "model_context_window_exceeded"
 CUT_OFF = (MAX_TOKENS, CONTEXT_FULL)  # Stop reasons of a reply that reached a token limit
 FILTERED = "content_filtered"
 MALFORMED = "malformed_"  # How the stop reasons begin by which the service itself reports malformed model output
-
-_CHUNK, _MAX_BYTES = 65_536, 32_000_000  # The latter far beyond any reply: bounds the memory of an endless body
-
-
-def read_body(read1: Callable[[int], bytes], deadline: float) -> bytes:
-    """A whole body before a deadline on the monotonic clock, in s. Raises TimeoutError, or OverflowError: too long."""
-    body = bytearray()
-    while chunk := read1(_CHUNK):
-        body += chunk
-        if len(body) > _MAX_BYTES:
-            raise OverflowError(f"the response has more than {_MAX_BYTES:,} bytes")
-        if time.monotonic() > deadline:
-            raise TimeoutError
-    return bytes(body)

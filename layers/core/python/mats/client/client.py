@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from urllib3 import HTTPResponse, PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
+from mats.adapters.bounded import read_bounded
 from mats.client.auth import Auth
 from mats.client.errors import Busy, MatsError, NotUnderstood, Unreachable, error_of
 from mats.domain.capability.capability import Kind, quote_id
@@ -39,7 +40,6 @@ from mats.edge.tools.formats import ReadyMade
 M = TypeVar("M", bound=BaseModel)
 
 _MAX_BYTES = 8_000_000  # A shortlist with schemas of maximum size stays well below
-_CHUNK = 65_536
 _ERRORS = 300
 _CONNECTIONS = 16
 _MAX_QUOTED = 300  # Characters quoted of a response that is not understood
@@ -113,26 +113,18 @@ class Transport:
                 method, url, body=data or None, headers=dict(headers), timeout=Timeout(total=self.timeout_s),
                 retries=False, redirect=False, preload_content=False,
             )  # fmt: skip
+            assert isinstance(response, HTTPResponse)  # noqa: S101 - the type a pool returns
             with response:
-                body = _read_body(response, deadline)
+                body = read_bounded(response.read1, deadline, _MAX_BYTES)
                 if response.status >= _ERRORS:  # which may repeat the request, with its token
                     body = body.replace(headers.get("Authorization", "").rpartition(" ")[2].encode() or b"\0", b"...")
                 return response.status, response.headers, body
+        except OverflowError as error:
+            raise NotUnderstood(str(error)) from error
+        except TimeoutError as error:
+            raise Unreachable("timeout while reading the response") from error
         except HTTPError as error:
             raise Unreachable(f"{self.url} does not answer ({type(error).__name__})") from error
-
-
-def _read_body(response: Any, deadline: float) -> bytes:
-    """Read a body, within its deadline and maximum size."""
-    assert isinstance(response, HTTPResponse)  # noqa: S101 - the type a pool returns
-    body = bytearray()
-    while chunk := response.read1(_CHUNK):
-        body += chunk
-        if len(body) > _MAX_BYTES:
-            raise NotUnderstood(f"the response has more than {_MAX_BYTES:,} bytes")
-        if time.monotonic() > deadline:
-            raise Unreachable("timeout while reading the response")
-    return bytes(body)
 
 
 def _parse(model: type[M], content: bytes) -> M:

@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutE
 from urllib3.exceptions import HTTPError
 
 from mats.adapters.aws import call, client, open_connection
-from mats.adapters.llm import MALFORMED, Meter, ModelReply, Question, ToolCall, read_body, to_count
+from mats.adapters.bounded import read_bounded
+from mats.adapters.llm import MALFORMED, MAX_BYTES, Meter, ModelReply, Question, ToolCall, to_count
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.usage import Usage
 from mats.domain.protocols.protocol import value_at
@@ -189,7 +190,7 @@ class DeadlineSession:
         request.stream_output = True  # the session returns the body unread
         response = self._session.send(request)
         try:
-            body = read_body(response.raw.read1, deadline)
+            body = read_bounded(response.raw.read1, deadline, MAX_BYTES)
         except TimeoutError as error:
             response.raw.close()
             raise ReadTimeoutError(endpoint_url=request.url) from error

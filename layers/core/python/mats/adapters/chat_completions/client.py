@@ -14,8 +14,9 @@ from urllib.parse import quote
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError, LocationParseError
 
+from mats.adapters.bounded import read_bounded
 from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of, token_counts
-from mats.adapters.llm import LanguageModels, Meter, ModelReply, Question, read_body
+from mats.adapters.llm import MAX_BYTES, LanguageModels, Meter, ModelReply, Question
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
 from mats.domain.prompts.usage import Prices
 from mats.domain.protocols.protocol import value_at
@@ -138,7 +139,7 @@ class ChatClient:
                 timeout=Timeout(connect=min(timeout_s, _CONNECT_S), read=timeout_s),
             )  # fmt: skip
             with response:
-                return response.status, read_body(response.read1, deadline)
+                return response.status, read_bounded(response.read1, deadline, MAX_BYTES)
         except TimeoutError as error:
             raise OutOfTime(f"{self._url}: the response was not complete within {self._timeout_s:g} s") from error
         except OverflowError as error:
