@@ -29,7 +29,7 @@ from mats.domain.shortlist.fitness import Fitness, Proof
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.fence import spell_out
 from mats.domain.text.words import clip
-from mats.domain.trust.near_duplicates import is_rated, trust_of
+from mats.domain.trust.near_duplicates import is_rated, is_trusted, trust_of
 from mats.domain.trust.precedence import apply_precedence, claim_reason, claims, copies
 
 T = TypeVar("T", bound=Hashable)
@@ -287,13 +287,12 @@ def _let_established_lead(scored: Sequence[Result], scoring: Scoring) -> Sequenc
     """
     order, unrated = list(scored), scoring.trust.unrated_trust
     for rated in (True, False):
-        profiles = [each.candidate.profile for each in order]
-        trusted = (
-            trust_of(profile, unrated) > unrated or (profile.provider_verified and profile.trust is None)
-            for profile in profiles
+        established = (
+            n
+            for n, each in enumerate(order)
+            if (is_trusted(each.candidate.profile, unrated) if rated else not each.candidate.newcomer)
         )
-        established = trusted if rated else (not each.candidate.newcomer for each in order)
-        if at := next((n for n, is_established in enumerate(established) if is_established), 0):
+        if at := next(established, 0):
             leads = (n for n in range(at) if _leads(order[at], order[n], scoring, rated=rated))
             order.insert(next(leads, at), order.pop(at))
     return order

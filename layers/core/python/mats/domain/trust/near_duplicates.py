@@ -292,6 +292,11 @@ def trust_of(profile: Profile, unrated: int) -> int:
     return unrated if profile.trust is None else profile.trust
 
 
+def is_trusted(profile: Profile, unrated: int) -> bool:
+    """True if operators trust it more than an unrated one."""
+    return trust_of(profile, unrated) > unrated or (profile.provider_verified and profile.trust is None)
+
+
 NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
 NEW_SHARE = 0.2  # Of the candidates that may be newcomers, unless these are as usual further down: docs/decisions/0095
 _KEPT_FOR_RATED = 3  # Places that the best rated ones have
@@ -308,7 +313,7 @@ def find_newcomers(profiles: Sequence[Profile], first: str, now: str) -> Set[int
 
 
 def is_rated(profile: Profile) -> bool:
-    """Whether operators gave it trust or verified its provider."""
+    """True if operators gave it trust, high or low, or verified its provider."""
     return profile.trust is not None or profile.provider_verified
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mats import bootstrap
 from mats.bootstrap import open_system
-from mats.bootstrap.local import local_system
+from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.profile.assignment import covers
@@ -382,9 +382,14 @@ def from_outcomes(
 
     local = local_system(context.obj, create=False)
     outcomes = local.stores.outcomes
-    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
+    items = _items(local)
     answers = (answer for query_id in outcomes.query_ids() if (answer := outcomes.of(query_id)))
     finish(load_outcomes(items, answers, confirmed=confirmed), to, force=force)
+
+
+def _items(local: LocalSystem) -> dict[Id, Any]:
+    """The items of the registry by id, without its rows of trust."""
+    return {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
 
 
 @commands.command(name="new")
@@ -406,7 +411,7 @@ def new(
     from mats.evaluation.data.drafted import draft_set  # noqa: PLC0415
 
     local = local_system(context.obj, create=False)
-    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
+    items = _items(local)
     chosen = [id for id in items if not namespaces or any(covers(namespace, id) for namespace in namespaces)]
     if not chosen:
         raise NotPossible([Fault("--namespace" if namespaces else "", "no capability there: `mats list` shows them")])

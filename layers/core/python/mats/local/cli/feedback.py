@@ -25,6 +25,7 @@ from mats.local.preview.mirror import FIVE, Mirror, MirrorQuery
 from mats.settings import SettingsInvalid
 
 _SHOWN = 20
+_Days = Annotated[int, ui.option("Only the last N days; receipts are kept for 30.", min=1, max=3650)]
 
 
 def feedback(
@@ -66,7 +67,7 @@ def confirm(
 
 def demand(
     context: typer.Context,
-    days: Annotated[int, ui.option("Only the last N days; receipts are kept for 30.", min=1, max=3650)] = 30,
+    days: _Days = 30,
 ) -> None:
     """Show what callers asked for and did not find, grouped by meaning.
 
@@ -108,7 +109,7 @@ def _facts_of(gap: Gap) -> list[tuple[str, object]]:
 def mirror(
     context: typer.Context,
     id: Annotated[str, ui.argument("Of one capability; without it, all that is not found.", metavar="[ID]")] = "",
-    days: Annotated[int, ui.option("Only the last N days; receipts are kept for 30.", min=1, max=3650)] = 30,
+    days: _Days = 30,
     audience: Annotated[
         list[str] | None, ui.option("Show what an owner in this audience may see; repeatable. Default: all.")
     ] = None,
