@@ -1,6 +1,6 @@
 """The three models of the stand-in for Bedrock, and what they give when one fails.
 
-What becomes of an answer or a profile then is in tests/unit/usecases.
+How an answer or a profile degrades is tested in tests/unit/usecases.
 """
 
 from collections.abc import Callable, Iterator
@@ -114,7 +114,7 @@ UNJUDGED = ranking(discover_with()(QUERY))
 
 
 def assert_nothing_comes_of_it(bench: Bench, allowed: tuple[type[CapabilityError], ...] = (DependencyFailed,)) -> None:
-    """What the server plays leaves all three models without a result, in one of these ways."""
+    """Assert that all three models fail in one of these ways with the reply that the server plays."""
     result, written, vector = bench.rerank(), bench.describe(), bench.encode()
     if isinstance(result, RerankResult):
         assert ReplyUnusable in allowed

@@ -1,4 +1,4 @@
-"""What callers ask of the local registry: demand and the owner's mirror, over the command and HTTP."""
+"""Demand and the owner's mirror of the local registry, over the command and HTTP."""
 
 import json
 from urllib.error import HTTPError

@@ -187,7 +187,7 @@ class CloudStores(ABC):
 
         return SpreadChange(registry=self.registry, send=self.send_changes, send_rest=self._bus.send_namespace_change)
 
-    def check(self) -> None:  # noqa: B027 - for all of them
+    def check(self) -> None:  # noqa: B027 - tables have no earlier write to report
         """Does nothing: each write of a table answers by itself."""
 
     @abstractmethod

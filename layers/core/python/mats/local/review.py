@@ -22,7 +22,7 @@ _COMPARED = (
 
 
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
-    """What is held: the changes in words, and the fields that differ, shown and held.
+    """List held registrations, each with its changes in words and the fields that differ, shown and held.
 
     Of these ids also what is rejected; without ids, all that still waits for a decision.
     """

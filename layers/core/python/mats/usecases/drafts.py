@@ -344,7 +344,7 @@ _NEW = (Reason(ChangeClass.HARMLESS, "it is new"),)
 
 
 def is_made_from(profile: Profile, draft: Draft) -> bool:
-    """Whether a profile's content is that of the draft's registration."""
+    """True if a profile has the content of the draft's registration."""
     made, registration = draft.target.profile, draft.registration
     same = registration is not None and profile.findable and same_text(profile.origin, registration)
     return same and all(getattr(profile, name) == getattr(made, name) for name in (*NOT_TEXT, "invocation", "effects"))
@@ -460,7 +460,7 @@ class Gate:
     def _case(
         self, draft: Draft, last: Stored | None, assigned: Assigned, removed: dict[str, Sequence[Profile]]
     ) -> "Draft | _Case":
-        """What to compare; or the draft, if it goes on."""
+        """The case that a decision compares; the draft itself, if it needs none."""
         case, made = _Case(draft, last, assigned), draft.target.profile
         gated = assigned.is_rated or assigned.policy is Policy.REVIEW
         if assigned.policy is Policy.OPEN or case.digest == assigned.approved:
@@ -511,7 +511,7 @@ def _nearest(vectors: Sequence[Vector | None]) -> float | None:
 
 
 def _is_unclear(case: _Case) -> bool:
-    """Whether only the similarity of the texts decides."""
+    """True if only the similarity of the texts decides."""
     if not case.approved or not case.after or case.after.description in ("", case.approved.description):
         return False
     decided = case.assigned.policy is Policy.REVIEW or case.digest == case.assigned.rejected

@@ -1,6 +1,6 @@
 """Small documents of every format, made up, of the shape that real ones have, with what they become.
 
-What an entry has of its document is written as `{"=": "/skills"}`, by a JSON pointer, with `less` and `more` for
+A part of its document in an entry is written as `{"=": "/skills"}`, by a JSON pointer, with `less` and `more` for
 the keys that differ. A variant is another case with some of its values changed or gone.
 """
 

@@ -124,6 +124,7 @@ def limit_moves(before: Sequence[Id], after: Sequence[Id], counts: Mapping[Id, C
 
 
 def posterior_mean(prior: float, counts: Counts) -> float:
+    """The mean of the posterior, in [0, 1], as of `posterior`, without its interval."""
     n = PRIOR_OUTCOMES + counts.successes + counts.failures
     shift = (counts.successes * (1 - prior) - counts.failures * prior) / n
     return min(1.0, max(0.0, prior + shift))

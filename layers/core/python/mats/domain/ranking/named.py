@@ -1,4 +1,4 @@
-"""What a request names: exactly a capability (docs/decisions/0079), or a product (docs/decisions/0082).
+"""Find the capability that a request names exactly (docs/decisions/0079), or a product (docs/decisions/0082).
 
 Ids, names and titles are folded: without case, punctuation, articles and endings such as the plural, in one piece. A
 product is named by a label of a namespace or a provider in the registry: its capabilities gain, and no others are

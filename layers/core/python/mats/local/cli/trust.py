@@ -1,4 +1,4 @@
-"""What operators assign, decide and know: `mats trust`, `pin`, `unpin`, `review`, `teach` and `synonym`."""
+"""The commands of operators: `mats trust`, `pin`, `unpin`, `review`, `teach` and `synonym`."""
 
 from contextlib import closing
 from dataclasses import replace
