@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,6 +18,7 @@ from mats.adapters.connections import IDLE_S, Moment
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.llm import Meter
 from mats.adapters.opensearch.domain import Domain
+from mats.bootstrap.models import BATCH_BUDGETS
 from mats.domain.errors import DependencyFailed
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Filter
@@ -27,7 +29,7 @@ REPLY = json.dumps({
     "hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"0000": {"doc_count": 0}, "0001": {"doc_count": 0}},
     "Item": {}, "embedding": [1.0], "inputTextTokenCount": 1,
 }).encode()  # fmt: skip
-TIMEOUT_S = 0.3
+TIMEOUT_S = 2.0
 
 
 class Forgetful(ThreadingHTTPServer):
@@ -165,6 +167,10 @@ def test_connections_have_keepalive(server: Forgetful, monkeypatch: pytest.Monke
 
 def test_after_a_restore_the_first_answer_finds_every_connection_open(server: Forgetful, monkeypatch):
     server.answers = 100
+    for name in ("system._OPEN_S", "cloud._ONLINE_TIMEOUT_S"):  # a timeout would close a connection again
+        monkeypatch.setattr(f"mats.bootstrap.{name}", 60.0)
+    monkeypatch.setattr("mats.bootstrap.models.budgets_of", lambda settings: BATCH_BUDGETS)
+    monkeypatch.setattr("mats.adapters.opensearch.domain.Domain", partial(Domain, read_s=60.0))
     credentials(monkeypatch, bedrock_runtime=server.url, dynamodb=server.url)
     system = bootstrap.open_system(
         Settings(
