@@ -9,7 +9,7 @@ import { linkTo } from "./query.js";
 let id, etag, writer, form, report, status, save, sequence, running;
 let before = null; // the saved state of the form; null if there are no changes to lose
 
-export const editor = { title: "Registration", open, update, close, keys: {} };
+export const editor = { title: "Registration", open, update, close, keys: {}, hasInput: true };
 
 async function open(main, params) {
   running = new AbortController();

@@ -10,7 +10,7 @@ const FORMATS = "Registrations (JSON or JSON Lines), an MCP server.json, tools/l
 
 let running, text, namespace, chosen, report, box;
 
-export const importer = { title: "Import", open, update: () => undefined, close: () => running.abort(), keys: {} };
+export const importer = { title: "Import", open, update: () => undefined, close: () => running.abort(), keys: {}, hasInput: true };
 
 async function open(main) {
   running = new AbortController();

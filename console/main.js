@@ -17,7 +17,7 @@ import { theme } from "./theme.js";
 
 /**
  * A page: its title; `open(main, params)` fills the main element; `update(params)` applies changed parameters; `close()`
- * runs before another page opens (false prevents that); its own keys.
+ * runs before another page opens (false prevents that); its own keys; `hasInput`: it is not opened anew after signing in.
  */
 const PAGES = { search, compare, registry, edit: editor, import: importer, demand, outcomes, evaluation };
 const NAMED = { compare: "search", edit: "registry", import: "registry" };
@@ -31,7 +31,7 @@ function parseAddress() {
   return { name: Object.hasOwn(PAGES, name) ? name : "search", params: new URLSearchParams(query) };
 }
 
-let current = location.hash;
+let current = "";
 
 async function route() {
   const address = location.hash;
@@ -87,6 +87,7 @@ async function toggleSignIn() {
   else if (!(await signIn())) return;
   clearAnswer();
   showSignButton(true);
+  if (token.get() && shown?.hasInput) return; // what is typed stays, and can be sent now
   shown = null;
   await route();
 }

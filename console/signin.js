@@ -6,6 +6,7 @@ import { h, say } from "./dom.js";
 
 const PENDING = "mats.sign-in";
 const CODE = /[?&](code|error)=/;
+const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]); // elsewhere a link could sign one in as somebody else
 
 /** Sign in; whether there is a token. With an issuer, the browser leaves the page and `finishSignIn` continues. */
 export async function signIn() {
@@ -23,8 +24,13 @@ export function signOut() {
   say("Signed out");
 }
 
-/** Complete signing in after the issuer's redirect, if there was one; the problem, or an empty text. */
+/** Complete signing in by a link of `mats serve`, or after the issuer's redirect; the problem, or an empty text. */
 export async function finishSignIn() {
+  const linked = LOOPBACK.has(location.hostname) && /^#token=([\w-]+)$/.exec(location.hash);
+  if (linked) {
+    token.set(linked[1]);
+    history.replaceState(null, "", location.pathname);
+  }
   const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
   if (!pending || !CODE.test(location.search)) return "";
   sessionStorage.removeItem(PENDING);

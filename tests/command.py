@@ -24,6 +24,7 @@ from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.sqlite.database import Database
 from mats.local.cli import output
 from mats.local.cli.main import app
+from mats.local.tokens import OWN
 from mats.ports import Vector
 from tests.forked import Forked
 
@@ -212,12 +213,24 @@ class Service:
 
     url: str
     process: "Process"
+    home: Path
+
+    @property
+    def token(self) -> str:
+        """That of whoever may read the service's folder; empty for a shared service."""
+        file = self.home / OWN
+        return file.read_text() if file.exists() else ""
+
+    @property
+    def signed(self) -> dict[str, str]:
+        """The header with this token."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def request(
         self, path: str, body: Any = None, *, method: str | None = None, raw: bytes | None = None
     ) -> tuple[int, Any]:
         data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
-        declared = {} if body is None else {"Content-Type": "application/json"}
+        declared = {**self.signed, **({} if body is None else {"Content-Type": "application/json"})}
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=declared)
         try:
             with urllib.request.urlopen(request, timeout=20) as response:
@@ -243,7 +256,7 @@ def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
         assert process.stderr is not None
         line = process.stdout.readline().decode()
         assert "ready on http" in line, line + process.stderr.read().decode()
-        yield Service(line.split("ready on ")[1].split(" ")[0], process)
+        yield Service(line.split("ready on ")[1].split(" ")[0], process, mats.home)
         process.send_signal(signal.SIGINT)
         process.wait(10)
     finally:

@@ -130,12 +130,14 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 @contextmanager
-def watched(browser: Browser, url: str, looks: Looks) -> Iterator[Console]:
-    """A page in a fresh context, with nothing of other pages in it; whoever opens it asks for the complaints."""
+def watched(browser: Browser, url: str, looks: Looks, *, token: str = "") -> Iterator[Console]:
+    """A page in a fresh context, signed in with a token; whoever opens it asks for the complaints."""
     context = browser.new_context(**looks.options())
     try:
         context.set_default_timeout(10_000)
         context.add_init_script(WATCH)
+        if token:
+            context.add_init_script(f"if (sessionStorage.length === 0) sessionStorage.setItem('mats.token', '{token}')")
         console = Console(url, context, context.new_page())
         console.watch()
         yield console

@@ -45,8 +45,8 @@ def opener(browser: Browser, looks: Looks) -> Iterator[Opener]:
     with ExitStack() as entered:
 
         def opened(service: Service | str) -> Console:
-            url = service if isinstance(service, str) else service.url
-            consoles.append(entered.enter_context(watched(browser, url, looks)))
+            url, token = (service, "") if isinstance(service, str) else (service.url, service.token)
+            consoles.append(entered.enter_context(watched(browser, url, looks, token=token)))
             return consoles[-1]
 
         yield opened

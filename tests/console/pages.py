@@ -2,7 +2,6 @@
 
 import json
 import re
-import urllib.request
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -38,12 +37,10 @@ def told(service: Service, path: str) -> Any:
 
 def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
     """Register an item, or change it, as another window of the console would."""
-    body, kind = json.dumps(item).encode(), {"Content-Type": "application/json"}
-    address = f"{service.url}/registry/capabilities/{quote(item['namespace'])}/{quote(item['name'])}"
-    with urllib.request.urlopen(urllib.request.Request(address, body, kind, method="PUT"), timeout=20) as response:
-        answer: dict[str, Any] = json.load(response)
+    path = f"/registry/capabilities/{quote(item['namespace'])}/{quote(item['name'])}"
+    _, answer = service.request(path, item, method="PUT")
     assert answer["findable"], answer
-    return answer
+    return dict(answer)
 
 
 def hold(service: Service, item: dict[str, Any], **changes: Any) -> None:

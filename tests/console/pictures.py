@@ -58,7 +58,7 @@ def take(out: Path, *, browser_path: str, encoder: str) -> list[str]:
         tempfile.TemporaryDirectory() as folder,
         serving(Mats(Settings().home, encoder, folder=Path(folder)), "--sample") as service,
         launched(browser_path) as browser,
-        watched(browser, service.url, _LOOKS) as console,
+        watched(browser, service.url, _LOOKS, token=service.token) as console,
     ):
         for name, (address, act) in PICTURES.items():
             page = console.open(address)

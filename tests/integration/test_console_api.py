@@ -49,7 +49,7 @@ def ask(service: Service, path: str, body: Any = None, *, method: str = "GET", r
     """A request of curl's kind; headers are named with _ for -, and one that is None is not sent."""
     data = raw if raw is not None else None if body is None else json.dumps(body).encode()
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=30)
-    sent = {"Content-Type": "application/json"} if data is not None else {}
+    sent = {**service.signed, **({"Content-Type": "application/json"} if data is not None else {})}
     sent |= {name.replace("_", "-").title(): value for name, value in headers.items()}
     try:
         connection.request(method, path, data, {k: v for k, v in sent.items() if v is not None})
@@ -111,7 +111,8 @@ def test_every_file_carries_the_headers(service, path: str):
 
 def test_greeting_names_the_console_first(service):
     _, console, docs, _, search = (service.process.stdout.readline().decode().strip() for _ in range(5))
-    assert console == f"{service.url} in a browser"
+    file = service.home / "operator.token"
+    assert console == f"{service.url} in a browser; sign in there with the token in {file} to change the registry"
     assert docs.startswith(f"{service.url}/docs")
     golden = (ROOT / "examples" / "queries.jsonl").read_text().splitlines()
     assert shlex.split(search)[-1] in {json.loads(line)["text"] for line in golden}

@@ -71,7 +71,7 @@ HEAD = {
 )
 def test_what_an_endpoint_shows(method, life, server):
     with server() as url:
-        seen = ProbeClient(private=True, timeout_s=0.5)(Target(method, f"{url}/mcp"))
+        seen = ProbeClient(private=True, timeout_s=2)(Target(method, f"{url}/mcp"))
     assert seen is not None
     assert seen.life is life, seen
 

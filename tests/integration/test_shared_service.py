@@ -44,7 +44,7 @@ def files(folder: Path) -> list[str]:
 def service(stocked: Mats, tmp_path_factory) -> Iterator[Service]:
     options = files(tmp_path_factory.mktemp("tokens"))
     with serving(stocked, "--host", "0.0.0.0", "--allowed-host", "mats.example.com", *options) as running:
-        yield Service(running.url.replace("0.0.0.0", "127.0.0.1"), running.process)
+        yield Service(running.url.replace("0.0.0.0", "127.0.0.1"), running.process, running.home)
 
 
 def ask(service: Service, method: str, path: str, body=None, *, token: str = "", **headers: str):

@@ -1,6 +1,7 @@
 """Who may use the service: tokens, host names, and the options that set them."""
 
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from mats.edge.routes import ROUTES, TokenScope
 from mats.local.access import Access, TokenGuard, header_fields, origin_problem, registry_problem
 from mats.local.cli.serve import access_to, is_loopback
 from mats.local.console import api
-from mats.local.tokens import Token, TokenBook, digest
+from mats.local.tokens import OWN, Token, TokenBook, digest, own_token
 from mats.settings import Settings
 
 READ, WRITE = "r" * 32, "w" * 40
@@ -45,7 +46,9 @@ def needed(method: str, path: str) -> TokenScope | None:
     return TokenScope.REPORT if path == "/feedback" else TokenScope.READ
 
 
-def sent(method: str, path: str, *authorization: str, tokens: TokenBook = TOKENS) -> tuple[int, dict[str, str], str]:
+def sent(
+    method: str, path: str, *authorization: str, tokens: TokenBook = TOKENS, own: Path | None = None
+) -> tuple[int, dict[str, str], str]:
     """The status, headers and body of a request to a guarded application that answers everything with 204."""
     answer: list[dict] = []
     headers = [(b"authorization", value.encode("latin-1")) for value in authorization]
@@ -56,7 +59,7 @@ def sent(method: str, path: str, *authorization: str, tokens: TokenBook = TOKENS
     async def receive() -> dict:
         return {"type": "http.request"}
 
-    guard = TokenGuard(Response(status_code=204), tokens, api.scope_needed)
+    guard = TokenGuard(Response(status_code=204), Access(tokens=tokens, own=own), tokens, api.scope_needed)
     anyio.run(guard, {"type": "http", "method": method, "path": path, "headers": headers}, receive, send)
     named = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
     return answer[0]["status"], named, answer[1]["body"].decode()
@@ -140,12 +143,17 @@ def test_a_named_token_is_made_found_and_revoked(tmp_path):
         book.revoke("ci")
 
 
+def attempt(make: Callable[[], str]) -> str:
+    """The token; empty if another one is being made."""
+    try:
+        return make()
+    except DependencyFailed:
+        return ""
+
+
 def test_tokens_that_are_made_at_once_are_all_kept_or_refused(tmp_path):
     def add(number: int) -> str:
-        try:
-            return TokenBook(tmp_path).add(f"t{number}", TokenScope.READ, "2026-01-01")
-        except DependencyFailed:
-            return ""
+        return attempt(lambda: TokenBook(tmp_path).add(f"t{number}", TokenScope.READ, "2026-01-01"))
 
     with ThreadPoolExecutor(8) as threads:
         made = [secret for secret in threads.map(add, range(24)) if secret]
@@ -166,6 +174,32 @@ def test_with_a_damaged_file_nobody_has_a_token(tmp_path, content):
         book.add("other", TokenScope.READ, "2026-01-01")
     (tmp_path / "mats.tokens").unlink()
     assert sent("GET", "/registry", f"Bearer {secret}", tokens=book)[0] == 401
+
+
+@pytest.mark.parametrize(("method", "path"), EVERY_ROUTE)
+def test_on_this_machine_only_a_change_asks_for_a_token(tmp_path, method, path):
+    own = own_token(tmp_path)
+    book = TokenBook(tmp_path, [Token("operator", TokenScope.OPERATE, digest(own))])
+    at = path.replace("{id+}", "com.acme/a").replace("{identifier+}", "urn:air:a:b")
+    changes = path.startswith("/registry") and method != "GET"
+    for sending, status in (((), 401), (("Bearer x",), 401), ((f"Bearer {own}",), 204)):
+        answer, _, body = sent(method, at, *sending, tokens=book, own=tmp_path / OWN)
+        assert answer == (status if changes else 204)
+        assert (str(tmp_path / OWN) in body) == (answer == 401)
+    secret = book.add("ci", TokenScope.WRITE, "2026-01-01")
+    assert sent("POST", "/registry/trust", f"Bearer {secret}", tokens=book, own=tmp_path / OWN)[0] == 403
+
+
+def test_the_token_of_this_machine_is_made_once_and_is_private(tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        made = set(threads.map(lambda _: attempt(lambda: own_token(tmp_path)), range(24))) - {""}
+    assert made == {own_token(tmp_path)}
+    assert len(made.pop()) >= 32
+    assert stat.S_IMODE((tmp_path / OWN).stat().st_mode) == 0o600
+    for content in (b"", b"short", b"\xff" * 40):
+        (tmp_path / OWN).write_bytes(content)
+        with pytest.raises(StorageUnusable):
+            own_token(tmp_path)
 
 
 @pytest.mark.parametrize(("host", "alone", "shared"), [

@@ -1,13 +1,14 @@
-"""Who may use the service: the hosts and origins it accepts, and bearer tokens where other machines reach it.
+"""Who may use the service: the hosts and origins it accepts, and tokens, to change it or to reach it from elsewhere.
 
-On one machine the service has no password. A page from elsewhere could still make a browser there send requests: under
-a host name that the page's owner points to this address (DNS rebinding), or straight to this address (cross-site
+On one machine everybody may search without a token. A page from elsewhere could make a browser there send requests:
+under a host name that the page's owner points to this address (DNS rebinding), or straight to this address (cross-site
 request forgery). The first has a foreign `Host`, the second a foreign `Origin`, and no page can forge either.
 """
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -21,7 +22,6 @@ from mats.edge.routes import TokenScope, route_at
 from mats.local.tokens import Token, TokenBook
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-MIN_TOKEN = 32  # Characters; `openssl rand -hex 32` gives 64
 _OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
 _OPEN_BELOW = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
 """Files of the release and the state of the service: the same for every registry."""
@@ -31,10 +31,24 @@ _CHALLENGE = 'Bearer realm="mats"'
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The host names beside loopback, and the tokens. Without tokens the service is for this machine alone."""
+    """The host names beside loopback, and the tokens; without them everybody who reaches the service may do everything.
+
+    `own` is the file with the token of this machine's user. With one, the service is for this machine alone: whoever is
+    on it may read and report, and a change needs a token.
+    """
 
     hosts: frozenset[str] = frozenset()
     tokens: TokenBook | None = None
+    own: Path | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """True if other machines may reach the service."""
+        return self.tokens is not None and self.own is None
+
+    def asks_for_token(self, method: str, scope: TokenScope) -> bool:
+        """True if a request that needs this scope needs a token for it."""
+        return self.is_shared or (method not in ("GET", "HEAD") and scope.includes(TokenScope.WRITE))
 
     def knows(self, host: str) -> bool:
         """True if a `Host` header names this service. No DNS record can make a page have an address as its host."""
@@ -45,11 +59,11 @@ class Access:
         if (bare == name) is (":" in name):  # IPv6 in brackets, nothing else
             return False
         known = bare.lower() in LOOPBACK | self.hosts
-        return known or (self.tokens is not None and is_ip(bare))
+        return known or (self.is_shared and is_ip(bare))
 
     def accepts_origin(self, origin: str, scheme: str, host: str) -> bool:
         """True if a page of the service itself sends the request; behind a proxy its scheme may be another."""
-        schemes = (scheme, "https") if self.tokens else (scheme,)
+        schemes = (scheme, "https") if self.is_shared else (scheme,)
         return origin.lower() in {f"{one}://{host}".lower() for one in schemes}
 
 
@@ -92,7 +106,7 @@ def origin_problem(scheme: str, headers: Headers, access: Access = THIS_MACHINE)
     """The error for a request of another host or origin; None for an accepted one."""
     hosts, origin, site = headers.getlist("host"), headers.get("origin"), headers.get("sec-fetch-site")
     if len(hosts) != 1 or not access.knows(hosts[0]):
-        remedy = "start mats serve with --allowed-host NAME" if access.tokens else "use 127.0.0.1 or localhost"
+        remedy = "start mats serve with --allowed-host NAME" if access.is_shared else "use 127.0.0.1 or localhost"
         return http.problem(403, f"unknown host: {remedy}")
     if origin is not None and not access.accepts_origin(origin, scheme, hosts[0]):
         return http.problem(403, "cross-origin request rejected: use the console of this service")
@@ -118,7 +132,7 @@ _KEY = "mats.access"
 
 
 def token_of(scope: Scope) -> Token | None:
-    """The token of a request that passed the guard; None without a guard."""
+    """The token with which a request passed the guard; None if it needed none."""
     token: Token | None = scope.get(_KEY)
     return token
 
@@ -126,8 +140,10 @@ def token_of(scope: Scope) -> Token | None:
 class TokenGuard:
     """Rejects requests without the token they need, before anything else is read of them."""
 
-    def __init__(self, app: ASGIApp, tokens: TokenBook, scope_needed: Callable[[str, str], TokenScope]) -> None:
-        self._app, self._tokens, self._scope_needed = app, tokens, scope_needed
+    def __init__(
+        self, app: ASGIApp, access: Access, tokens: TokenBook, scope_needed: Callable[[str, str], TokenScope]
+    ) -> None:
+        self._app, self._access, self._tokens, self._scope_needed = app, access, tokens, scope_needed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -139,14 +155,16 @@ class TokenGuard:
             await self._app(scope, receive, send)
 
     def _problem(self, scope: Scope) -> http.Response | None:
-        """The error of a request; None if its token has the scope it needs, which is noted."""
+        """The error of a request; None if it needs no token, or has one with the scope it needs, which is noted."""
+        needed = self._scope_needed(scope["method"], scope["path"])
+        if not self._access.asks_for_token(scope["method"], needed):
+            return None
         authorization = Headers(scope=scope).getlist("authorization")
         try:
             token = self._tokens.find(_bearer(authorization))
         except CapabilityError as error:
             LOGGER.error("%s", error)
             return http.error_response(error, internal_details=False)
-        needed = self._scope_needed(scope["method"], scope["path"])
         if token and token.scope.includes(needed):
             scope[_KEY] = token
             return None
@@ -157,7 +175,12 @@ class TokenGuard:
             )
         reason, detail = (', error="invalid_token"', "unknown token") if authorization else ("", "no token")
         challenge = {"WWW-Authenticate": f"{_CHALLENGE}{reason}"}
-        detail = f"{detail}: send a token of this service with the scope {needed} as Authorization: Bearer"
+        wanted = (
+            f"the token in {self._access.own}"
+            if self._access.own
+            else f"a token of this service with the scope {needed}"
+        )
+        detail = f"{detail}: send {wanted} as Authorization: Bearer"
         return http.problem(401, detail, headers=challenge)
 
 

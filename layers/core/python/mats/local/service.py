@@ -194,11 +194,13 @@ def application(
     observed = Middleware(
         ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
     )
-    guard = [Middleware(TokenGuard, tokens=access.tokens, scope_needed=scope_needed)] if access.tokens else []
+    middleware = [observed]
+    if access.tokens:
+        middleware.append(Middleware(TokenGuard, access=access, tokens=access.tokens, scope_needed=scope_needed))
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[observed, *guard],
+        middleware=middleware,
         exception_handlers={
             404: _not_found,
             405: _wrong_method,
@@ -228,9 +230,9 @@ def _endpoint(
         if token:
             named = {"sees_internal_errors": token.scope is TokenScope.OPERATE, "subject": token.caller}
         hosts = request.headers.getlist("host")
-        if request.url.path == _MCP and not access.tokens and (len(hosts) != 1 or not access.knows(hosts[0])):
+        if request.url.path == _MCP and not access.is_shared and (len(hosts) != 1 or not access.knows(hosts[0])):
             return to_starlette(_MCP, http.problem(403, "unknown host: use 127.0.0.1 or localhost"))
-        if access.tokens or request.url.path != _MCP:
+        if access.is_shared or request.url.path != _MCP:
             if refused := origin_problem(request.url.scheme, request.headers, access):
                 return to_starlette(request.url.path, refused)
             headers.pop("origin", None)

@@ -15,6 +15,8 @@ from mats.domain.learning.outcome import SHARED
 from mats.edge.routes import TokenScope
 
 TOKENS = "mats.tokens"
+OWN = "operator.token"
+MIN_TOKEN = 32  # Characters; `openssl rand -hex 32` gives 64
 _PREFIX = "mats_"  # Scanners for secrets recognise it
 _SUBJECT = "token:"
 
@@ -34,8 +36,41 @@ class Token:
         return f"{_SUBJECT}{self.name}" if self.made else SHARED
 
 
+def _random() -> str:
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
 def digest(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+def own_token(home: Path) -> str:
+    """The token of whoever may read the folder, with the scope `operate`; made when there is none, in a private file.
+
+    Raises StorageUnusable: the file cannot be read or written, or what it holds is no token.
+    """
+    file = home / OWN
+    if not file.exists():
+        with _replacing(file) as partial:  # another start may have made it by now
+            partial.write_text(file.read_text() if file.exists() else _random())
+    try:
+        token = file.read_text("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise StorageUnusable(f"{file} cannot be read: {error}") from error
+    if len(token) < MIN_TOKEN:
+        raise StorageUnusable(f"{file} holds no token: remove it, and the next start makes one")
+    return token
+
+
+@contextmanager
+def _replacing(file: Path) -> Iterator[Path]:
+    try:
+        with replacing(file) as partial:
+            yield partial
+    except WriteInProgress as error:
+        raise DependencyFailed("another process changes the tokens; try again") from error
+    except OSError as error:
+        raise StorageUnusable(f"{file} cannot be written: {error.strerror}") from error
 
 
 class TokenBook:
@@ -58,7 +93,7 @@ class TokenBook:
 
     def add(self, name: str, scope: TokenScope, made: str) -> str:
         """Make a token, which nothing can show again. Raises NotPossible: the name is taken."""
-        token = _PREFIX + secrets.token_urlsafe(32)
+        token = _random()
         with self._changing() as tokens:
             if name in tokens:
                 raise NotPossible([Fault("NAME", f"there is a token {name!r} already: revoke it first")])
@@ -94,12 +129,7 @@ class TokenBook:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Token]]:
-        try:
-            with replacing(self._file) as partial:
-                tokens = {token.name: token for token in self._read_file()}
-                yield tokens
-                partial.write_text(json.dumps([asdict(token) for token in tokens.values()]))
-        except WriteInProgress as error:
-            raise DependencyFailed("another process changes the tokens; try again") from error
-        except OSError as error:
-            raise StorageUnusable(f"{self._file} cannot be written: {error.strerror}") from error
+        with _replacing(self._file) as partial:
+            tokens = {token.name: token for token in self._read_file()}
+            yield tokens
+            partial.write_text(json.dumps([asdict(token) for token in tokens.values()]))

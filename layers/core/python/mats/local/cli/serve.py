@@ -29,12 +29,12 @@ from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcR
 from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 from mats.edge.observers import JsonFormatter, LineFormatter
 from mats.edge.routes import TokenScope
-from mats.local.access import LOOPBACK, MIN_TOKEN, Access
+from mats.local.access import LOOPBACK, Access
 from mats.local.cli import output as ui
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
-from mats.local.tokens import Token, TokenBook, digest
+from mats.local.tokens import MIN_TOKEN, OWN, Token, TokenBook, digest, own_token
 from mats.local.worker import drain
 from mats.resources import resource
 from mats.settings import Settings, variable_of
@@ -70,12 +70,17 @@ def serve(
     read_token_file: Annotated[Path | None, ui.option("File with the token to read; also MATS_READ_TOKEN.")] = None,
     write_token_file: Annotated[Path | None, ui.option("File with the token to write; also MATS_WRITE_TOKEN.")] = None,
 ) -> None:
-    """Serve the registry over HTTP: to this machine or, with tokens, to others."""
+    """Serve the registry over HTTP: to this machine or, with tokens, to others.
+
+    On this machine everybody may search; a change over HTTP needs the token in `operator.token` of its folder.
+    """
     access = access_to(
         host, settings=context.obj, allowed=allowed_host or (), read_file=read_token_file, write_file=write_token_file
     )
     listener = _listener(host, port)
     local = local_system(context.obj)
+    if not access.is_shared:
+        access = _access_of_machine(local.settings.home)
     _log_to(local.settings.home / "mats.log")
     if local.settings.log_format == "json":
         as_json = logging.StreamHandler()
@@ -87,6 +92,11 @@ def serve(
         _run(local, listener, access)
     finally:
         local.close()
+
+
+def _access_of_machine(home: Path) -> Access:
+    own = Token("operator", TokenScope.OPERATE, digest(own_token(home)))
+    return Access(tokens=TokenBook(home, [own]), own=home / OWN)
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -151,7 +161,7 @@ def _address(listener: socket.socket) -> str:
 
 
 def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
-    token = '-H "Authorization: Bearer $MATS_TOKEN" ' if access.tokens else ""
+    token = '-H "Authorization: Bearer $MATS_TOKEN" ' if access.is_shared else ""
     count = sum(1 for _ in local.stores.registry.ids())
     here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     home = "" if str(local.settings.home) == ".mats" else f"--home {local.settings.home} "
@@ -160,12 +170,21 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
         (url, "bold cyan"),
         f" with {count:,} capabilities in {local.settings.home}\n"
         "Try next:\n"
-        f"  {here} in a browser\n"
+        f"  {_console_link(here, access)}\n"
         f"  {here}/docs for the API\n"
         f'  curl -s {here}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
         f'  {shlex.join(ui.program())} {home}search "count the rows of a table in my SQLite file"\n'
         "Ctrl-C stops it.",
     )
+
+
+def _console_link(url: str, access: Access) -> str:
+    """Where the console is. On a terminal the link signs in; elsewhere, where others may read it, it says with what."""
+    if access.own is None:
+        return f"{url} in a browser"
+    if ui.out.is_terminal:
+        return f"{url}/#token={own_token(access.own.parent)} in a browser"
+    return f"{url} in a browser; sign in there with the token in {access.own} to change the registry"
 
 
 def _warnings(local: LocalSystem) -> Iterator[str]:
