@@ -134,10 +134,10 @@ def watched(browser: Browser, url: str, looks: Looks, *, token: str = "") -> Ite
     """A page in a fresh context, signed in with a token; whoever opens it asks for the complaints."""
     context = browser.new_context(**looks.options())
     try:
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(20_000)
         context.add_init_script(WATCH)
         if token:
-            context.add_init_script(f"if (sessionStorage.length === 0) sessionStorage.setItem('mats.token', '{token}')")
+            context.add_init_script(f"if (location.host) sessionStorage.setItem('mats.token', '{token}')")
         console = Console(url, context, context.new_page())
         console.watch()
         yield console

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.conftest import skip_or_fail
 from tests.console import homes
@@ -28,6 +28,7 @@ def browser_path() -> str:
 
 @pytest.fixture(scope="module")  # not longer: its client keeps this thread from running any other event loop
 def browser(browser_path: str) -> Iterator[Browser]:
+    expect.set_options(timeout=20_000)  # for a machine with other work; what holds at once waits for nothing
     with launched(browser_path) as browser:
         yield browser
 

@@ -31,6 +31,12 @@ def token_for(audience, **claims):
     return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + ".sig"
 
 
+@pytest.fixture
+def console(opener, sample):
+    """The console without a token."""
+    return opener(sample.url)
+
+
 ACCESS, OTHER = token_for(AUDIENCE, use="access"), token_for("mats-console", use="id")
 
 
@@ -200,3 +206,28 @@ def test_a_token_that_has_expired_is_dropped_and_asked_for_again(console, sample
     expect(shortlist(page).get_by_text("The token has expired.")).to_be_visible()
     expect(sign(page)).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(opener, empty):
+    page = opener(empty.url).page
+    page.goto(f"{empty.url}/#token={empty.token}")
+    expect(sign(page, "Sign out")).to_be_visible()
+    assert page.url == f"{empty.url}/"
+    assert page.evaluate("sessionStorage['mats.token']") == empty.token
+
+
+def test_what_was_typed_before_signing_in_can_be_saved_after_it(opener, empty):
+    console = opener(empty.url)
+    console.forgive(r"status of 401 .*/registry/")
+    page = console.open("#/edit")
+    for label, text in (("Namespace", "com.acme"), ("Name", "refund"), ("Description", "Give money back to a card")):
+        page.get_by_label(re.compile(rf"^{label}( \(required\))?$")).fill(text)
+    page.get_by_label(re.compile("^Kind")).select_option("tool")
+    page.get_by_role("button", name="Register").click()
+    expect(page.get_by_text("operator.token").first).to_be_visible()
+    sign(page).click()
+    page.get_by_role("dialog", name="Sign in").get_by_role("textbox").fill(empty.token)
+    page.keyboard.press("Enter")
+    expect(sign(page, "Sign out")).to_be_visible()
+    page.get_by_role("button", name="Register").click()
+    expect(page.get_by_text("Revision 1")).to_be_visible()

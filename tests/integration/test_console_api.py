@@ -118,6 +118,22 @@ def test_greeting_names_the_console_first(service):
     assert shlex.split(search)[-1] in {json.loads(line)["text"] for line in golden}
 
 
+def test_without_the_token_of_the_folder_nothing_is_changed(service):
+    item = {**ITEMS[0], "description": "Somebody else wrote this"}
+    changes = [("PUT", at("com.acme/refund"), item), ("DELETE", at("com.acme/refund"), None),
+        ("POST", "/registry/trust", {"namespace": "org.evil", "trust": 100}),
+        ("POST", "/registry/capabilities", {"registrations": [item]})]  # fmt: skip
+    for method, path, body in changes:
+        for sent in (None, "Bearer ", f"Bearer {'x' * 48}"):
+            reply = ask(service, path, body, method=method, authorization=sent)
+            assert reply.status == 401
+            assert str(service.home / "operator.token") in reply.json["detail"]
+    assert service.token not in (service.home / "mats.log").read_text()
+    found = ask(service, "/discover", {"query": "give money back"}, method="POST", authorization=None)
+    assert found.json["results"][0]["id"] == "com.acme/refund"
+    assert "Somebody" not in ask(service, at("com.acme/refund"), authorization=None).text
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
