@@ -95,7 +95,7 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> A2a
     """The call of the interface at the endpoint, else of the card's preferred one."""
     marks = ("supportedInterfaces", "protocolVersion", "preferredTransport")
     declared = descriptor.get(FORMAT) == _CARD or has_tag(registration, A2A)
-    if registration.kind is not Kind.AGENT or not (declared or any(mark in descriptor for mark in marks)):
+    if not (declared or any(mark in descriptor for mark in marks)):
         return None
     interfaces = [*objects(descriptor.get("supportedInterfaces")), *objects(descriptor.get("additionalInterfaces"))]
     named = next((each for each in interfaces if each.get("url") == registration.endpoint), {})
@@ -119,4 +119,5 @@ PROTOCOL = Protocol(
     formats=(Format(_CARD, "an A2A agent card", 60, is_card, registrations),),
     searched={_CARD: frozenset({"skills"})},
     invocation=invocation,
+    kind=Kind.AGENT,
 )

@@ -104,8 +104,6 @@ def _region(arn: str) -> str:
 
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> BedrockCall | None:
     """The model that the endpoint's ARN names; at Bedrock's own address, and in its lists, the capability's name."""
-    if registration.kind is not Kind.MODEL:
-        return None
     if arn := _MODEL_ARN.fullmatch(registration.endpoint):
         return BedrockCall(model=arn[2], region=arn[1])
     host = _HOST.fullmatch(registration.endpoint)
@@ -118,4 +116,5 @@ PROTOCOL = Protocol(
     formats=(Format("bedrock-models", "a list of Bedrock's models", 90, is_list, registrations),),
     searched={_MODEL: frozenset(), _PROFILE: frozenset()},
     invocation=invocation,
+    kind=Kind.MODEL,
 )

@@ -63,7 +63,8 @@ _ADAPTER: TypeAdapter[Invocation] = TypeAdapter(Invocation)
 def invocation_of(registration: Registration) -> Invocation | None:
     """How to call it; None if its owner gave no way to call it."""
     descriptor: Mapping[str, Any] = registration.descriptor or {}
-    calls = (protocol.invocation(registration, descriptor) for protocol in PROTOCOLS)
+    possible = (protocol for protocol in PROTOCOLS if protocol.kind in (None, registration.kind))
+    calls = (protocol.invocation(registration, descriptor) for protocol in possible)
     found: Invocation | None = next(filter(None, calls), None)
     return found if found and len(to_text(found).encode()) <= MAX_INVOCATION_BYTES else None
 

@@ -119,6 +119,7 @@ class Protocol(NamedTuple):
     """
     invocation: Callable[[Registration, Mapping[str, Any]], Any]
     """How a registration with this descriptor is called; None if it is not called by this protocol."""
+    kind: Kind | None = None  # The only kind that is called by it; None: any
 
 
 @dataclass(slots=True)

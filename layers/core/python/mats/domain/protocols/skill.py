@@ -140,8 +140,6 @@ def served_registrations(entries: object, source: Source) -> Iterator[MappedValu
 
 
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> SkillReading | None:
-    if registration.kind is not Kind.SKILL:
-        return None
     has_instructions = isinstance(text := descriptor.get(INSTRUCTIONS), str) and bool(text.strip())
     written = descriptor.get(FILES)
     files = [each for each in written if isinstance(each, str)] if isinstance(written, list) else []
@@ -169,4 +167,5 @@ PROTOCOL = Protocol(
     formats=(Format(_SKILL, f"a {FILE}", 20, is_skill, registrations),),
     searched={_SKILL: frozenset({"compatibility"})},
     invocation=invocation,
+    kind=Kind.SKILL,
 )
