@@ -256,7 +256,7 @@ def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
         assert process.stderr is not None
         line = process.stdout.readline().decode()
         assert "ready on http" in line, line + process.stderr.read().decode()
-        yield Service(line.split("ready on ")[1].split(" ")[0], process, mats.home)
+        yield Service(line.split("ready on ")[1].split(" ")[0], process, mats.folder / mats.home)
         process.send_signal(signal.SIGINT)
         process.wait(10)
     finally:
