@@ -119,7 +119,7 @@ def _is_installed(name: str) -> bool:
 def _tokens(settings: Settings, files: Sequence[Path]) -> Iterator[Row]:
     try:
         access = access_to("127.0.0.1", settings=settings, allowed=(), read_file=None, write_file=None)
-        yield Row("tokens", "ok", "set" if access.tokens else "none: this machine alone is served")
+        yield Row("tokens", "ok", "set" if access.tokens else "none: on this machine only changes need one")
     except typer.BadParameter as error:
         yield Row("tokens", "fault", f"{error.param_hint or ''} {error.message}".strip())
     for file in files:
