@@ -17,7 +17,7 @@ from tests.aws.calls import Call, Service
 from tests.aws.event_path import Chaos
 from tests.aws.recorder import Act, Cut, Hook, Refuse, Stall, every, nth
 from tests.aws.state_machine import ExecutionFailed
-from tests.path.world import Environment, Make, Reply, World, item
+from tests.path.world import Environment, Make, World, item
 
 pytestmark = [pytest.mark.server]
 
@@ -210,16 +210,6 @@ def _deliver(world: World, environment: int) -> None:
     world.path.deliver(lambda event: world.enrich(event, environment=environment))
 
 
-def _asked(world: World, query: str) -> Reply:
-    """What an agent is told that tries again, as a 503 says: on a busy machine a search may miss its budget."""
-    for _ in range(20):
-        reply = world.discover(query, limit=15)
-        if reply.status != 503:
-            break
-        assert reply.headers["Retry-After"] == "1"
-    return reply
-
-
 def _assert_as_written(world: World, book: Book) -> None:
     profiles = world.profiles()
     entries = world.indexed()
@@ -261,14 +251,14 @@ def _assert_as_written(world: World, book: Book) -> None:
     assert book.bad <= heard
     for id, written in shown.items():
         own_words = re.findall(r"item\d+|r\d+x", written["description"])
-        found = _asked(world, " ".join(own_words)).content["results"]
+        found = world.discover(" ".join(own_words), limit=15).content["results"]
         assert [(each["version"], each["summary"]) for each in found if each["id"] == id] == [
             (written["version"], written["description"])
         ]
         assert found[0]["id"] == id
         assert not book.gone & {each["id"] for each in found}
     for id in book.gone:
-        assert id not in _asked(world, f"Handles {id.partition('/')[2].replace('-', '')}").ids
+        assert id not in world.discover(f"Handles {id.partition('/')[2].replace('-', '')}", limit=15).ids
         assert world.look_up(id).status == 404
 
 
