@@ -3,7 +3,7 @@
 import { onRefusal, token } from "./api.js";
 import { h, fill, say } from "./dom.js";
 import * as keys from "./keys.js";
-import { finishSignIn, signIn, signOut } from "./signin.js";
+import { finishSignIn, signIn, signInByLink, signOut } from "./signin.js";
 import { compare } from "./compare.js";
 import { demand } from "./demand.js";
 import { editor } from "./editor.js";
@@ -31,9 +31,10 @@ function parseAddress() {
   return { name: Object.hasOwn(PAGES, name) ? name : "search", params: new URLSearchParams(query) };
 }
 
-let current = "";
+let current = location.hash;
 
 async function route() {
+  if (signInByLink()) showSignButton(true); // also in a tab that shows the console already
   const address = location.hash;
   const { name, params } = parseAddress();
   const page = PAGES[name];

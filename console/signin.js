@@ -24,13 +24,17 @@ export function signOut() {
   say("Signed out");
 }
 
-/** Complete signing in by a link of `mats serve`, or after the issuer's redirect; the problem, or an empty text. */
-export async function finishSignIn() {
+/** Take the token out of an address that `mats serve` has printed; true if there was one. */
+export function signInByLink() {
   const linked = LOOPBACK.has(location.hostname) && /^#token=([\w-]+)$/.exec(location.hash);
-  if (linked) {
-    token.set(linked[1]);
-    history.replaceState(null, "", location.pathname);
-  }
+  if (!linked) return false;
+  token.set(linked[1]);
+  history.replaceState(null, "", location.pathname);
+  return true;
+}
+
+/** Complete signing in after the issuer's redirect, if there was one; the problem, or an empty text. */
+export async function finishSignIn() {
   const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
   if (!pending || !CODE.test(location.search)) return "";
   sessionStorage.removeItem(PENDING);

@@ -216,6 +216,13 @@ def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(opener, empty)
     assert page.evaluate("sessionStorage['mats.token']") == empty.token
 
 
+def test_the_link_signs_in_where_the_console_is_open_already(opener, empty):
+    page = opener(empty.url).open("#/registry")
+    page.goto(f"{empty.url}/#token={empty.token}")
+    expect(sign(page, "Sign out")).to_be_visible()
+    assert page.url == f"{empty.url}/"
+
+
 def test_what_was_typed_before_signing_in_can_be_saved_after_it(opener, empty):
     console = opener(empty.url)
     console.forgive(r"status of 401 .*/registry/")

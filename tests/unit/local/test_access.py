@@ -59,7 +59,7 @@ def sent(
     async def receive() -> dict:
         return {"type": "http.request"}
 
-    guard = TokenGuard(Response(status_code=204), Access(tokens=tokens, own=own), tokens, api.scope_needed)
+    guard = TokenGuard(Response(status_code=204), Access(tokens=tokens, own=own), api.scope_needed)
     anyio.run(guard, {"type": "http", "method": method, "path": path, "headers": headers}, receive, send)
     named = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
     return answer[0]["status"], named, answer[1]["body"].decode()
@@ -144,7 +144,7 @@ def test_a_named_token_is_made_found_and_revoked(tmp_path):
 
 
 def attempt(make: Callable[[], str]) -> str:
-    """The token; empty if another one is being made."""
+    """The token that `make` returns; empty while another thread writes the file."""
     try:
         return make()
     except DependencyFailed:

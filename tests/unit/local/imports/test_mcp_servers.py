@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 
 import anyio
 import pytest
@@ -13,6 +12,7 @@ from anyio.abc import Process
 
 from mats.client.mcp_session import ServerFailed
 from mats.local.imports.mcp_servers import list_by_address, list_by_command
+from tests.command import wait_until
 from tests.unit.local.imports.test_http import answering, response
 
 SERVER = """
@@ -127,14 +127,6 @@ def alive(pid: int) -> bool:
     return bool(state.strip()) and not state.strip().startswith("Z")
 
 
-def all_end(pids: list[int]) -> bool:
-    """Whether these processes end; a killed one may need a moment for it."""
-    deadline = time.monotonic() + 20
-    while any(map(alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not any(map(alive, pids))
-
-
 def test_process_group_that_ignores_sigterm_is_killed(tmp_path):
     note = tmp_path / "pids"
     script = f"""
@@ -149,7 +141,7 @@ def test_process_group_that_ignores_sigterm_is_killed(tmp_path):
         listed(script)
     pids = [int(pid) for pid in note.read_text().split()]
     assert len(pids) == 2
-    assert all_end(pids)
+    wait_until(lambda: not any(map(alive, pids)))
     assert os.getpid() not in pids
 
 
@@ -162,12 +154,10 @@ def test_server_ends_when_the_import_is_terminated(tmp_path, handler):
     prepares = f"import signal; signal.signal(signal.SIGINT, signal.{handler})"
     asks = f"{prepares}; from mats.local.imports.mcp_servers import list_by_command; {lists}"
     process = subprocess.Popen([sys.executable, "-c", asks], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while not (note.exists() and note.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: note.exists() and bool(note.read_text()))
     process.terminate()
     assert process.wait(20)
-    assert all_end([int(note.read_text())])
+    wait_until(lambda: not alive(int(note.read_text())))
 
 
 REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "go away"}}

@@ -1,4 +1,4 @@
-"""Who may use the service: the hosts and origins it accepts, and tokens, to change it or to reach it from elsewhere.
+"""Access control of the service: the accepted hosts and origins, and bearer tokens with their scopes.
 
 On one machine everybody may search without a token. A page from elsewhere could make a browser there send requests:
 under a host name that the page's owner points to this address (DNS rebinding), or straight to this address (cross-site
@@ -47,7 +47,7 @@ class Access:
         return self.tokens is not None and self.own is None
 
     def asks_for_token(self, method: str, scope: TokenScope) -> bool:
-        """True if a request that needs this scope needs a token for it."""
+        """True if a request that needs this scope needs a token for it: always if shared, else to change something."""
         return self.is_shared or (method not in ("GET", "HEAD") and scope.includes(TokenScope.WRITE))
 
     def knows(self, host: str) -> bool:
@@ -140,10 +140,8 @@ def token_of(scope: Scope) -> Token | None:
 class TokenGuard:
     """Rejects requests without the token they need, before anything else is read of them."""
 
-    def __init__(
-        self, app: ASGIApp, access: Access, tokens: TokenBook, scope_needed: Callable[[str, str], TokenScope]
-    ) -> None:
-        self._app, self._access, self._tokens, self._scope_needed = app, access, tokens, scope_needed
+    def __init__(self, app: ASGIApp, access: Access, scope_needed: Callable[[str, str], TokenScope]) -> None:
+        self._app, self._access, self._scope_needed = app, access, scope_needed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -157,11 +155,12 @@ class TokenGuard:
     def _problem(self, scope: Scope) -> http.Response | None:
         """The error of a request; None if it needs no token, or has one with the scope it needs, which is noted."""
         needed = self._scope_needed(scope["method"], scope["path"])
-        if not self._access.asks_for_token(scope["method"], needed):
+        tokens = self._access.tokens
+        if tokens is None or not self._access.asks_for_token(scope["method"], needed):
             return None
         authorization = Headers(scope=scope).getlist("authorization")
         try:
-            token = self._tokens.find(_bearer(authorization))
+            token = tokens.find(_bearer(authorization))
         except CapabilityError as error:
             LOGGER.error("%s", error)
             return http.error_response(error, internal_details=False)

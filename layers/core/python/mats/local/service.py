@@ -194,13 +194,11 @@ def application(
     observed = Middleware(
         ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
     )
-    middleware = [observed]
-    if access.tokens:
-        middleware.append(Middleware(TokenGuard, access=access, tokens=access.tokens, scope_needed=scope_needed))
+    guard = Middleware(TokenGuard, access=access, scope_needed=scope_needed)
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=middleware,
+        middleware=[observed, guard],
         exception_handlers={
             404: _not_found,
             405: _wrong_method,

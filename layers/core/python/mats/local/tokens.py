@@ -47,7 +47,8 @@ def digest(token: str) -> str:
 def own_token(home: Path) -> str:
     """The token of whoever may read the folder, with the scope `operate`; made when there is none, in a private file.
 
-    Raises StorageUnusable: the file cannot be read or written, or what it holds is no token.
+    Raises StorageUnusable: the file cannot be read or written, or what it holds is no token. DependencyFailed: another
+    start is writing it.
     """
     file = home / OWN
     if not file.exists():

@@ -183,7 +183,7 @@ def _console_link(url: str, access: Access) -> str:
     if access.own is None:
         return f"{url} in a browser"
     if ui.out.is_terminal:
-        return f"{url}/#token={own_token(access.own.parent)} in a browser"
+        return f"{url}/#token={access.own.read_text()} in a browser"
     return f"{url} in a browser; sign in there with the token in {access.own} to change the registry"
 
 
