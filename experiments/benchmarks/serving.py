@@ -58,8 +58,6 @@ def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
     with closing(local_system(settings)) as served:
         discover = served.discover
         start = {"start_s": round(time.perf_counter() - began, 2)}
-        if not texts:
-            return {**start, "resident_mb": resident_mb()}
         measured = latencies(discover, texts)
         return {**measured, **start, "resident_mb": resident_mb(), "exact": _compare(served, texts)}
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from experiments.data.enlarge import ComposedEncoder, enlarge, is_original
 from experiments.data.sets import sets_in
-from mats.adapters.sqlite.saved import SAVED
 from mats.evaluation.data.datasets import load
 from mats.evaluation.systems.base import LONGEST_QUERY, Progress
 from mats.evaluation.systems.models import cached_encoder
@@ -32,12 +31,9 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
     composed = ComposedEncoder.of(encoder, registrations)
     texts = [query.text[:LONGEST_QUERY] for query in load(data / "tools").queries[:_QUERIES]]
     with registry_of(registrations, settings, encoder=composed, progress=_tell()) as built:
-        home = built.settings.home
-        (home / SAVED).unlink(missing_ok=True)
-        first = _serve_apart(replace(settings, home=home), [])  # reads every entry and saves its arrays for later ones
-        served = _serve_apart(replace(settings, home=home), texts)
+        served = _serve_apart(replace(settings, home=built.settings.home), texts)
     count = sum(map(is_original, registrations))
-    return {"documents": _DOCUMENTS, "originals": count, **served, "first_start": first}
+    return {"documents": _DOCUMENTS, "originals": count, **served}
 
 
 def _serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:

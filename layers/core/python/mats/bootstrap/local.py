@@ -129,12 +129,6 @@ class LocalStores:
 
         return SqliteIndex(self.database, encoder=self._models.encoder_name)
 
-    def delete_saved_arrays(self) -> None:
-        """Delete what the index keeps in a file of its own, from which nothing can be taken out."""
-        from mats.adapters.sqlite.saved import SavedArrays  # noqa: PLC0415 - numpy, as above
-
-        SavedArrays(self.database, self._models.encoder_name).delete()
-
     @cached_property
     def memory(self) -> Memory:
         from mats.adapters.sqlite.memory import SqliteMemory  # noqa: PLC0415 - numpy, as above

@@ -43,7 +43,7 @@ class IndexCopy:
     @cached_property
     def index(self) -> SqliteIndex:
         """Searches."""
-        return SqliteIndex(self._database, encoder=self._encoder, exact_up_to=_ALL, saved_from=_ALL)
+        return SqliteIndex(self._database, encoder=self._encoder, exact_up_to=_ALL)
 
     def apply(self, records: Sequence[Record]) -> None:
         with self._database.writing(durable=False) as connection:

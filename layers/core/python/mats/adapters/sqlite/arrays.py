@@ -1,15 +1,14 @@
-"""Arrays by row number: with room for rows to come, as they are saved, and multiplied on two cores."""
+"""Arrays by row number: with room for rows to come, and multiplied on two cores."""
 
 import ctypes
 import functools
-import json
 import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,9 @@ from mats.adapters.threads import DaemonThreads, cores
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]  # Row numbers
-Arrays = Mapping[str, npt.NDArray[Any]]  # By name, as they are saved
 
 FIRST_ROOM = 1_024
-BLOCK = 16_384  # Rows of vectors that are computed or saved together
+BLOCK = 16_384  # Rows of vectors that are computed together
 _SAMPLE = 4_096  # Values that a bound is guessed from
 _MARGIN = 4  # Of a guess, in standard deviations of the number of values in the sample
 
@@ -76,16 +74,6 @@ def _guessed_bound(values: Values, depth: int, mask: Mask | None) -> float:
     share = depth / step
     rank = math.ceil(share + _MARGIN * math.sqrt(share) + _MARGIN)
     return -np.inf if step == 1 or rank > len(sample) else float(np.partition(sample, -rank)[-rank])
-
-
-def as_array(value: object) -> npt.NDArray[np.uint8]:
-    """JSON as an array; sets become lists."""
-    return np.frombuffer(json.dumps(value, default=sorted).encode(), np.uint8)
-
-
-def from_array(array: npt.NDArray[np.uint8]) -> Any:
-    """The value of `as_array`."""
-    return json.loads(array.tobytes())
 
 
 def release_freed() -> None:

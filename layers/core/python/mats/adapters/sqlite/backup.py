@@ -112,7 +112,7 @@ def _copy(source: sqlite3.Connection, partial: Path) -> Contents:
                     target.executemany(insert, (check(name, columns, row) for row in rows))
             for name, most in source.execute("SELECT name, seq FROM sqlite_sequence WHERE typeof(seq) = 'integer'"):
                 target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (most, name))
-            target.execute("UPDATE counter SET texts = 0, arrays = ''")
+            target.execute("UPDATE counter SET texts = 0")
             target.execute("UPDATE events SET holder = NULL, due = 0 WHERE holder IS NOT NULL")
             for statement in statements:
                 if statement not in tables and "INSERT INTO counter" not in statement.splitlines()[-1]:

@@ -22,7 +22,6 @@ from mats.domain.text.words import has_spelling, stem, words
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
-NEW_KEY = "arrays = lower(hex(randomblob(16)))"  # Of the counter: makes saved arrays unfit (saved.py)
 _INSERT_WORD = "INSERT OR IGNORE INTO vocabulary (stem, word) VALUES (?, ?)"
 _INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
 
@@ -87,7 +86,7 @@ def renew_terms(database: Database) -> None:
             connection.execute("DELETE FROM lexical")
             for row, profile in connection.execute(FINDABLE).fetchall():
                 _write_terms(connection, row, Profile.model_validate_json(profile))
-            connection.execute(f"UPDATE counter SET texts = ?, {NEW_KEY}", (TEXTS,))
+            connection.execute("UPDATE counter SET texts = ?", (TEXTS,))
 
 
 _TABLE = "CREATE TABLE IF NOT EXISTS renewal (since INTEGER NOT NULL)"

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Mask, Rows, best_places, release_freed
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Mask, Rows, best_places, release_freed
 from mats.adapters.sqlite.database import Database, Readable
 from mats.adapters.sqlite.entries import drop_tombstones, read_ids, read_revisions, renew_terms, write
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
-from mats.adapters.sqlite.saved import SAVED_FROM, SavedArrays
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
@@ -36,7 +35,6 @@ _CHANGED = (
 )
 _KINDS = {str(kind): kind for kind in Kind}
 _PART = 4_096  # Changed rows that are applied together
-_AGED = 8  # Saved arrays are not used if more than one of so many entries has changed since
 _MASKS = 8  # Filters whose rows are kept until the registry changes, a byte for each row
 _REMEMBERED = 10_000  # Uses of names that are kept until the registry changes, some hundred bytes each
 _SPARE = 8  # Room for new rows, as a part of those that are there; it takes memory only once it is used
@@ -71,19 +69,15 @@ class SqliteIndex:
     name = "sqlite-bm25-1"
     """The key of its calibration. BM25 has the scale of SQLite's FTS5, which it once was: docs/decisions/0052."""
 
-    def __init__(
-        self, database: Database, *, encoder: str = "", exact_up_to: int = EXACT_UP_TO, saved_from: int = SAVED_FROM
-    ) -> None:
+    def __init__(self, database: Database, *, encoder: str = "", exact_up_to: int = EXACT_UP_TO) -> None:
         """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out.
 
-        Searches by meaning are exact up to so many vectors; among more, they may miss some of the nearest. Arrays are
-        saved from so many rows on.
+        Searches by meaning are exact up to so many vectors; among more, they may miss some of the nearest.
         """
         threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
         self._encoder = encoder
-        self._exact_up_to, self._saved_from = exact_up_to, saved_from
-        self._saved = SavedArrays(database, encoder)
+        self._exact_up_to = exact_up_to
         self._matrix, self._postings = Matrix(), Postings()
         self._vocabulary = _Vocabulary()
         self._uses: dict[tuple[Filter, str], NameUse] = {}
@@ -253,11 +247,10 @@ class SqliteIndex:
             self._uses.clear()
             self._masks.clear()
             with self._source.reading() as connection:
-                key, purge = connection.execute("SELECT arrays, purge FROM counter").fetchone()
-                begins = self._change < purge
-                if begins:
-                    self._begin(connection, key, purge)
-                whole = self._change == 0
+                [purge] = connection.execute("SELECT purge FROM counter").fetchone()
+                whole = self._change < purge
+                if whole:
+                    self._begin(connection)
                 changes = connection.execute(_CHANGED.format("NOT INDEXED" if whole else ""), (self._change,))
                 last = max(self._change, purge)
                 while part := changes.fetchmany(_PART):
@@ -267,26 +260,18 @@ class SqliteIndex:
                 self._postings.compact()
             else:
                 self._postings.put([])
-            if whole or begins:
+            if whole:
                 release_freed()
             self._matrix.prepare()
-            if whole or begins:
+            if whole:
                 release_freed()
             self._version, self._change = version, last
-            if whole and self._matrix.size >= self._saved_from and self._source is self._database:
-                self._saved.save(last, {**self._matrix.arrays(), **self._postings.arrays()}, key=key)
 
-    def _begin(self, connection: sqlite3.Connection, key: str, purge: int) -> None:
-        """Take over the saved arrays if they fit, or make empty ones."""
-        last, count = connection.execute("SELECT ifnull(max(row), 0), count(*) FROM entries").fetchone()
-        room, exact = max(FIRST_ROOM, last + 1 + last // _SPARE), self._exact_up_to
-        aged = connection.execute("SELECT change FROM entries ORDER BY change DESC LIMIT 1 OFFSET ?", (count // _AGED,))
-
-        def build(arrays: Arrays) -> tuple[Matrix, Postings]:
-            return Matrix.restore(arrays, room, exact_up_to=exact), Postings.restore(arrays)
-
-        found = self._saved.load(build, key=key, least=max(purge, *(aged.fetchone() or (0,))))
-        self._change, (self._matrix, self._postings) = found or (0, (Matrix(room, exact_up_to=exact), Postings()))
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Make empty arrays with room for every row."""
+        [last] = connection.execute("SELECT ifnull(max(row), 0) FROM entries").fetchone()
+        room = max(FIRST_ROOM, last + 1 + last // _SPARE)
+        self._change, self._matrix, self._postings = 0, Matrix(room, exact_up_to=self._exact_up_to), Postings()
 
     def _take_over(self, changed: Sequence[Sequence[Any]]) -> None:
         """Apply rows of `_CHANGED` to the arrays."""

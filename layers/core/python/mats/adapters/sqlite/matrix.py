@@ -1,30 +1,17 @@
 """Every vector of the index and the filtered attributes in memory; updated in place."""
 
-import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import (
-    FIRST_ROOM,
-    Arrays,
-    Copied,
-    Floats,
-    Mask,
-    Rows,
-    as_array,
-    best_places,
-    from_array,
-    with_room,
-)
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Copied, Floats, Mask, Rows, best_places, with_room
 from mats.adapters.sqlite.vectors import EXACT_UP_TO, Vectors
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.ranking.query import Filter
 
 V = TypeVar("V", bound=Hashable)
-_COLUMNS = ("kinds", "namespaces", "tags", "audiences")
 
 
 class _Codes(dict[V, int]):
@@ -46,17 +33,6 @@ class Column(Copied, Generic[V]):
         """Set the values of rows."""
         self._rows = with_room(self._rows, int(rows.max()))
         self._rows[rows] = list(map(self._codes.__getitem__, values))
-
-    @classmethod
-    def restore(cls, codes: npt.NDArray[np.int32], values: Iterable[V]) -> Self:
-        """The column of these codes, which are places among the values."""
-        other = cls()
-        other._codes, other._rows = _Codes(zip(values, itertools.count())), codes
-        return other
-
-    def arrays(self) -> tuple[npt.NDArray[np.int32], Sequence[V]]:
-        """The arguments of `restore`."""
-        return self._rows, list(self._codes)
 
     def values_of(self, rows: Rows) -> frozenset[V]:
         """The distinct values of rows."""
@@ -119,33 +95,6 @@ class Matrix(Copied):
             if self._vectors is None:
                 self._vectors = Vectors(self._room, vectors.shape[1], exact_up_to=self._exact_up_to)
             self._vectors.put(encoded, vectors)
-
-    def arrays(self) -> Arrays:
-        """Everything, for `restore`."""
-        held: tuple[Column[Any], ...] = (self._kinds, self._namespaces, self._tags, self._audiences)
-        columns = {name: column.arrays() for name, column in zip(_COLUMNS, held, strict=True)}
-        return {
-            "ids": as_array(self._ids),
-            "findable": self._findable[: self.size],
-            **{name: codes for name, (codes, _) in columns.items()},
-            **{f"{name}-values": as_array(values) for name, (_, values) in columns.items()},
-            **({} if self._vectors is None else self._vectors.arrays()),
-        }
-
-    @classmethod
-    def restore(cls, arrays: Arrays, room: int, *, exact_up_to: int = EXACT_UP_TO) -> "Matrix":
-        """That which `arrays` is from, with room for so many rows."""
-        other = cls(room, exact_up_to=exact_up_to)
-        other._ids, other._findable = from_array(arrays["ids"]), arrays["findable"]
-        values = {name: from_array(arrays[f"{name}-values"]) for name in _COLUMNS}
-        other._kinds = Column.restore(arrays["kinds"], map(Kind, values["kinds"]))
-        other._namespaces = Column.restore(arrays["namespaces"], values["namespaces"])
-        other._tags = Column.restore(arrays["tags"], map(frozenset, values["tags"]))
-        audiences = (None if each is None else frozenset(each) for each in values["audiences"])
-        other._audiences = Column.restore(arrays["audiences"], audiences)
-        if "vectors-present" in arrays:
-            other._vectors = Vectors.restore(arrays, room, exact_up_to=exact_up_to)
-        return other
 
     def drop(self, row: int) -> None:
         """Make a row unfindable."""

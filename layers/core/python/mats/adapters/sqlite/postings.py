@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.sqlite.arrays import FIRST_ROOM, Arrays, Copied, Mask, Rows, with_room
+from mats.adapters.sqlite.arrays import FIRST_ROOM, Copied, Mask, Rows, with_room
 from mats.domain.ranking.blend import K1, B, TermCounts, idf
 from mats.domain.text.words import index_terms
 
@@ -20,7 +20,6 @@ Scores = npt.NDArray[np.float64]
 _PACKED = np.dtype([("term", "<i8"), ("frequency", "<f4")])
 _FEW = 4  # Terms from which on it saves time to look up first which of them any document has
 _PART = 16_384  # Postings that are scored together
-_ARRAYS = tuple(f"postings-{name}" for name in ("segments", "lengths", "terms", "starts", "rows", "frequencies"))
 _GROWTH = 8  # A segment is merged with the one before it unless that is at least so many times as large
 
 
@@ -211,23 +210,6 @@ class Postings(Copied):
             mean = max(self._length, 1) / max(self._documents, 1)
             self._saturation = K1 * (1 - B) + K1 * B / mean * self._lengths.astype(np.float64)
         return self._saturation
-
-    def arrays(self) -> Arrays:
-        """Everything, after `compact`, for `restore`."""
-        [segment] = self._segments
-        held = (self._segment_of, self._lengths, segment.terms, segment.starts, segment.rows, segment.frequencies)
-        return dict(zip(_ARRAYS, held, strict=True))
-
-    @classmethod
-    def restore(cls, arrays: Arrays) -> "Postings":
-        """Those that `arrays` is from."""
-        other = cls()
-        other._segment_of, other._lengths, *segment = (arrays[name] for name in _ARRAYS)
-        present = other._segment_of > 0
-        other._last = int(other._segment_of.max())
-        other._segments = [_Segment(other._last, *segment)]
-        other._documents, other._length = int(present.sum()), int(other._lengths[present].sum())
-        return other
 
     def _first_alike(self) -> int:
         """The first of the last segments, none of which is much larger than those after it."""

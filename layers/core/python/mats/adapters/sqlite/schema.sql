@@ -42,8 +42,7 @@ CREATE TABLE entries (
 );
 CREATE TABLE counter (
     change INTEGER NOT NULL, purge INTEGER NOT NULL,
-    texts INTEGER NOT NULL DEFAULT 0,  -- version of the terms in `lexical` (index_fields.py)
-    arrays TEXT NOT NULL DEFAULT ''  -- the key of the file of arrays that fits (saved.py)
+    texts INTEGER NOT NULL DEFAULT 0  -- version of the terms in `lexical` (index_fields.py)
 );
 INSERT INTO counter (change, purge) VALUES (0, 0);
 CREATE INDEX entries_change ON entries (change);

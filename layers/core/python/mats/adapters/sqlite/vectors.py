@@ -11,7 +11,6 @@ import numpy as np
 
 from mats.adapters.sqlite.arrays import (
     BLOCK,
-    Arrays,
     Copied,
     Floats,
     Mask,
@@ -61,23 +60,6 @@ class Vectors(Copied):
     def drop(self, rows: Rows) -> None:
         """Remove the vectors of these rows."""
         self._present[rows[rows < len(self._present)]] = False
-
-    def arrays(self) -> Arrays:
-        """Every vector, for `restore`; in parts, so that none is there twice."""
-        end = int(np.flatnonzero(self._present).max(initial=-1)) + 1
-        parts = {f"vectors-{start}": self._vectors[start:end][:BLOCK] for start in range(0, end, BLOCK)}
-        return {"vectors-present": self._present[:end], **parts}
-
-    @classmethod
-    def restore(cls, arrays: Arrays, room: int, *, exact_up_to: int) -> "Vectors":
-        """Those that `arrays` is from, with room for so many."""
-        present = arrays["vectors-present"]
-        other = cls(max(room, len(present)), arrays["vectors-0"].shape[1], exact_up_to=exact_up_to)
-        other._present[: len(present)] = present
-        for start in range(0, len(present), BLOCK):
-            part = arrays[f"vectors-{start}"]
-            other._vectors[start : start + len(part)] = part
-        return other
 
     def cosines(self, vector: Floats, rows: Collection[int]) -> dict[int, float]:
         """The cosine of each of these rows that has a vector."""

@@ -447,7 +447,6 @@ def erase_of(system: AnySystem, *, sleep: Callable[[float], None] = time.sleep) 
             cause = Cause(event_id=f"erase-{local.clock.now()}", time=local.clock.now())
             local.enrich([Change(id, cause)])
             local.stores.queue.forget(id)
-            local.stores.delete_saved_arrays()
         else:
             _settle_in_aws(cast("CloudStores", stores), id, sleep)
 
