@@ -7,11 +7,7 @@ from experiments.benchmarks import mcp, pipeline, reranker, size
 from experiments.benchmarks.console import console
 from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
-from experiments.benchmarks.mirror import mirror
-from experiments.benchmarks.openapi import openapi
-from experiments.benchmarks.path import path
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
-from experiments.benchmarks.session import session
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
@@ -20,14 +16,10 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,
-    "session": session,
     "attacks": attacks,
     "load": load,
     "console": console,
-    "openapi": openapi,
     "files": files,
-    "mirror": mirror,
-    "path": path,
 }
 
 if __name__ == "__main__":

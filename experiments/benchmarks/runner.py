@@ -64,27 +64,3 @@ def service(env: Mapping[str, str]) -> Iterator[str]:
         if found is None:
             raise SystemExit(f"the service did not start: {greeting}")
         yield found.group()
-
-
-class MatsCommand:
-    """A command of `mats` as a child process, which begins at once."""
-
-    def __init__(self, settings: Settings, *arguments: str) -> None:
-        command = [sys.executable, "-m", "mats.local.cli", *arguments, "--json"]
-        self._began = time.perf_counter()
-        self.process = subprocess.Popen(
-            command, env={**os.environ, **settings.to_env()}, stdout=subprocess.PIPE, text=True
-        )
-
-    def finish(self) -> tuple[dict[str, Any], float]:
-        """The JSON that it prints, and its seconds from the start of the process to its end."""
-        printed, _ = self.process.communicate()
-        seconds = time.perf_counter() - self._began
-        assert self.process.returncode == 0, self.process.args
-        return json.loads(printed), seconds
-
-    def finish_import(self) -> dict[str, Any]:
-        """The size and the times of `mats import`; both begin with the process."""
-        outcome, seconds = self.finish()
-        findable = seconds - outcome["seconds"] + outcome["findable_seconds"]
-        return {"documents": outcome["new"], "findable_s": round(findable, 2), "complete_s": round(seconds, 2)}

@@ -53,10 +53,3 @@ def not_run_notes(values: Iterable[tuple[str, object]]) -> Iterator[str]:
         if why := not_run_reason(value):
             names_by_reason.setdefault(why, {})[name] = None
     return (f"Not run ({', '.join(names)}): {why}" for why, names in names_by_reason.items())
-
-
-def part(results: Json, name: str, experiment: str) -> Json:
-    """A part of results; `not_run` with the command where they are older than it."""
-    missing: Json = {"not_run": f"use `python -m experiments run {experiment} --data DATA`"}
-    found: Json = results.get(name, missing)
-    return found

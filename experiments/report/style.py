@@ -20,12 +20,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
 DASHES = ("-", "--", "-.", ":")
 WIDTH = 9.0  # Inches; 13 point type stays legible at half the size
 _SHEET = Path(__file__).with_name("report.mplstyle")
-_BARS: Mapping[str, Any] = {
-    "edgecolor": INK,
-    "linewidth": 0.8,
-    "error_kw": {"ecolor": INK, "elinewidth": 1.3, "capsize": 3},
-}
-_SIDES = ((-0.2, SKY, ""), (0.2, ORANGE, "///"))  # Offset, colour and hatch of the first and the second bar of a pair
 _STYLE = re.compile(r' style="([^"]*)"')
 _DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
    [fill="{INK}"] {{ fill: {INK_ON_DARK} }}
@@ -95,21 +89,6 @@ def error_bars(estimates: Sequence[Mapping[str, float] | None]) -> tuple[list[fl
     below = [100 * max(0.0, e["mean"] - e["low"]) if e else 0.0 for e in estimates]
     above = [100 * max(0.0, e["high"] - e["mean"]) if e else 0.0 for e in estimates]
     return means, [below, above]
-
-
-def bars(panel: Axes, side: int, label: str, estimates: Sequence[Mapping[str, float] | None]) -> None:
-    """The first (`side` 0) or second (1) bar of the pairs at 0, 1, 2 …, with intervals."""
-    shift, colour, hatch = _SIDES[side]
-    at = [i + shift for i in range(len(estimates))]
-    means, intervals = error_bars(estimates)
-    panel.bar(at, means, 0.38, yerr=intervals, color=colour, hatch=hatch, label=label, **_BARS)
-
-
-def diamonds(panel: Axes, x: Sequence[float], y: Sequence[float], *, label: str | None) -> None:
-    panel.plot(
-        x, y, linestyle="none", marker="D", markersize=8, color=PAPER, markeredgecolor=INK, markeredgewidth=1.4,
-        label=label, zorder=5,
-    )  # fmt: skip
 
 
 PER_CENT = "queries, % (95 % interval)"  # The label of an axis

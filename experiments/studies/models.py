@@ -1,5 +1,6 @@
 """Language models compared: a baseline and two pipelines with each of them."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -7,28 +8,39 @@ from typing import Any
 from experiments.report.cells import INTERVALS, NONE, PaperRow, Section, Table, comma_list, measure, number, percent
 from experiments.report.results import if_run, measured_only, not_run_notes
 from experiments.studies.context import Experiment, ExperimentContext, outcome
-from experiments.studies.enrichment import FIELDS_POOL, sample_pool
 from experiments.variants import SYSTEMS
 from mats.evaluation.data.datasets import Dataset
+from mats.evaluation.measures import SEED
 from mats.evaluation.results import Json
 from mats.evaluation.systems.score import stage_percentiles
 from mats.evaluation.systems.workbench import Workbench
 
 _COMPARED = ("search-and-pick", "pipeline-bm25", "pipeline-dense")
 _SETS = ("tools", "agents", "toolret", "toolret-agents", "appworld")  # The paper's, and what stands for them
+_SAMPLE = 500  # Capabilities
 _COMMAND = "python -m experiments run models --data DATA --model ID"
 
 
 def run(context: ExperimentContext) -> dict[str, Any]:
     """Each model on each set, and over a sample of the large one."""
     sets = [context.dataset(name) for name in context.sets if name in (context.large_set, *_SETS)]
-    sets.insert(0, sample_pool(context.dataset(context.large_set), FIELDS_POOL))
+    sets.insert(0, sample_pool(context.dataset(context.large_set), _SAMPLE))
     ids = context.model_ids or (context.models.names["reranker"],)
     return {
         "models": {
             id: {f"{one.name} ({len(one.registrations):,})": _results(context, id, one) for one in sets} for id in ids
         }
     }
+
+
+def sample_pool(dataset: Dataset, size: int) -> Dataset:
+    """A seeded sample of capabilities with the queries that have a relevant one in it."""
+    registrations = random.Random(SEED).sample(list(dataset.registrations), min(size, len(dataset.registrations)))
+    ids = {registration.id for registration in registrations}
+    queries = [
+        replace(query, relevant=query.relevant & ids) for query in dataset.queries if not query.relevant.isdisjoint(ids)
+    ]
+    return replace(dataset, registrations=registrations, queries=queries)
 
 
 def _results(context: ExperimentContext, id: str, dataset: Dataset) -> dict[str, Any]:

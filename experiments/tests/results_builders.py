@@ -100,79 +100,6 @@ def scale(judged: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def decomposition(judged: bool = True) -> dict[str, Any]:
-    def one(i: int) -> dict[str, Any]:
-        return {
-            "candidates": an_estimate(0.6 + 0.03 * i), "conditional": an_estimate(0.5 + 0.03 * i) if i else None,
-            "match@1": an_estimate((0.6 + 0.03 * i) * (0.5 + 0.03 * i)), "misses_at_retrieval": 0.61,
-            "categories": {"retrieval_miss": 61, "picked_another": 30, "several_gold": 9},
-        }  # fmt: skip
-
-    return {
-        "k": 15,
-        "sets": {
-            name: {
-                **sizes(name, i),
-                "systems": {
-                    s: r for s, r in systems(one, judged).items() if s[:4] not in ("rege", "full", "sear", "tria")
-                },
-            }
-            for i, name in enumerate(SETS)
-        },
-    }
-
-
-def enrichment(judged: bool = True) -> dict[str, Any]:
-    def level(raw: float, gain: float) -> dict[str, Any]:
-        if not judged:
-            return {"raw": metrics(raw), "enriched": {"not_run": NO_JUDGE}, "mcnemar": None, "empty_summaries": None}
-        return {
-            "raw": metrics(raw), "enriched": metrics(raw + gain), "mcnemar": {"gained": 41, "lost": 3, "p": 0.0000001},
-            "empty_summaries": 867,
-        }  # fmt: skip
-
-    fields = {
-        name: {"metrics": metrics(0.4), "mcnemar": {"gained": 5, "lost": 9, "p": 0.42}}
-        for name in ("description", "parameters")
-    }
-    levels = {"full": level(0.5, 0.03), "hint": level(0.46, 0.06), "name-only": level(0.1, 0.2)}
-    return {
-        "dataset": "tools", "variant": "hybrid", "pool": 1_000, "queries": 431, "levels": levels, "reranked": levels,
-        "ablation": {"tools, 1,000": level(0.5, 0.0)},
-        "added_fields": fields if judged else {"not_run": NO_JUDGE},
-    }  # fmt: skip
-
-
-def signals(judged: bool = True) -> dict[str, Any]:
-    without: dict[str, Any] = {name: metrics(0.5) for name in ("nothing", "quality", "bm25")}
-    without |= {name: metrics(0.45) if judged else {"not_run": NO_JUDGE} for name in ("intent", "llm")}
-    test = {"gained": 90, "lost": 40, "p": 0.0004}
-    return {
-        "sample": {
-            "queries": 142,
-            "without": without | {"quality and intent": metrics(0.48)},
-            "reranker": "a-model",
-            "four_against_two": {"match@1": test, "match@3": test},
-        },
-    }
-
-
-def efficiency(judged: bool = True) -> dict[str, Any]:
-    def one(i: int) -> dict[str, Any]:
-        ms = {"encode": {"p50": 4.1, "p95": 6.3}, "lexical": {"p50": 1.2, "p95": 2.9}, "neural": {"p50": 1.9, "p95": 3}}
-        if i == 3:
-            ms["lexical"] = {"p50": 0.0, "p95": 0.0}
-        if i > len(OFFLINE):
-            ms["rerank"] = {"p50": 740.0, "p95": 1_350.5}
-        ms["total"] = {"p50": sum(t["p50"] for t in ms.values()), "p95": sum(t["p95"] for t in ms.values())}
-        return {
-            "match@1": 0.3 + 0.02 * i, "calls": 1.0, "input_tokens": 1_587.3 if i > len(OFFLINE) else 0.0,
-            "output_tokens": 75.0, "usd_per_1000": 0.066 if i > len(OFFLINE) else None, "ms": ms,
-        }  # fmt: skip
-
-    return {"dataset": "tools", "sets": {"tools": {"systems": systems(one, judged)}}}
-
-
 def models(judged: bool = True) -> dict[str, Any]:
     one = {**metrics(0.4), "ms": {"total": {"p50": 700.0, "p95": 900.0}}} if judged else {"not_run": NO_JUDGE}
     names = ("search-and-pick", "pipeline-bm25", "pipeline-dense")
@@ -186,8 +113,7 @@ def decided(judged: bool = True) -> dict[str, Any]:
 
 ALL = {
     "language-model": language_model,
-    "main": main, "scale": scale, "decomposition": decomposition, "enrichment": enrichment, "signals": signals,
-    "efficiency": efficiency, "models": models,
+    "main": main, "scale": scale, "models": models,
 } | dict.fromkeys(EXPERIMENTS.keys() - RUNNABLE.keys(), decided)  # fmt: skip
 
 

@@ -115,16 +115,6 @@ def test_the_main_experiment_runs_to_the_end(experiment):
     assert "main-sources" in {table.id for table in section.tables}
 
 
-def test_enrichment_is_measured_with_the_reranker(experiment):
-    results, section = experiment("enrichment")
-    assert "not_run" not in results["reranked"]["name-only"]["enriched"]
-    assert results["reranked"]["name-only"]["empty_summaries"] == 3, "nothing in a bare name supports one"
-    for table, rows in (("enrichment-reranked", 6), ("enrichment-ablation", 2), ("enrichment-added", 6)):
-        found = cells(section, table)
-        assert len(found) == rows
-        assert not any("not run" in row for row in found)
-
-
 def test_each_model_is_measured_on_each_set(experiment):
     results, section = experiment("models", "--model", "one", "--model", "two")
     assert list(results["models"]) == ["one", "two"]
@@ -132,16 +122,6 @@ def test_each_model_is_measured_on_each_set(experiment):
     assert [row[:2] for row in rows] == [("tools (3)", "one"), ("tools (3)", "two")]
     assert {row[-2] for row in rows} == {"not run"}, "there is no encoder"
     assert "Qwen3 Next" in section.tables[0].notes[-1]
-
-
-def test_four_signals_are_paired_with_two(experiment):
-    _, section = experiment("signals")
-    assert [row[1] for row in cells(section, "signals-pairs")] == ["match@1", "match@3"]
-
-
-def test_costs_are_counted_on_every_set(experiment):
-    _, section = experiment("efficiency")
-    assert {row[:2] for row in cells(section, "efficiency-cost")} >= {("tools", "full-ctx"), ("tools", "pipeline-bm25")}
 
 
 def test_growing_registries_are_measured_with_the_model(experiment):

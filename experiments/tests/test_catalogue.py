@@ -21,7 +21,8 @@ def test_the_experiments_are_in_the_order_of_the_report():
 def test_a_decided_experiment_keeps_its_section_and_its_result():
     decided = EXPERIMENTS.keys() - RUNNABLE.keys()
     assert decided == {
-        "blends", "first-stage", "field-weights", "length-bias", "parts", "learning", "abstention", "demand", "kinds",
+        "decomposition", "enrichment", "signals", "blends", "first-stage", "field-weights", "length-bias", "parts",
+        "learning", "efficiency", "kinds", "abstention", "demand",
     }  # fmt: skip
     for name in decided:
         assert (RESULTS / f"experiment-{name}.json").exists()

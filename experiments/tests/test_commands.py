@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.__main__ import app
-from experiments.tests.results_builders import enrichment, write_results
+from experiments.tests.results_builders import scale, write_results
 from mats.local.cli.main import app as mats
 
 
@@ -63,7 +63,7 @@ def test_what_is_no_copy_or_no_set_ends_in_one_line(run, tmp_path):
 
 
 def test_report_is_rendered_from_a_folder_and_lists_missing_results(run, tmp_path):
-    write_results(tmp_path / "in", {"enrichment": enrichment(judged=False)})
+    write_results(tmp_path / "in", {"scale": scale(judged=False)})
     done = run("report", "--results", tmp_path / "in", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "report.json").exists()

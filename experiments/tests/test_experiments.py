@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.data.enlarge import dense_slice
-from experiments.studies import enrichment, scale
+from experiments.studies import models, scale
 from experiments.studies.context import ExperimentContext, first_is_right, has_candidate
-from experiments.studies.decomposition import category
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 from mats.evaluation.measures import mcnemar
@@ -109,30 +108,9 @@ def test_a_folder_without_any_of_the_sets_is_an_error(tmp_path):
         pytest.fail("nothing can be measured there")
 
 
-class TestDecomposition:
-    @pytest.mark.parametrize(
-        ("gold", "candidates", "kind"),
-        [
-            (["z"], ["a"], "retrieval_miss"),
-            (["b"], ["a", "b"], "picked_another"),
-            (["b", "c"], ["a", "b"], "several_gold"),
-        ],
-    )
-    def test_a_miss_has_the_category_of_its_cause(self, gold, candidates, kind):
-        assert category(a_query("q", *gold), an_answer("a", retrieved=candidates)) == kind
-
-
-class TestEnrichment:
-    def test_each_level_has_less_of_the_owners_text(self):
-        registration = a_registration(name="pay", description="Pays a bill. Then it rests.", input_schema={"x": 1})
-        texts = {name: cut(registration) for name, cut in enrichment.LEVELS.items()}
-        assert [text.description for text in texts.values()] == ["Pays a bill. Then it rests.", "Pays a bill.", ""]
-        assert all(text.input_schema is None and text.id == registration.id for text in texts.values())
-
-    def test_the_pool_keeps_the_queries_it_answers_and_only_the_gold_it_has(self, monkeypatch):
-        monkeypatch.setattr(enrichment, "POOL", 1)
-        dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
-        assert [(q.id, q.relevant) for q in enrichment.sample_pool(dataset).queries] == [("q1", {"n/t000"})]
+def test_the_pool_keeps_the_queries_it_answers_and_only_the_gold_it_has():
+    dataset = a_dataset(1, [a_query("q1", "n/t000", "n/t009"), a_query("q2", "n/t009")])
+    assert [(q.id, q.relevant) for q in models.sample_pool(dataset, 1).queries] == [("q1", {"n/t000"})]
 
 
 def test_a_slice_has_all_that_its_queries_ask_for():

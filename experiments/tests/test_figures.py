@@ -17,7 +17,7 @@ from experiments.report.style import (
     style_context,
     svg,
 )
-from experiments.tests.results_builders import all_results, enrichment, scale, write_results
+from experiments.tests.results_builders import all_results, scale, write_results
 from mats.evaluation.results import RESULTS
 
 
@@ -32,11 +32,11 @@ def figures(tmp_path_factory):
 
 
 def test_there_are_the_papers_figures_and_ours(figures):
-    assert list(figures) == ["scaling-cross", "scale", "sparsity"]
+    assert list(figures) == ["scaling-cross", "scale"]
 
 
 def test_the_same_results_give_the_same_bytes(figures, tmp_path):
-    again = draw_all(write_results(tmp_path, {"enrichment": enrichment(), "scale": scale()}))
+    again = draw_all(write_results(tmp_path, {"scale": scale()}))
     assert all(figures[name] == text for name, text in again.items())
 
 
@@ -70,7 +70,7 @@ def luminance(colour):
 
 @pytest.mark.parametrize("judged", [True, False])
 def test_figures_are_drawn_with_and_without_a_reranker(tmp_path, judged):
-    made = build_report(write_results(tmp_path, {"enrichment": enrichment(judged), "scale": scale(judged)}))
+    made = build_report(write_results(tmp_path, {"scale": scale(judged)}))
     with style_context():
         assert all("<svg" in svg(figure.draw()) for figure in made.figures if figure.draw)
 
@@ -96,10 +96,10 @@ def test_an_absent_estimate_has_no_bar():
 
 
 def test_a_report_is_a_text_its_data_and_two_files_a_figure(tmp_path):
-    made = build_report(write_results(tmp_path / "in", {"enrichment": enrichment(), "learning": {}}))
+    made = build_report(write_results(tmp_path / "in", {"scale": scale(), "learning": {}}))
     names = {path.name for path in write_report(made, tmp_path / "out")}
     assert names == {
-        "report.md", "report.json", "sparsity.svg", "sparsity.png", "learning-curves.svg", "learning-curves.png"
+        "report.md", "report.json", "scale.svg", "scale.png", "learning-curves.svg", "learning-curves.png"
     }  # fmt: skip
     kept = (RESULTS / "report" / "learning-curves.svg").read_bytes()
     assert (tmp_path / "out" / "learning-curves.svg").read_bytes() == kept
