@@ -158,7 +158,7 @@ def _million() -> str:
     found = read_results(_MILLION)
     return (
         f"\n| the same over {found['documents']:,}, with synthetic vectors | p50 {found['ms']['p50']:.1f} ms, "
-        f"p99 {found['ms']['p99']:.1f} ms, {found['resident_mb']:,} MB resident, started in {found['start_s']:.0f} s |"
+        f"p99 {found['ms']['p99']:.1f} ms, {found['resident_mb']:,} MB resident |"
     )
 
 

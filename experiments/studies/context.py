@@ -175,13 +175,11 @@ def outcome(answers: Answers | str, dataset: Dataset) -> dict[str, Any]:
     return {"not_run": failure} if failure else dict(metrics_json(answers, dataset))
 
 
-def mcnemar_json(
-    before: Answers | str, after: Answers | str, dataset: Dataset, *, places: int = 1
-) -> dict[str, Any] | None:
+def mcnemar_json(before: Answers | str, after: Answers | str, dataset: Dataset) -> dict[str, Any] | None:
     """The paired test of two systems by their first results; None where one of them was not run."""
     if isinstance(before, str) or isinstance(after, str) or total_failure(before) or total_failure(after):
         return None
-    return asdict(mcnemar(*(first_is_right(each, dataset, places=places) for each in (before, after))))
+    return asdict(mcnemar(*(first_is_right(each, dataset) for each in (before, after))))
 
 
 def has_candidate(answers: Answers, dataset: Dataset) -> Values:
@@ -189,6 +187,6 @@ def has_candidate(answers: Answers, dataset: Dataset) -> Values:
     return np.array([float(not q.relevant.isdisjoint(answers[q.id].retrieved)) for q in dataset.queries])
 
 
-def first_is_right(answers: Answers, dataset: Dataset, *, places: int = 1) -> Values:
-    """For every query, whether the first result, or one of so many places, is relevant (1 or 0)."""
-    return np.array([float(not q.relevant.isdisjoint(answers[q.id].ranked[:places])) for q in dataset.queries])
+def first_is_right(answers: Answers, dataset: Dataset) -> Values:
+    """For every query, whether the first result is relevant (1 or 0)."""
+    return np.array([float(not q.relevant.isdisjoint(answers[q.id].ranked[:1])) for q in dataset.queries])

@@ -39,10 +39,7 @@ UNSIGNED = (
 """Raised by botocore when it finds no credentials to sign with."""
 MALFORMED = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """Raised by botocore's parser for a response that does not have the shape of the service model."""
-_DENIED = dict.fromkeys(
-    ("AccessDeniedException", "AccessDenied", "ResourceNotFoundException"),
-    "check the policies of the caller and the stacks",
-)
+_DENIED = ("AccessDeniedException", "AccessDenied", "ResourceNotFoundException")
 CONNECT_S = 2.0  # A service in the same region accepts a connection within milliseconds, or not at all
 _CLIENT_LOCK = threading.Lock()  # A session is not safe to make clients in several threads
 
@@ -117,7 +114,6 @@ def call(
     operation: Callable[[], T],
     *,
     answers: Collection[str] = (),
-    denied: Mapping[str, str] = _DENIED,
     special: Callable[[str, str], DependencyFailed | None] = lambda code, message: None,
 ) -> T:
     """Run an operation of a client and translate its errors.
@@ -126,8 +122,7 @@ def call(
         what: The called service or resource, for messages.
         operation: The call.
         answers: Error codes that are expected results: their ClientError is re-raised.
-        denied: Error codes that only an operator can resolve, each with what to do.
-        special: Gives the error for a code and its text, where neither of the two above fits; it is asked first.
+        special: Gives the error for a code and its text, where it is not one of those; it is asked first.
 
     Raises:
         DependencyFailed: there was no answer; NotPermitted if an operator has to act.
@@ -146,8 +141,9 @@ def call(
             raise NotPermitted(
                 f"{what}: the AWS credentials are expired or not valid ({code}: {message}); renew them"
             ) from error
-        if code in denied:
-            raise NotPermitted(f"{what} cannot be used ({code}: {message}); {denied[code]}") from error
+        if code in _DENIED:
+            to_do = "check the policies of the caller and the stacks"
+            raise NotPermitted(f"{what} cannot be used ({code}: {message}); {to_do}") from error
         raise DependencyFailed(f"{what} did not answer ({code}: {message})") from error
     except UNSIGNED as error:
         raise NotPermitted(f"{what}: {error}; provide AWS credentials, for example with `aws sso login`") from error

@@ -20,6 +20,7 @@ from mats.domain.text.words import clip
 T = TypeVar("T")
 
 _READ_S = 0.6
+_CONNECTIONS = 64
 WRITE_S = 30
 _MERGE_S = 1_800
 _GONE, _CONFLICT, _FULL = 404, 409, 429
@@ -45,13 +46,7 @@ class Domain:
     """
 
     def __init__(
-        self,
-        endpoint: str,
-        *,
-        region: str = "",
-        connections: int = 64,
-        read_s: float = _READ_S,
-        session: Session | None = None,
+        self, endpoint: str, *, region: str = "", read_s: float = _READ_S, session: Session | None = None
     ) -> None:
         """Make the client; no call is made. A session can be shared with clients of other services; default: a new one.
 
@@ -74,7 +69,7 @@ class Domain:
             hosts=[{"host": address.hostname, "port": address.port or (443 if secure else 80)}],
             use_ssl=secure,
             http_auth=signer,
-            pool_maxsize=connections,
+            pool_maxsize=_CONNECTIONS,
             max_retries=1,  # reconnects after the server closed a connection; timeouts are not retried
             retry_on_status=(),
             retry_on_timeout=False,

@@ -13,7 +13,7 @@ import Stemmer
 from rank_bm25 import BM25Okapi
 
 from mats import bootstrap
-from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.index_fields import lexical_fields
@@ -32,11 +32,8 @@ from mats.usecases.retrieve import LexicalQuery, Retrieve, Search
 from mats.usecases.stages import Stages
 
 
-def shortlist_system(discover: Discover, *, kinds: Sequence[Kind] = ()) -> RankingSystem:
-    def answer(query: JudgedQuery) -> SystemAnswer:
-        return _answer(discover, Query(query=query.text[:LONGEST_QUERY], kinds=tuple(kinds)))
-
-    return answer
+def shortlist_system(discover: Discover) -> RankingSystem:
+    return lambda query: _answer(discover, Query(query=query.text[:LONGEST_QUERY]))
 
 
 BLIND = ("skills", "agents")
