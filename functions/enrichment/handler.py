@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from mats import bootstrap
 from mats.edge.changes import ChangeProcessor, process_batch
@@ -11,15 +11,7 @@ from mats.settings import function_settings, on_lambda
 from mats.usecases.deadline import Deadline
 
 
-class Invocation(Protocol):
-    """The part of Lambda's context object that is needed here."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until Lambda stops this invocation."""
-        ...
-
-
-def handle(event: Mapping[str, Any], context: Invocation) -> dict[str, Any]:
+def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
     return process_batch(event, _processor(), Deadline.of(context.get_remaining_time_in_millis))
 
 

@@ -112,7 +112,10 @@ class ChatClient:
             form = self._next_form(form, status, message_of(content, self._key), model)
         reply = parse_answer(answer, self._meter.add(model, *token_counts(answer)))
         if reply is None:
-            raise unexpected_answer(self._url)
+            raise DependencyFailed(
+                f"{self._url}: the response is not one of chat completions; check that MATS_LLM_URL is the address of "
+                f"a model server, such as {_EXAMPLE}"
+            )
         return reply, form
 
     def _next_form(self, form: Form, status: int, message: str, model: str) -> Form:
@@ -123,7 +126,9 @@ class ChatClient:
         if other := self._forms.after_refusal(form, message, model):
             return other
         if form.after_refusal(message, model):  # what the server refuses is what an operator chose
-            raise output_refused(self._url, model, f"{status}: {message}") from error
+            cause = f"{status}: {message}"
+            text = f"{model} at {self._url} does not take the output of MATS_LLM_OUTPUT ({cause}); set it to auto"
+            raise ModelRefused(text, model=model, cause=cause) from error
         raise error
 
     def _send(self, method: str, url: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
@@ -173,12 +178,8 @@ _EXAMPLE = "http://127.0.0.1:8080/v1"
 
 def message_of(content: bytes, key: str = "") -> str:
     """The message in the body of an error, in one line, without the key."""
-    text = content.decode("utf-8", "replace")
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = None
-    said = _error_text(body) if isinstance(body, Mapping) else text
+    body = _parse_json(content)
+    said = _error_text(body) if isinstance(body, Mapping) else content.decode("utf-8", "replace")
     if key:
         for form in (key, quote(key, safe=""), *_base64_forms(key)):
             said = said.replace(form, "…") if form else said
@@ -249,20 +250,6 @@ def _to_do(url: str, status: int, *, with_key: bool) -> str:
     if status in _REFUSES_KEY:
         return f"the server {'refuses the key' if with_key else 'asks for a key'}: set MATS_LLM_KEY to a valid one"
     return "add credit at the server or use another" if status == 402 else ""
-
-
-def output_refused(url: str, model: str, cause: str) -> ModelRefused:
-    """The error of a server that does not take the output which the settings choose."""
-    text = f"{model} at {url} does not take the output of MATS_LLM_OUTPUT ({cause}); set it to auto"
-    return ModelRefused(text, model=model, cause=cause)
-
-
-def unexpected_answer(url: str) -> DependencyFailed:
-    """The error for a response that is not one of chat completions."""
-    return DependencyFailed(
-        f"{url}: the response is not one of chat completions; check that MATS_LLM_URL is the address of a model "
-        f"server, such as {_EXAMPLE}"
-    )
 
 
 _CONNECT_S = 2.0
