@@ -46,11 +46,11 @@ def test_ids_are_unique_over_all_sets(data):
 def test_evaluate_prints_the_measures_that_scripts_rely_on(data, tmp_path):
     mats = Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
     measured = {}
-    for retriever in ("bm25", "lexical", "neural", "hybrid"):
-        ran = mats("evaluate", str(data / "agents"), "--retriever", retriever, "--json")
+    for variant in ("bm25", "lexical", "dense", "hybrid"):
+        ran = mats("evaluate", str(data / "agents"), "--variant", variant, "--json")
         assert ran.code == 0, ran.err
-        measured[retriever] = json.loads(ran.out)["metrics"]
-        assert set(measured[retriever]) == set(NAMES)
+        measured[variant] = json.loads(ran.out)["metrics"]
+        assert set(measured[variant]) == set(NAMES)
     assert measured["hybrid"]["match@15"] > measured["bm25"]["match@15"] + 0.15
 
 

@@ -237,7 +237,6 @@ _SHIPPED = (
 VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _SHIPPED}
 PLUGINS = "mats.variants"
 """The group of entry points by which another distribution adds variants: each names an iterable of `Variant`."""
-SYNONYMS = {"neural": "dense"}
 
 
 def all_variants() -> dict[str, Variant]:

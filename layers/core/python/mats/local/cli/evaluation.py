@@ -38,9 +38,7 @@ def evaluate(
             metavar="DIR",
         ),
     ] = None,
-    variant: Annotated[
-        str, ui.option("The system; --list-variants prints all.", "--variant", "--retriever")
-    ] = "hybrid",
+    variant: Annotated[str, ui.option("The system; --list-variants prints all.")] = "hybrid",
     k: Annotated[int | None, ui.option("Candidates per query.", min=1, max=25, show_default="15")] = None,
     model: Annotated[
         str | None, ui.option("Model of the reranker, where the system has one; also MATS_RERANK_MODEL.")
@@ -191,11 +189,11 @@ def _miss(bench: "Workbench", query: "JudgedQuery", answer: "SystemAnswer", syst
 
 
 def _variant(name: str) -> "Variant":
-    from mats.evaluation.systems.catalogue import SYNONYMS, all_variants  # noqa: PLC0415
+    from mats.evaluation.systems.catalogue import all_variants  # noqa: PLC0415
 
     variants = all_variants()
     try:
-        return variants[SYNONYMS.get(name, name)]
+        return variants[name]
     except KeyError as error:
         known = ", ".join(variants)
         raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant") from error
