@@ -10,7 +10,7 @@ from typing import Any
 from experiments.baselines.conversation import alphabetical, list_line
 from experiments.benchmarks.percentiles import percentiles
 from experiments.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.domain.ranking.blend import MinRelevance
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
@@ -51,7 +51,7 @@ def mcp(data: Path, settings: Settings) -> dict[str, Any]:
 @contextmanager
 def sample_application(settings: Settings) -> Iterator[Application]:
     """The application over the sample registry, without a reranker and without timeouts."""
-    dataset, encoder = sample(), bootstrap.load_encoder(settings)
+    dataset, encoder = sample(), models.load_encoder(settings)
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
         yield replace(local.application, discover=without_timeouts(local.discover))
 

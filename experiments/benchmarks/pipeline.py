@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.serving import latencies, resident_mb
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.domain.ranking.query import Query
 from mats.edge.schema import Answer
 from mats.evaluation.data.datasets import load, sample
@@ -28,7 +28,7 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
 def import_(data: Path, settings: Settings) -> dict[str, Any]:
     """Throughput and memory of registering and indexing the tools, encoder included, without a cache."""
     dataset = load(data / "tools")
-    encoder = bootstrap.load_encoder(settings)
+    encoder = models.load_encoder(settings)
     peaks: list[int] = []
     began = time.perf_counter()
     with registry_of(dataset.registrations, settings, encoder=encoder, progress=lambda _: peaks.append(resident_mb())):
@@ -44,7 +44,7 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
     """The answer to the README's query over the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
-    dataset, encoder = sample(), bootstrap.load_encoder(settings)
+    dataset, encoder = sample(), models.load_encoder(settings)
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
         local.discover(query)
         shortlist = local.discover(query)

@@ -11,7 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from experiments.benchmarks.percentiles import percentiles
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.prompt import Prompt, fill_template
@@ -40,7 +40,7 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
     Raw profiles; under `enriched` the same candidates with the five fields filled from templates.
     """
     dataset = load(data / "tools")
-    raw, enriched = _Calls(bootstrap.prompt("rerank")), _Calls(bootstrap.prompt("rerank"))
+    raw, enriched = _Calls(models.prompt("rerank")), _Calls(models.prompt("rerank"))
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         for query in dataset.queries[::_EVERY]:
             found = local.discover(Query(query=query.text[:LONGEST_QUERY])).ranked

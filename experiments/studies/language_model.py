@@ -10,8 +10,8 @@ from experiments.report.cells import INTERVALS, NONE, Section, Table, gained_los
 from experiments.report.results import measured_only, not_run_notes
 from experiments.studies.context import Experiment, ExperimentContext, first_is_right, match_json, mcnemar_json
 from experiments.variants import SYSTEMS
-from mats import bootstrap
 from mats.adapters.recordings import Recordings
+from mats.bootstrap import models
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SERVES, by_grades, mcnemar
@@ -29,7 +29,7 @@ def run(context: ExperimentContext) -> dict[str, Any]:
     """The reranker on judged queries and on those with a recorded reply, then the writer on registrations it wrote."""
     if lacking := context.models.lacking({"llm", "encoder"}):
         return {"not_run": lacking}
-    recordings = context.models.recordings or bootstrap.recordings(context.data / "recorded")
+    recordings = context.models.recordings or models.recordings(context.data / "recorded")
     names = [name for name in RERANKED if name in context.sets]
     asked = {name: recordings.ids(name) for name in names}
     judged = {name: [q for q in context.dataset(name).queries if q.id in ids] for name, (_, ids) in asked.items()}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from experiments.baselines.chat_model import ANY, FREE, ChatModel, ModelTurn, UserMessage
-from mats import bootstrap
 from mats.adapters.llm import ToolCall
+from mats.bootstrap import models as bootstrap
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.evaluation.systems.models import CallLog, Models, ReplyCache
 from mats.settings import Settings

@@ -9,8 +9,8 @@ import pytest
 from experiments.calibration import __main__ as command
 from experiments.calibration.__main__ import encoder_key
 from experiments.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
-from mats.bootstrap import load_calibration
 from mats.bootstrap import models as calibration
+from mats.bootstrap.models import load_calibration
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.settings import Settings
 from tests.aws.bedrock import BedrockServer

@@ -10,11 +10,11 @@ import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
 
-from mats import bootstrap
 from mats.adapters.bedrock import factory
 from mats.adapters.bedrock.client import BedrockClient
 from mats.adapters.bedrock.factory import Bedrock, TitanEncoder
 from mats.adapters.llm import LlmReranker, LlmWriter, Meter, ModelReply
+from mats.bootstrap import models as bootstrap
 from mats.domain.errors import NotPermitted
 from mats.settings import TITAN, Settings
 from tests.aws.bedrock import BedrockServer

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -23,7 +23,7 @@ def encoder_at_hand() -> str:
     """MATS_ENCODER on this machine: the usual one, or none where its weights are not installed."""
     settings = Settings()
     try:
-        return settings.encoder if bootstrap.load_encoder(settings) else "none"
+        return settings.encoder if models.load_encoder(settings) else "none"
     except DependencyFailed:
         return "none"
 
@@ -32,7 +32,7 @@ def encoder_at_hand() -> str:
 def opened(mats: Mats, writer: ScriptedWriter | None = None) -> Iterator[LocalSystem]:
     """The registry in its home, for filling it before a service starts over it."""
     settings = Settings(home=mats.home, encoder=mats.encoder)
-    with closing(local_system(settings, encoder=bootstrap.load_encoder(settings), writer=writer)) as local:
+    with closing(local_system(settings, encoder=models.load_encoder(settings), writer=writer)) as local:
         yield local
 
 

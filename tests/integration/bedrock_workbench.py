@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mats import bootstrap
 from mats.adapters.bedrock.client import BedrockClient, prompt_request
 from mats.adapters.bedrock.factory import TitanEncoder
 from mats.adapters.llm import LlmReranker, LlmWriter, Meter
+from mats.bootstrap import models as bootstrap
 from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
 from mats.domain.profile.profile import Cause
 from mats.domain.prompts.usage import Prices

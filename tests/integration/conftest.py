@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.serve import load_sample
@@ -25,7 +25,7 @@ __all__ = ["Mats", "Ran", "Service", "bench", "rows", "running", "server", "serv
 @pytest.fixture(scope="session")
 def encoder() -> Encoder:
     try:
-        loaded = bootstrap.load_encoder(Settings())
+        loaded = models.load_encoder(Settings())
     except DependencyFailed:
         loaded = None
     if loaded is None:

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from mats import bootstrap
 from mats.adapters.clock import SystemClock
+from mats.bootstrap import models as bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, ReplyUnusable
 from mats.domain.profile.profile import ChangeResult

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mats import bootstrap
+from mats.bootstrap import models as bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.profile import ChangeResult, Profile

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mats import bootstrap
 from mats.adapters.chat_completions.client import ChatCompletions
 from mats.adapters.chat_completions.form import Output
+from mats.bootstrap import models as bootstrap
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
 from mats.domain.prompts.usage import Prices
 from mats.ports import RerankResult

@@ -10,11 +10,11 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from mats import bootstrap
 from mats.adapters.encoder import bert_graph, weights
 from mats.adapters.encoder import local as module
 from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.encoder.weights import EncoderMissing
+from mats.bootstrap import models as bootstrap
 from mats.settings import Settings
 
 TEXT = "book a flight from paris to london for next tuesday"

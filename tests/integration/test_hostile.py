@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mats import bootstrap
 from mats.adapters.llm import LlmReranker, LlmWriter
+from mats.bootstrap import models
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import BIDI, FENCE, HIDDEN, LONG, ORDERS, RANK, RESULT, ROLE, STUFFED
 from mats.domain.errors import ReplyUnusable
@@ -126,16 +126,16 @@ def bedrock() -> Iterator[BedrockServer]:
 
 @pytest.fixture(scope="module")
 def reranker(bedrock: BedrockServer) -> LlmReranker:
-    made = bootstrap.bedrock(Settings(bedrock=True, region="us-east-1"))
+    made = models.bedrock(Settings(bedrock=True, region="us-east-1"))
     assert made
-    return made.reranker("amazon.nova-micro-v1:0", bootstrap.prompt("rerank"))
+    return made.reranker("amazon.nova-micro-v1:0", models.prompt("rerank"))
 
 
 @pytest.fixture(scope="module")
 def writer(bedrock: BedrockServer) -> LlmWriter:
-    made = bootstrap.bedrock(Settings(bedrock=True, region="us-east-1"))
+    made = models.bedrock(Settings(bedrock=True, region="us-east-1"))
     assert made
-    return made.writer("amazon.nova-lite-v1:0", bootstrap.prompt("enrich"))
+    return made.writer("amazon.nova-lite-v1:0", models.prompt("enrich"))
 
 
 def asked(bedrock: BedrockServer, reranker: LlmReranker, candidates: list[Profile]) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def test_no_registration_leaves_the_writers_fence_not_even_by_way_of_a_repair(te
     before = len(bedrock.exchanges)
     writer.describe(a_registration())
     harmless = bedrock.exchanges[before].body
-    template = bootstrap.prompt("enrich").parts["repair"].partition("{error}")[0]
+    template = models.prompt("enrich").parts["repair"].partition("{error}")[0]
     for play, requests in ((obeying, 1), (rambling, 2)):
         bedrock.play = play
         for registration in attackers(text):

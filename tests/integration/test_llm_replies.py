@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mats import bootstrap
 from mats.adapters.chat_completions.client import ChatCompletions
 from mats.adapters.llm import LlmReranker, LlmWriter
+from mats.bootstrap import models as bootstrap
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Prices

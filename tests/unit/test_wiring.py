@@ -205,7 +205,7 @@ def test_an_answer_names_the_constants_of_another_encoder(offline):
     settings = Settings(
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
     )
-    fitted = bootstrap.load_calibration("opensearch-1", "amazon.titan-embed-text-v2:0-1024").source
+    fitted = load_calibration("opensearch-1", "amazon.titan-embed-text-v2:0-1024").source
     assert bootstrap.open_system(settings).discover.calibration == fitted
     assert bootstrap.open_system(in_aws()).discover.calibration == CalibrationSource(
         name="opensearch-1/none", fitted=True

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mats import bootstrap
 from mats.adapters.recordings import Recordings
+from mats.bootstrap import models
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
 from mats.settings import Settings
 from tests.builders import a_profile, a_registration
@@ -39,11 +39,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def recordings(folder: Path) -> Recordings:
-    return bootstrap.recordings(folder)
+    return models.recordings(folder)
 
 
 def rerank(recordings: Recordings, query: str, profiles=PROFILES):
-    return recordings.reranker("recorded", bootstrap.prompt("rerank")).rerank(query, profiles).scores
+    return recordings.reranker("recorded", models.prompt("rerank")).rerank(query, profiles).scores
 
 
 def test_a_recorded_request_is_recognised_by_query_and_names_whatever_the_prompt_and_order(recordings):
@@ -83,7 +83,7 @@ def test_a_row_that_is_no_recording_is_named(recordings, folder, row):
 
 
 def test_the_writer_has_the_recorded_fields_and_leaves_the_rest_raw(recordings):
-    writer = recordings.writer("recorded", bootstrap.prompt("enrich"))
+    writer = recordings.writer("recorded", models.prompt("enrich"))
     assert writer.describe(a_registration()).enrichment.summary == "Refunds."
     with pytest.raises(ReplyUnusable, match="nothing is recorded"):
         writer.describe(a_registration(name="other"))
@@ -92,6 +92,6 @@ def test_the_writer_has_the_recorded_fields_and_leaves_the_rest_raw(recordings):
 def test_settings_name_the_folder_and_need_no_model(folder):
     settings = Settings(llm_url=f"file:{folder}")
     assert settings.llm_recordings == folder
-    assert bootstrap.model_names(settings) == {"reranker": "recorded", "writer": "recorded"}
-    assert bootstrap.recordings(folder).warning() == ""
-    assert "holds no recordings" in bootstrap.recordings(folder / "missing").warning()
+    assert models.model_names(settings) == {"reranker": "recorded", "writer": "recorded"}
+    assert models.recordings(folder).warning() == ""
+    assert "holds no recordings" in models.recordings(folder / "missing").warning()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment
 from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template, parse_reply
@@ -317,7 +317,7 @@ def test_values_in_a_template_are_never_expanded_again():
 
 @pytest.mark.parametrize("name", ["enrich", "rerank"])
 def test_the_shipped_prompts_work_with_any_model(name):
-    prompt = bootstrap.prompt(name)
+    prompt = models.prompt(name)
     schema = prompt.tool["schema"]
     assert set(schema) == {"type", "properties", "required"}
     assert set(schema["required"]) == set(schema["properties"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Enrichment
 from mats.domain.prompts.rerank_prompt import (
@@ -276,7 +276,7 @@ def test_another_query_gives_another_order():
 
 
 def test_only_the_forms_with_type_and_plan_ask_for_them():
-    prompt = bootstrap.prompt("rerank")
+    prompt = models.prompt("rerank")
     with_type = prompt.variant("with_type")
     forms = (prompt, with_type, prompt.variant("with_plan"))
     assert [list(p.tool["schema"]["properties"]) for p in forms] == [["s"], ["t", "s"], ["p", "t", "s"]]
@@ -286,7 +286,7 @@ def test_only_the_forms_with_type_and_plan_ask_for_them():
 
 
 def test_the_system_prompt_explains_every_label_of_a_card():
-    legend = bootstrap.prompt("rerank").system
+    legend = models.prompt("rerank").system
     assert all(label in legend for label in ("by (", "type", "does", "for (", "not (", "keywords", "takes (", "info"))
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mats import bootstrap
+from mats.bootstrap import models
 from mats.domain.profile.profile import Enrichment, SourceText
 from mats.evaluation.calibration import Cosines, fit_cosines, measure_cosines, own_requests
 from mats.settings import Settings
 from tests.builders import a_profile
 
-REFERENCE = bootstrap.reference_calibration("sqlite-bm25-1")
+REFERENCE = models.reference_calibration("sqlite-bm25-1")
 
 
 def test_an_encoder_that_places_requests_as_the_fitted_one_keeps_its_constants():
@@ -72,12 +72,12 @@ def test_cosines_are_measured_with_their_own_and_with_others():
 
 def test_the_setting_replaces_the_cosines_of_the_encoder_it_names_only():
     given = "e5:1200:0.7:0.9"
-    mine = bootstrap.load_calibration("sqlite-bm25-1", "e5", given)
+    mine = models.load_calibration("sqlite-bm25-1", "e5", given)
     assert (mine.scale.lo, mine.scale.hi, mine.source.fitted) == (0.7, 0.9, True)
     assert "1200 requests" in mine.source.name
     titan = "amazon.titan-embed-text-v2:0-1024"
-    value = f"{bootstrap.calibrated_name(titan)}:300:0.1:0.8"
+    value = f"{models.calibrated_name(titan)}:300:0.1:0.8"
     assert Settings(calibration=value).calibration == value
-    assert bootstrap.load_calibration("opensearch-1", titan, value).scale.hi == 0.8
-    other = bootstrap.load_calibration("sqlite-bm25-1", "all-MiniLM-L6-v2-x", given)
+    assert models.load_calibration("opensearch-1", titan, value).scale.hi == 0.8
+    other = models.load_calibration("sqlite-bm25-1", "all-MiniLM-L6-v2-x", given)
     assert (other.scale.lo, other.scale.hi) == (0.0, 1.0)

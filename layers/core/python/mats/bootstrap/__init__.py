@@ -2,23 +2,6 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mats.bootstrap.models import (
-    BATCH_BUDGETS,
-    RERANKED,
-    Calibration,
-    batch_bedrock,
-    bedrock,
-    calibrated_name,
-    load_calibration,
-    load_encoder,
-    model_names,
-    prices,
-    prompt,
-    recordings,
-    reference_calibration,
-    server,
-    user_cache,
-)
 from mats.bootstrap.system import Stores, System
 from mats.settings import Settings
 

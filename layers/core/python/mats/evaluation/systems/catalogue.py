@@ -12,7 +12,7 @@ import numpy as np
 import Stemmer
 from rank_bm25 import BM25Okapi
 
-from mats import bootstrap
+from mats.bootstrap import models as bootstrap
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.learning.reliability import PAPER_TRUST

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mats import bootstrap
 from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Question, ToolCall
+from mats.bootstrap import models as bootstrap
 from mats.domain.errors import NotPermitted, StorageUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Prices, Usage

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from mats import bootstrap
+from mats.bootstrap import models as bootstrap
 from mats.bootstrap import open_system
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
