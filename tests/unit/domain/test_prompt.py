@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mats.bootstrap import models
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment
-from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template, parse_reply
+from mats.domain.prompts.prompt import Prompt, Written, brief, fill_template, parse_reply
 from mats.domain.text.fence import find_hidden, size
 from mats.domain.text.words import first_object
 from tests.builders import a_registration
@@ -197,7 +197,9 @@ def test_a_field_that_is_missing_is_empty(missing):
 
 
 def test_an_empty_reply_is_an_answer():
-    assert parse_reply({"positive_examples": []}) == ParsedReply(Enrichment(), ("the writer found nothing to say",))
+    assert parse_reply({"positive_examples": []}) == Written(
+        enrichment=Enrichment(), notes=("the writer found nothing to say",)
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
     found = parse_reply(json.dumps({"t": "agent", "s": scores}), len(scores))
     assert found.scores == tuple(clip(score) / 100 for score in scores)
     assert found.clipped == sum(not 0 <= score <= 100 for score in scores)
-    assert (found.type, found.cut_off) == ("agent", False)
+    assert (found.intent, found.cut_off) == ("agent", False)
 
 
 def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole():

@@ -15,8 +15,10 @@ from mats.domain.learning.reliability import Tally
 from mats.domain.learning.remembered import Near, Remembered
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Profile, Refusal
+from mats.domain.profile.profile import Cause, ChangeResult, Profile, Refusal
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
+from mats.domain.prompts.prompt import Written
+from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import ANYWHERE, Filter, Scope
@@ -67,15 +69,6 @@ class LanguageBound(Protocol):
         """True if its vocabulary has a word in lower case as a whole, so that it is spelled right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """A writer's enrichment of a registration, with notes on faults and repairs."""
-
-    enrichment: Enrichment
-    notes: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-
-
 class Writer(Protocol):
     """The enrichment LLM."""
 
@@ -91,23 +84,6 @@ class Writer(Protocol):
         Raises ReplyUnusable: the reply is malformed; the raw profile stays. DependencyFailed: the model did not answer;
         safe to retry.
         """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankResult:
-    """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
-
-    `steps` are those that a task needs, each in words to search for; empty for a single step, or if it has no plan.
-    `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: truncated reply.
-    """
-
-    scores: tuple[float, ...] = ()
-    intent: str | None = None
-    steps: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    clipped: int = 0
-    cut_off: bool = False
-    void: str = ""
 
 
 class Reranker(Protocol):

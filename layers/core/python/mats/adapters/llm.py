@@ -4,22 +4,22 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
-from mats.domain.prompts.prompt import ParsedReply, Prompt, brief, fill_template
+from mats.domain.prompts.prompt import Prompt, Written, brief, fill_template
 from mats.domain.prompts.prompt import parse_reply as parse_fields
 from mats.domain.prompts.rerank_prompt import cards
-from mats.domain.prompts.rerank_reply import find_steps, known_type
+from mats.domain.prompts.rerank_reply import RerankResult, find_steps, known_type
 from mats.domain.prompts.rerank_reply import parse_reply as parse_scores
 from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.ranking.clauses import MOST, may_be_task
 from mats.domain.text.fence import encode_json, visible
-from mats.ports import NO_LABELS, Labels, RerankResult, Written
+from mats.ports import NO_LABELS, Labels
 
 MAX_BYTES = 32_000_000  # Far beyond any reply: bounds the memory of an endless body
 
@@ -138,13 +138,11 @@ class LlmReranker(_Asks):
             return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
         text = _text_of(reply)
         found = parse_scores(text, len(candidates), ended_early=reply.is_cut_off)
-        return RerankResult(
-            scores=found.scores,
-            intent=known_type(found.type, candidates) if has_types or not plans else None,
+        return replace(
+            found,
+            intent=known_type(found.intent or "", candidates) if has_types or not plans else None,
             steps=find_steps(text, MOST) if plans else (),
             usage=reply.usage,
-            clipped=found.clipped,
-            cut_off=found.cut_off,
             void=f"{found.void} ({reply.stop})" if found.void and reply.is_malformed else found.void,
         )
 
@@ -177,9 +175,8 @@ class LlmWriter(_Asks):
             except ReplyUnusable as again:
                 raise ReplyUnusable(f"the reply cannot be used: {again}; the one before: {error}") from again
             note = f"written at the second attempt; the first could not be used: {error}"
-            usage = first.usage.plus(second.usage)
-            return Written(enrichment=parsed.enrichment, notes=(note, *parsed.notes), usage=usage)
-        return Written(enrichment=parsed.enrichment, notes=parsed.notes, usage=first.usage)
+            return replace(parsed, notes=(note, *parsed.notes), usage=first.usage.plus(second.usage))
+        return replace(parsed, usage=first.usage)
 
     def _send(self, registration: Registration, *texts: str, labels: Labels) -> ModelReply:
         question = Question(
@@ -192,7 +189,7 @@ class LlmWriter(_Asks):
         )
         return self.ask(question)
 
-    def _parse(self, reply: ModelReply) -> ParsedReply:
+    def _parse(self, reply: ModelReply) -> Written:
         if reply.is_refusal:
             raise ReplyUnusable(f"it was refused ({reply.stop})")
         if reply.is_cut_off:

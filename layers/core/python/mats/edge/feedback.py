@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible
 from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.edge.http import Caller, Request, Response, error_response, to_json
+from mats.edge.schema import ResponseModel
 from mats.ports import FeedbackRecorded, Observer, OperationFailed
 
 _MOST_OUTCOMES, _MAX_MISSING, _MAX_ID = 50, 2_000, 300
@@ -54,10 +55,9 @@ class FeedbackRequest(RequestModel):
         )
 
 
-class FeedbackAnswer(BaseModel):
+class FeedbackAnswer(ResponseModel):
     """The answer of `POST /feedback`."""
 
-    model_config = ConfigDict(extra="forbid")
     query_id: str
     recorded: int = Field(description="Outcomes that were new; the others had been reported before.")
     missing: bool = Field(description="What was missing is stored.")

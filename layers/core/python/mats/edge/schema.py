@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, ClassVar, Self, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
@@ -11,8 +12,6 @@ from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.learning import reliability as learning
-from mats.domain.learning.voting import UsedFor
-from mats.domain.profile import index_fields as explain
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
@@ -158,13 +157,25 @@ _EFFECTS = "What its owner says of its effects, by an MCP tool's annotations or 
 _VERIFIED = "True if operators verified the provider, false if its owner claims it."
 
 
-class _ResponseModel(BaseModel):
+class ResponseModel(BaseModel):
     """Made from a value of the domain with the same attributes by `model_validate`."""
 
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
+    @classmethod
+    def from_values(cls, *values: Any, **more: Any) -> Self:
+        """Made from the attributes of several values, later ones first, and from `more`."""
+        same = {name: getattr(value, name) for value in values for name in _shared_names(cls, type(value))}
+        return cls.model_validate({**same, **more})
 
-class PastRequests(_ResponseModel):
+
+@cache
+def _shared_names(model: type[BaseModel], other: type) -> list[str]:
+    """The fields of a model that values of another class have as attributes."""
+    return [name for name in model.model_fields if name in other.__annotations__ or hasattr(other, name)]
+
+
+class PastRequests(ResponseModel):
     """Similar past requests that this capability served."""
 
     requests: int = Field(description="How many of the most similar ones vote for it.")
@@ -173,7 +184,7 @@ class PastRequests(_ResponseModel):
     texts: list[str] = Field(default=[], description="Up to three of them that the caller may read, best first.")
 
 
-class Why(_ResponseModel):
+class Why(ResponseModel):
     """The words of the query that match, the fields they match in, and similar past requests."""
 
     matched: list[str]
@@ -183,12 +194,8 @@ class Why(_ResponseModel):
     )
     used_for: PastRequests | None = None
 
-    @classmethod
-    def of(cls, words: explain.MatchedWords, used_for: UsedFor | None) -> Self:
-        return cls.model_validate({**words._asdict(), "used_for": used_for})
 
-
-class Proof(_ResponseModel):
+class Proof(ResponseModel):
     """What the endpoint last showed of life, when operators let it be looked at."""
 
     life: Life = Field(description="`gated` is alive; `dead` after three misses in a row over 20 minutes or more.")
@@ -198,14 +205,14 @@ class Proof(_ResponseModel):
     since: str = Field(description="The time of the first of them.")
 
 
-class Excluded(_ResponseModel):
+class Excluded(ResponseModel):
     """A capability that the request asked to leave out, as it cannot be called now with what the caller holds."""
 
     id: str
     because: str
 
 
-class RankedCapability(_ResponseModel):
+class RankedCapability(ResponseModel):
     """One result, best first."""
 
     id: str
@@ -243,27 +250,11 @@ class RankedCapability(_ResponseModel):
     @classmethod
     def of(cls, result: Result) -> Self:
         profile = result.candidate.profile
-        same: dict[str, Any] = {name: getattr(profile, name) for name in _OF_PROFILE}
-        same |= {"kind": profile.indexed_kind, "suspicious": list(result.suspicious)}
-        return cls(
-            id=profile.id,
-            score=result.score,
-            signals=dict(result.signals),
-            weights=dict(result.weights),
-            relevance=result.relevance,
-            summary=profile.enrichment.summary,
-            unfit=result.unfit,
-            proof=Proof.model_validate(result.proof) if result.proof else None,
-            alternates=list(result.alternates),
-            why=Why.of(result.why, result.candidate.used_for) if result.why else None,
-            **same,
-        )
+        why = {**result.why._asdict(), "used_for": result.candidate.used_for} if result.why else None
+        return cls.from_values(profile.enrichment, profile, result, kind=profile.indexed_kind, why=why)
 
 
-_OF_PROFILE = RankedCapability.model_fields.keys() & Profile.model_fields.keys()
-
-
-class PartResult(_ResponseModel):
+class PartResult(ResponseModel):
     """A result that serves a part; the rest of it is among the results."""
 
     id: str
@@ -271,7 +262,7 @@ class PartResult(_ResponseModel):
     relevance: float
 
 
-class Part(_ResponseModel):
+class Part(ResponseModel):
     """One step of a request for several things."""
 
     text: str
@@ -281,7 +272,7 @@ class Part(_ResponseModel):
     )
 
 
-class Cost(_ResponseModel):
+class Cost(ResponseModel):
     """The cost of the reranker's call; zero without a reply, though that may be billed.
 
     It excludes embedding the query, which costs less than a hundredth of it.
@@ -292,7 +283,7 @@ class Cost(_ResponseModel):
     usd: float | None = Field(description="Null if the price of the model is unknown.")
 
 
-class CalibrationVersion(_ResponseModel):
+class CalibrationVersion(ResponseModel):
     """The constants that map raw scores to `retrieval`, and without a reranker to a verdict."""
 
     name: str = Field(description="Index and encoder that the constants were fitted to.")
@@ -302,14 +293,14 @@ class CalibrationVersion(_ResponseModel):
     )
 
 
-class Thresholds(_ResponseModel):
+class Thresholds(ResponseModel):
     """The relevance from which a result counts as a match, or as a weak one, in this answer."""
 
     match: float
     weak: float
 
 
-class Versions(_ResponseModel):
+class Versions(ResponseModel):
     """The index, prompt and models behind this answer."""
 
     index: str
@@ -318,7 +309,7 @@ class Versions(_ResponseModel):
     calibration: CalibrationVersion | None = None
 
 
-class Answer(_ResponseModel):
+class Answer(ResponseModel):
     """A ranked shortlist."""
 
     query_id: str
@@ -357,30 +348,19 @@ class Answer(_ResponseModel):
             for part in shortlist.parts
         ]
         models = {"rerank": trace.reranker, "embed": trace.encoder}
-        return cls(
-            query_id=shortlist.query_id,
-            verdict=shortlist.verdict,
-            intent=shortlist.intent,
-            degraded=trace.degraded,
-            without=trace.without,
-            notes=trace.notes,
-            thresholds=Thresholds.model_validate(trace.thresholds) if trace.thresholds else None,
+        return cls.from_values(
+            shortlist,
+            trace,
             results=results,
             parts=parts or None,
             uncovered=[part.text for part in shortlist.parts if part.verdict is Verdict.NONE],
             excluded=[Excluded(id=id, because=because) for id, because in shortlist.excluded],
-            took_ms=trace.took_ms,
-            cost=Cost.model_validate(trace.usage),
-            versions=Versions(
-                index=trace.index,
-                prompt=trace.prompt,
-                models={role: model for role, model in models.items() if model},
-                calibration=CalibrationVersion.model_validate(trace.calibration) if trace.calibration else None,
-            ),
+            cost=trace.usage,
+            versions=Versions.from_values(trace, models={role: model for role, model in models.items() if model}),
         )
 
 
-class Reliability(_ResponseModel):
+class Reliability(ResponseModel):
     """The trust of a capability after what callers reported, each 0 to 1, with the outcomes that count."""
 
     mean: Rounded
@@ -390,7 +370,7 @@ class Reliability(_ResponseModel):
     failures: Rounded
 
 
-class RefusedModel(_ResponseModel):
+class RefusedModel(ResponseModel):
     """A model that refuses every request as it is configured."""
 
     role: str = Field(description="`writer` or `encoder`.")
@@ -398,7 +378,7 @@ class RefusedModel(_ResponseModel):
     cause: str
 
 
-class HeldVersion(_ResponseModel):
+class HeldVersion(ResponseModel):
     """A later version that is not shown before operators have approved it."""
 
     since: str
@@ -406,7 +386,7 @@ class HeldVersion(_ResponseModel):
     rejected: bool
 
 
-class Capability(_ResponseModel):
+class Capability(ResponseModel):
     """One capability's profile."""
 
     id: str
@@ -459,17 +439,19 @@ class Capability(_ResponseModel):
         """The profile as a caller may see it; `more` are attributes of a subclass."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
-        same: dict[str, Any] = profile.model_dump(include=cls.model_fields.keys() & Profile.model_fields.keys())
-        same["refused"] = same["refused"] if internal_details else []
-        same["held"] = HeldVersion.model_validate(profile.held) if profile.held else None
-        same["invocation"] = from_text(profile.invocation)
-        same["input_schema"] = json.loads(profile.input_schema or "null")
-        same["reliability"] = Reliability.model_validate(reliability) if reliability else None
-        same |= {"id": profile.id, "description": profile.source.description, **profile.enrichment.model_dump()}
-        return cls(**same, **more)
+        return cls.from_values(
+            profile.enrichment,
+            profile.source,
+            profile,
+            invocation=from_text(profile.invocation),
+            input_schema=json.loads(profile.input_schema or "null"),
+            reliability=reliability,
+            refused=profile.refused if internal_details else (),
+            **more,
+        )
 
 
-class Instructions(_ResponseModel):
+class Instructions(ResponseModel):
     """The instructions of a skill: text of its owner, not to be trusted."""
 
     id: str
@@ -481,10 +463,10 @@ class Instructions(_ResponseModel):
     def of(cls, profile: Profile) -> Self:
         invocation = from_text(profile.invocation)
         files = list(invocation.files) if isinstance(invocation, SkillReading) else []
-        return cls(id=profile.id, instructions=profile.instructions, files=files, suspicious=list(profile.suspicious))
+        return cls.from_values(profile, files=files)
 
 
-class ListedCapability(_ResponseModel):
+class ListedCapability(ResponseModel):
     """One line of a list."""
 
     id: str
@@ -496,11 +478,10 @@ class ListedCapability(_ResponseModel):
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
-        same = profile.model_dump(include={"trust", "lifecycle", "tags"})
-        return cls(id=profile.id, kind=profile.indexed_kind, summary=profile.enrichment.summary, **same)
+        return cls.from_values(profile.enrichment, profile, kind=profile.indexed_kind)
 
 
-class CapabilityPage(_ResponseModel):
+class CapabilityPage(ResponseModel):
     """Capabilities in order of id."""
 
     capabilities: list[ListedCapability]
@@ -509,28 +490,28 @@ class CapabilityPage(_ResponseModel):
     )
 
 
-class FieldFault(_ResponseModel):
+class FieldFault(ResponseModel):
     """A fault of one field."""
 
     field: str
     message: str
 
 
-class RejectedItem(_ResponseModel):
+class RejectedItem(ResponseModel):
     """An item of a batch that was not registered."""
 
     place: int = Field(ge=0, description="In the batch; the first is 0.")
     errors: list[FieldFault]
 
 
-class RegisteredBatch(_ResponseModel):
+class RegisteredBatch(ResponseModel):
     """What became of a batch; safe to send again."""
 
     placed: dict[Id, Placed]
     rejected: list[RejectedItem]
 
 
-class Problem(_ResponseModel):
+class Problem(ResponseModel):
     """A problem document (RFC 9457, `application/problem+json`)."""
 
     type: str = "about:blank"
@@ -540,7 +521,7 @@ class Problem(_ResponseModel):
     errors: list[FieldFault] = []
 
 
-class Health(_ResponseModel):
+class Health(ResponseModel):
     """The state of the service."""
 
     status: str

@@ -14,22 +14,15 @@ from mats.domain.learning.reliability import Tallies, count
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import shuffle_positions
+from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.named import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.fitness import Fitness, Proofs
-from mats.domain.shortlist.rank import (
-    Scoring,
-    Shortlist,
-    note_on_moved,
-    note_on_none,
-    place_unfit,
-    present,
-    rank,
-)
+from mats.domain.shortlist.rank import Scoring, Shortlist, note_on_moved, note_on_none, place_unfit, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
-from mats.ports import NO_LABELS, Clock, Ids, Labels, Receipts, Reranker, RerankResult
+from mats.ports import NO_LABELS, Clock, Ids, Labels, Receipts, Reranker
 from mats.usecases.models import SwitchedModel
 from mats.usecases.retrieve import Measured, Retrieve, Retrieved
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish

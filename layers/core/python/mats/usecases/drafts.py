@@ -37,9 +37,10 @@ from mats.domain.profile.profile import (
     tombstone,
     with_owners_words,
 )
+from mats.domain.prompts.prompt import Written
 from mats.domain.text.fence import truncate_json
 from mats.domain.trust.grounding import SAYS_NOTHING, ground, says_nothing
-from mats.ports import NO_LABELS, Encoder, Item, Labels, ProfileStore, Stored, Vector, Writer, Written
+from mats.ports import NO_LABELS, Encoder, Item, Labels, ProfileStore, Stored, Vector, Writer
 from mats.usecases.models import Probe, ProbedEncoder, SwitchedModel, WrappedWriter
 
 _MAX_ERROR_BYTES = 16_000

@@ -7,20 +7,9 @@ from typing import Generic, TypeVar
 
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
+from mats.domain.prompts.prompt import Written
 from mats.domain.prompts.usage import Usage
-from mats.ports import (
-    NO_LABELS,
-    OFF,
-    Clock,
-    Encoder,
-    Labels,
-    Observer,
-    Reranker,
-    Vector,
-    Writer,
-    WriterCalled,
-    Written,
-)
+from mats.ports import NO_LABELS, OFF, Clock, Encoder, Labels, Observer, Reranker, Vector, Writer, WriterCalled
 
 
 @dataclass(frozen=True, slots=True)

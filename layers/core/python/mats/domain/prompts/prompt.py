@@ -14,6 +14,7 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Enrichment, SourceText
+from mats.domain.prompts.usage import Usage
 from mats.domain.text.fence import encode_json, truncate_json, visible
 from mats.domain.text.redaction import redact_prose
 from mats.domain.text.words import clean, objects_in
@@ -59,15 +60,16 @@ def brief(registration: Registration) -> str:
     return encode_json({"kind": registration.kind, **{k: truncate_json(*text) for k, text in redacted.items()}})
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedReply:
-    """The fields of a reply, and a note for what could not be kept."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A writer's enrichment of a registration, with notes on faults and repairs."""
 
     enrichment: Enrichment
     notes: tuple[str, ...] = ()
+    usage: Usage = Usage()
 
 
-def parse_reply(reply: object, quoted: Collection[str] = ()) -> ParsedReply:
+def parse_reply(reply: object, quoted: Collection[str] = ()) -> Written:
     """The fields of a reply, cleaned, without empty and duplicate entries and what a prompt `quoted`, in lower case.
 
     Faults that leave no doubt about the content are repaired: an object in a text, in a list or in another object; a
@@ -93,7 +95,7 @@ def parse_reply(reply: object, quoted: Collection[str] = ()) -> ParsedReply:
     read = Enrichment.model_validate({**texts, **lists})
     if read == Enrichment():
         notes.append("the writer found nothing to say")
-    return ParsedReply(read, tuple(notes))
+    return Written(enrichment=read, notes=tuple(notes))
 
 
 def _fields_of(reply: object) -> Mapping[str, Any] | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile
+from mats.domain.prompts.usage import Usage
 from mats.domain.text.fence import visible
 from mats.domain.text.words import first_object
 
@@ -112,15 +113,17 @@ def _number(value: object) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RerankReply:
-    """A parsed reply: scores in [0, 1] for a prefix of the candidates, and the type it inferred.
+class RerankResult:
+    """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
 
-    `clipped` counts the scores that were out of range; `cut_off`: the reply was truncated.
-    `void` is the reason why the reply is unusable; then there are no scores.
+    `steps` are those that a task needs, each in words to search for; empty for a single step, or if it has no plan.
+    `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: truncated reply.
     """
 
     scores: tuple[float, ...] = ()
-    type: str = ""
+    intent: str | None = None
+    steps: tuple[str, ...] = ()
+    usage: Usage = Usage()
     clipped: int = 0
     cut_off: bool = False
     void: str = ""
@@ -147,7 +150,7 @@ _HIGH = 0.5
 """Share of the scale from which on equal scores of many candidates say nothing; low ones say that nothing fits."""
 
 
-def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankReply:
+def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankResult:
     """Parse the scores of `count` candidates, asked for as `{"s": [count integers from 0 to 100]}`.
 
     Other forms that assign every score are read too: `mats.domain.prompts.rerank_reply`. A truncated reply keeps its
@@ -159,12 +162,12 @@ def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankR
         return _beginning(reply, count)
     found = find_scores(value)
     if found is None:
-        return RerankReply(void="the reply has no list of scores")
+        return RerankResult(void="the reply has no list of scores")
     cut_off = ended_early and len(found.numbers) < count
     if len(found.numbers) != count and not cut_off:
-        return RerankReply(void=f"{len(found.numbers)} scores for {count} candidates")
+        return RerankResult(void=f"{len(found.numbers)} scores for {count} candidates")
     if _is_ranking(found.numbers):
-        return RerankReply(void="the scores are the numbers from 1 on, which may be a ranking")
+        return RerankResult(void="the scores are the numbers from 1 on, which may be a ranking")
     return _to_unit_scores(found.numbers, found.type, cut_off=cut_off)
 
 
@@ -177,11 +180,11 @@ def _whole_value(reply: str) -> object | None:
     return value if isinstance(value, list) and value and isinstance(value[0], dict) else first_object(reply)
 
 
-def _beginning(reply: str, count: int) -> RerankReply:
+def _beginning(reply: str, count: int) -> RerankResult:
     """Parse the scores of a truncated reply; a number counts once a character follows it."""
     start = _SCORES.search(reply)
     if start is None:
-        return RerankReply(void="the reply has no scores")
+        return RerankResult(void="the reply has no scores")
     numbers: list[float] = []
     position = start.end()
     while number := _NUMBER.match(reply, position):
@@ -189,24 +192,24 @@ def _beginning(reply: str, count: int) -> RerankReply:
         position = number.end()
     closed = _CLOSED.match(reply, position) is not None
     if not numbers or len(numbers) > count or (closed and len(numbers) < count):
-        return RerankReply(void=f"{len(numbers)} scores for {count} candidates", cut_off=not closed)
+        return RerankResult(void=f"{len(numbers)} scores for {count} candidates", cut_off=not closed)
     type_ = _TYPE.search(reply, 0, start.start())
     return _to_unit_scores(numbers, type_[1] if type_ else "", cut_off=len(numbers) < count)
 
 
-def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankReply:
+def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankResult:
     if not numbers:
-        return RerankReply(void="the reply ended before the first score", cut_off=cut_off)
+        return RerankResult(void="the reply ended before the first score", cut_off=cut_off)
     if _mixes_scales(numbers):
-        return RerankReply(void="some scores are fractions and others are above 1", cut_off=cut_off)
+        return RerankResult(void="some scores are fractions and others are above 1", cut_off=cut_off)
     top = 1 if _is_unit_scale(numbers) else 100
     inside = [min(top, max(0, number)) for number in numbers]
     clipped = sum(kept != number for kept, number in zip(inside, numbers, strict=True))
     if clipped == len(numbers) and not cut_off:
-        return RerankReply(void="the scores are all out of range, which says nothing", cut_off=cut_off)
+        return RerankResult(void="the scores are all out of range, which says nothing", cut_off=cut_off)
     if len(numbers) >= _FEWEST_RANKED and min(inside) == max(inside) >= _HIGH * top:
-        return RerankReply(void="the scores are all equal, which says nothing", cut_off=cut_off)
-    return RerankReply(scores=tuple(n / top for n in inside), type=type_, clipped=clipped, cut_off=cut_off)
+        return RerankResult(void="the scores are all equal, which says nothing", cut_off=cut_off)
+    return RerankResult(scores=tuple(n / top for n in inside), intent=type_, clipped=clipped, cut_off=cut_off)
 
 
 def _is_ranking(numbers: Sequence[float]) -> bool:

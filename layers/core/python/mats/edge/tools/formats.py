@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile, SourceText
@@ -20,7 +20,7 @@ from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.rank import Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
-from mats.edge.schema import Format
+from mats.edge.schema import Format, ResponseModel
 from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference, shorten_descriptions
 
 MAX_NAME = 64
@@ -173,10 +173,8 @@ def _list(value: object, *, of: type = object) -> list[Any]:
     return [member for member in members if isinstance(member, of)]
 
 
-class LeftOut(BaseModel):
+class LeftOut(ResponseModel):
     """A result that is not among the tools."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str
     reason: Literal["token_budget", "less_relevant", "suspicious", "property_names"] = Field(
@@ -187,10 +185,8 @@ class LeftOut(BaseModel):
     tokens: int = Field(description="Its size in tokens, estimated.")
 
 
-class ReadyMade(BaseModel):
+class ReadyMade(ResponseModel):
     """A shortlist as tools, best first."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query_id: str
     verdict: Verdict
@@ -249,20 +245,13 @@ class ReadyMade(BaseModel):
         kept = fitted.kept
         new = [tool for tool in kept if not fitted.knows(tool)]
         new = new if known is None else sorted(new, key=lambda tool: tool.name)
-        return cls(
-            query_id=shortlist.query_id,
-            verdict=shortlist.verdict,
-            degraded=list(shortlist.degraded),
-            without=list(shortlist.without),
-            notes=list(shortlist.notes),
-            format=format,
+        return cls.from_values(
+            shortlist,
+            fitted,
             output=_output(kept if format is _DEFERRED else new, format),
             definitions=[_define(tool, format) for tool in new] if format is _DEFERRED else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
-            left_out=fitted.left_out,
-            shortened=fitted.shortened,
-            tokens=fitted.tokens,
         )
 
 

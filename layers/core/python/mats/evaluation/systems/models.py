@@ -19,9 +19,10 @@ from mats.adapters.llm import AskModel, LlmReranker, LlmWriter, ModelReply, Ques
 from mats.bootstrap import models as bootstrap
 from mats.domain.errors import NotPermitted, StorageUnusable
 from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Prices, Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, RerankResult, Vector, Writer
+from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, Vector, Writer
 from mats.settings import Settings
 from mats.usecases.models import WrappedEncoder
 
