@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from mats import ports
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import FOR_EVER, Retention, SystemClock, fresh_id
 from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
@@ -24,18 +25,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import NotInstalled, RegistryNotFound
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Profile
-from mats.ports import (
-    CandidateIndex,
-    Encoder,
-    Generations,
-    Item,
-    Memory,
-    Observer,
-    ServiceState,
-    SourceBook,
-    SyncTarget,
-    Writer,
-)
 from mats.settings import Settings, SettingsInvalid, variable_of
 from mats.usecases.find_demand import Demand, FindDemand
 
@@ -49,7 +38,7 @@ _GATHER_S = 0.1  # Seconds that receipts wait for others, to be stored with one 
 
 
 def local_system(
-    settings: Settings, *, encoder: Encoder | None = None, writer: Writer | None = None, create: bool = True
+    settings: Settings, *, encoder: ports.Encoder | None = None, writer: ports.Writer | None = None, create: bool = True
 ) -> "LocalSystem":
     """The system over the folder of these settings.
 
@@ -124,24 +113,24 @@ class LocalStores:
         self.use_log = SqliteUseLog(database)
 
     @cached_property
-    def index(self) -> CandidateIndex:
+    def index(self) -> ports.CandidateIndex:
         from mats.adapters.sqlite.index import SqliteIndex  # noqa: PLC0415 - numpy, for commands that search
 
         return SqliteIndex(self.database, encoder=self._models.encoder_name)
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> ports.Memory:
         from mats.adapters.sqlite.memory import SqliteMemory  # noqa: PLC0415 - numpy, as above
 
         return SqliteMemory(self.database, encoder=self._models.encoder_name)
 
     @cached_property
-    def generations(self) -> Generations:
+    def generations(self) -> ports.Generations:
         from mats.adapters.sqlite.entries import SqliteGenerations  # noqa: PLC0415 - numpy, as above
 
         return SqliteGenerations(self.database, self.index.name)
 
-    def snapshot(self) -> Iterator[Item | tuple[Id, Assigned]]:
+    def snapshot(self) -> Iterator[ports.Item | tuple[Id, Assigned]]:
         """Every item, then every row of trust, as of one moment."""
         return snapshot(self.database)
 
@@ -172,7 +161,7 @@ def as_local(system: System[Stores]) -> LocalSystem | None:
     return cast("LocalSystem", system) if isinstance(system.stores, LocalStores) else None
 
 
-def source_book(settings: Settings, table: str = "", *, create: bool = False) -> SourceBook:
+def source_book(settings: Settings, table: str = "", *, create: bool = False) -> ports.SourceBook:
     """The sources, with what came from each into the local registry or a table. Its file is local in both cases.
 
     Raises:
@@ -184,7 +173,7 @@ def source_book(settings: Settings, table: str = "", *, create: bool = False) ->
     return SqliteSources(Database(settings.home / DATABASE), table)
 
 
-def table_target(table: str, region: str = "") -> SyncTarget:
+def table_target(table: str, region: str = "") -> ports.SyncTarget:
     """The registry in a DynamoDB table. Raises NotPermitted: the AWS settings cannot be used."""
     from mats.adapters.dynamodb.registry import DynamoRegistry  # noqa: PLC0415 - boto3, for those who write to a table
     from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
@@ -225,14 +214,14 @@ def find_demand(local: LocalSystem, days: int) -> Demand:
 class Telemetry:
     """The observers of a local service; `close` sends what is waiting, for about a second."""
 
-    observers: Sequence[Observer]
+    observers: Sequence[ports.Observer]
     render_metrics: Callable[[], tuple[bytes, str]]
     """The metrics and their content type. Raises DependencyFailed: the package is not installed."""
     wants_answers: bool = False  # True if an observer reads the answers of a request
     close: Callable[[], None] = lambda: None
 
 
-def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -> Telemetry:
+def open_telemetry(settings: Settings, read_state: Callable[[], ports.ServiceState]) -> Telemetry:
     """The telemetry that the settings ask for.
 
     Raises:
@@ -253,7 +242,9 @@ def open_telemetry(settings: Settings, read_state: Callable[[], ServiceState]) -
     )
 
 
-def _metrics(read_state: Callable[[], ServiceState]) -> tuple[list[Observer], Callable[[], tuple[bytes, str]]]:
+def _metrics(
+    read_state: Callable[[], ports.ServiceState],
+) -> tuple[list[ports.Observer], Callable[[], tuple[bytes, str]]]:
     try:
         with needed_by("/metrics", "local"):
             from mats.adapters.prometheus import CONTENT_TYPE, PrometheusMetrics  # noqa: PLC0415 - for who serves

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from mats import ports
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
@@ -25,25 +26,6 @@ from mats.domain.shortlist.rank import Scoring
 from mats.domain.text.variants import synonyms_of
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
-from mats.ports import (
-    Clock,
-    Generations,
-    Memory,
-    ModelChoice,
-    ModelsRefused,
-    Observer,
-    Outcomes,
-    ProfileStore,
-    ProofBook,
-    Receipts,
-    Registry,
-    Reranker,
-    SearchIndex,
-    SynonymBook,
-    TallyBook,
-    TrustBook,
-    Writer,
-)
 from mats.settings import Settings
 from mats.usecases.digest import Digest
 from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank, SharedReplies
@@ -72,34 +54,34 @@ class Stores(Protocol):
     """The stores and the index of one system; None stands for one that there is no place for."""
 
     @property
-    def registry(self) -> Registry: ...
+    def registry(self) -> ports.Registry: ...
     @property
-    def trust(self) -> TrustBook: ...
+    def trust(self) -> ports.TrustBook: ...
     @property
-    def profiles(self) -> ProfileStore: ...
+    def profiles(self) -> ports.ProfileStore: ...
     @property
-    def index(self) -> SearchIndex: ...
+    def index(self) -> ports.SearchIndex: ...
     @property
-    def memory(self) -> Memory | None: ...  # The remembered requests
+    def memory(self) -> ports.Memory | None: ...  # The remembered requests
     @property
-    def generations(self) -> Generations: ...
+    def generations(self) -> ports.Generations: ...
     @property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None: ...  # By ARN; None: tokens carry them
     @property
     def model_switch(self) -> "DynamoModelSwitch | None": ...  # The operators' choice of models
     @property
-    def synonyms(self) -> SynonymBook | None: ...
+    def synonyms(self) -> ports.SynonymBook | None: ...
 
     @property
-    def proofs(self) -> ProofBook | None: ...
+    def proofs(self) -> ports.ProofBook | None: ...
     @property
-    def receipts(self) -> Receipts | None: ...  # Stores them in the background
+    def receipts(self) -> ports.Receipts | None: ...  # Stores them in the background
     @property
-    def early_receipts(self) -> Receipts | None: ...  # Before answers are complete
+    def early_receipts(self) -> ports.Receipts | None: ...  # Before answers are complete
     @property
-    def outcomes(self) -> Outcomes | None: ...  # None where feedback has a function of its own
+    def outcomes(self) -> ports.Outcomes | None: ...  # None where feedback has a function of its own
     @property
-    def tally_book(self) -> TallyBook | None: ...  # What callers reported, for those who answer
+    def tally_book(self) -> ports.TallyBook | None: ...  # What callers reported, for those who answer
     @property
     def spread(self) -> "SpreadChange | None": ...  # None: the store announces by itself
 
@@ -116,7 +98,7 @@ class Stores(Protocol):
         """Release files and connections."""
 
 
-M = TypeVar("M", Reranker, Writer)
+M = TypeVar("M", ports.Reranker, ports.Writer)
 S_co = TypeVar("S_co", bound=Stores, covariant=True)
 
 LOGGER = logging.getLogger("mats")
@@ -134,11 +116,11 @@ class System(Generic[S_co]):
     settings: Settings
     models: ConfiguredModels
     stores: S_co
-    clock: Clock = field(default_factory=SystemClock)
+    clock: ports.Clock = field(default_factory=SystemClock)
     waiting: Counter[str] = field(default_factory=Counter)
     """How often changes had to wait for a model, or were refused by one, by reason."""
     refusals: set[str] = field(default_factory=set)  # The messages of models that refuse every request
-    observers: list[Observer] = field(default_factory=list)
+    observers: list[ports.Observer] = field(default_factory=list)
     """Those beside the log and the metrics of the settings; may grow and shrink at any time."""
 
     @cached_property
@@ -193,7 +175,7 @@ class System(Generic[S_co]):
         return book.tallies if book and self.settings.learning == "on" else None
 
     @cached_property
-    def _choice(self) -> CurrentChoice[ModelChoice] | None:
+    def _choice(self) -> CurrentChoice[ports.ModelChoice] | None:
         """The operators' choice of models, cached for both roles."""
         switch = self.stores.model_switch
         return (
@@ -233,7 +215,7 @@ class System(Generic[S_co]):
         )
 
     def _switch_of(
-        self, make: Callable[[str], M | None], chosen: Callable[[ModelChoice], str | None]
+        self, make: Callable[[str], M | None], chosen: Callable[[ports.ModelChoice], str | None]
     ) -> SwitchedModel[M] | None:
         """The switch of one role; None where operators cannot switch models."""
         choice = self._choice
@@ -309,7 +291,7 @@ class System(Generic[S_co]):
             writer_threads=DaemonThreads(self.settings.writer_calls, "writer"),
             on_wait=self._note_wait,
             on_reject=self.stores.announce_rejections,
-            on_refuse=lambda refused: observe(ModelsRefused(refused=refused)),
+            on_refuse=lambda refused: observe(ports.ModelsRefused(refused=refused)),
         )
 
     @cached_property
@@ -401,7 +383,7 @@ class System(Generic[S_co]):
         if self.waiting[str(error)] == 1:
             LOGGER.warning("change waits for a model id=%s: %s", id, error)
 
-    def observe(self, service: str) -> Observer:
+    def observe(self, service: str) -> ports.Observer:
         return service_observer(self.settings, service, self.observers)
 
 
@@ -414,7 +396,7 @@ def _log_unread(what: str) -> Callable[[DependencyFailed], None]:
     return lambda error: LOGGER.warning("%s cannot be read, so what was read last stays: %s", what, error)
 
 
-def service_observer(settings: Settings, service: str, further: Sequence[Observer] = ()) -> Observer:
+def service_observer(settings: Settings, service: str, further: Sequence[ports.Observer] = ()) -> ports.Observer:
     """The log of a service, its metrics if the settings name a namespace, and any others."""
     log = LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")
     if not settings.metrics:
@@ -423,7 +405,7 @@ def service_observer(settings: Settings, service: str, further: Sequence[Observe
     return Observers([log, measure], further)
 
 
-def stages_of(settings: Settings, clock: Clock) -> Stages:
+def stages_of(settings: Settings, clock: ports.Clock) -> Stages:
     """Threads and a budget for stages that wait for a network; others run in the thread of the answer."""
     models = DaemonThreads(_THREADS, "model")
     return Stages(

@@ -23,18 +23,8 @@ from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
 from mats.domain.protocols.descriptors import Effect
 from mats.domain.ranking.blend import MinRelevance
+from mats.edge import schema
 from mats.edge.feedback import FeedbackAnswer
-from mats.edge.schema import (
-    Answer,
-    Capability,
-    CapabilityPage,
-    Format,
-    Health,
-    Instructions,
-    ListedCapability,
-    Problem,
-    RegisteredBatch,
-)
 from mats.edge.tools.formats import ReadyMade
 
 M = TypeVar("M", bound=BaseModel)
@@ -135,12 +125,12 @@ def _parse(model: type[M], content: bytes) -> M:
         raise NotUnderstood(f"not a response of this API: {_quote(content)}") from error
 
 
-def _problem(status: int, content: bytes) -> Problem:
+def _problem(status: int, content: bytes) -> schema.Problem:
     """The problem in a response; a proxy may have sent another body, which is quoted."""
     try:
-        return Problem.model_validate_json(content, extra="ignore").model_copy(update={"status": status})
+        return schema.Problem.model_validate_json(content, extra="ignore").model_copy(update={"status": status})
     except ValidationError:
-        return Problem(title="Error", status=status, detail=_quote(content))
+        return schema.Problem(title="Error", status=status, detail=_quote(content))
 
 
 def _quote(content: bytes) -> str:
@@ -208,7 +198,7 @@ class Client:
 
     def discover(
         self, query: str | Sequence[str], *, parts: bool = False, explain: bool = False, **filters: Unpack[Filters]
-    ) -> Answer:
+    ) -> schema.Answer:
         """The capabilities that serve a request, best first.
 
         Args:
@@ -218,12 +208,12 @@ class Client:
             **filters: See `Filters`.
         """
         options = {"explain": explain, **({"parts": True} if parts else {})}
-        return self._transport.call("POST", "/discover", Answer, {**_request(query, filters), **options})
+        return self._transport.call("POST", "/discover", schema.Answer, {**_request(query, filters), **options})
 
     def tools(
         self,
         query: str | Sequence[str],
-        format: Format | str,
+        format: schema.Format | str,
         *,
         token_budget: int | None = None,
         known: Iterable[str] | None = None,
@@ -237,24 +227,24 @@ class Client:
         options = {"format": format, "token_budget": token_budget, "known": None if known is None else _to_list(known)}
         return self._transport.call("POST", "/discover", ReadyMade, {**_request(query, filters), **options})
 
-    def capability(self, id: str) -> Capability:
+    def capability(self, id: str) -> schema.Capability:
         """One capability in full, by `namespace/name`."""
-        return self._transport.call("GET", f"/capabilities/{quote_id(id)}", Capability)
+        return self._transport.call("GET", f"/capabilities/{quote_id(id)}", schema.Capability)
 
-    def instructions(self, id: str) -> Instructions:
+    def instructions(self, id: str) -> schema.Instructions:
         """The instructions of a skill: text of its owner, not to be trusted."""
-        return self._transport.call("GET", f"/capabilities/{quote_id(id)}/instructions", Instructions)
+        return self._transport.call("GET", f"/capabilities/{quote_id(id)}/instructions", schema.Instructions)
 
     def list(
         self, *, kinds: Iterable[Kind | str] = (), namespaces: Iterable[str] = (), tags: Iterable[str] = ()
-    ) -> Iterator[ListedCapability]:
+    ) -> Iterator[schema.ListedCapability]:
         """Every capability in order of id, a request for each hundred; the filters are those of `discover`."""
         filters = [("kind", _to_list(kinds)), ("namespace", _to_list(namespaces)), ("tag", _to_list(tags))]
         pairs = [(name, value) for name, values in filters for value in values]
         after: str | None = ""
         while after is not None:
             query = urlencode([*pairs, ("limit", _PAGE), *([("after", after)] if after else [])], quote_via=quote)
-            page = self._transport.call("GET", f"/capabilities?{query}", CapabilityPage)
+            page = self._transport.call("GET", f"/capabilities?{query}", schema.CapabilityPage)
             yield from page.capabilities
             after = page.following
 
@@ -272,15 +262,15 @@ class Client:
         request = {"query_id": query_id, "outcomes": listed, **({"missing": missing} if missing else {})}
         return self._transport.call("POST", "/feedback", FeedbackAnswer, request)
 
-    def register(self, registrations: Sequence[Mapping[str, Any]]) -> RegisteredBatch:
+    def register(self, registrations: Sequence[Mapping[str, Any]]) -> schema.RegisteredBatch:
         """Register up to 256 items, with a token of the scope `write`; each is taken or rejected by itself."""
         return self._transport.call(
-            "POST", "/registry/capabilities", RegisteredBatch, {"registrations": list(registrations)}
+            "POST", "/registry/capabilities", schema.RegisteredBatch, {"registrations": list(registrations)}
         )
 
-    def health(self) -> Health:
+    def health(self) -> schema.Health:
         """Tell if the API can answer, and its index and models."""
-        return self._transport.call("GET", "/healthz", Health)
+        return self._transport.call("GET", "/healthz", schema.Health)
 
     def close(self) -> None:
         self._transport.pool.clear()

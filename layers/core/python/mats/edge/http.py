@@ -8,21 +8,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel
 
-from mats.domain.errors import (
-    CapabilityError,
-    CapabilityNotFound,
-    DependencyFailed,
-    Fault,
-    Invalid,
-    KindConflict,
-    NotInstalled,
-    NotPermitted,
-    NotPossible,
-    PreconditionFailed,
-    ReceiptNotFound,
-    RequestInvalid,
-    StorageUnusable,
-)
+from mats.domain import errors
 from mats.domain.text.fence import spell_out
 from mats.edge.schema import FieldFault, Problem
 from mats.settings import Settings
@@ -65,15 +51,15 @@ _TITLES = {
     500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 """As in RFC 9110; `http.HTTPStatus` has older phrases for 413 and 422 before Python 3.13."""
-_FOR_OPERATORS = (NotInstalled, NotPermitted, StorageUnusable)  # A retry alone does not help
+_FOR_OPERATORS = (errors.NotInstalled, errors.NotPermitted, errors.StorageUnusable)  # A retry alone does not help
 _UNAVAILABLE = "discovery cannot answer now; try again"
 
 
-class BodyUnreadable(RequestInvalid):
+class BodyUnreadable(errors.RequestInvalid):
     """The body is not JSON."""
 
 
-class BodyTooLarge(RequestInvalid):
+class BodyTooLarge(errors.RequestInvalid):
     """The body exceeds its limit."""
 
 
@@ -111,7 +97,7 @@ class Request:
             BodyUnreadable: not UTF-8, not JSON, or nested too deeply.
         """
         if self.body is None:
-            raise BodyUnreadable([Fault("", "the body is not UTF-8 text: send JSON in UTF-8")])
+            raise BodyUnreadable([errors.Fault("", "the body is not UTF-8 text: send JSON in UTF-8")])
         return parse_json(self.body)
 
 
@@ -127,18 +113,20 @@ class Response:
 def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
     """The JSON of at most `limit` bytes. Raises as `Request.json` does."""
     if len(data) > limit:
-        raise BodyTooLarge([Fault("", f"the body is {len(data):,} bytes; at most {limit:,} are read: send less")])
+        raise BodyTooLarge(
+            [errors.Fault("", f"the body is {len(data):,} bytes; at most {limit:,} are read: send less")]
+        )
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeError as error:
-        raise BodyUnreadable([Fault("", "the body is not UTF-8 text: send JSON in UTF-8")]) from error
+        raise BodyUnreadable([errors.Fault("", "the body is not UTF-8 text: send JSON in UTF-8")]) from error
     except json.JSONDecodeError as error:
         message = f"the body is not JSON: {error.msg} at character {error.pos}; send one JSON value"
-        raise BodyUnreadable([Fault("", message)]) from error
+        raise BodyUnreadable([errors.Fault("", message)]) from error
     except ValueError as error:
-        raise BodyUnreadable([Fault("", "the body has a number too long to read: shorten it")]) from error
+        raise BodyUnreadable([errors.Fault("", "the body has a number too long to read: shorten it")]) from error
     except RecursionError as error:
-        raise BodyUnreadable([Fault("", "the body is nested too deeply: nest it less")]) from error
+        raise BodyUnreadable([errors.Fault("", "the body is nested too deeply: nest it less")]) from error
 
 
 def json_response(content: BaseModel) -> Response:
@@ -151,23 +139,23 @@ def to_json(content: BaseModel, *, by_alias: bool = False, exclude_none: bool = 
     return spell_out(content.model_dump_json(by_alias=by_alias, exclude_none=exclude_none))
 
 
-def error_response(error: CapabilityError, *, internal_details: bool = True) -> Response:
+def error_response(error: errors.CapabilityError, *, internal_details: bool = True) -> Response:
     """The problem document of an error; without internal details, the text says only that discovery is unavailable."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    if isinstance(error, DependencyFailed) and not internal_details:
+    if isinstance(error, errors.DependencyFailed) and not internal_details:
         return problem(status, _UNAVAILABLE, headers={"Retry-After": "1"})
-    faults = error.faults if isinstance(error, Invalid) else ()
+    faults = error.faults if isinstance(error, errors.Invalid) else ()
     headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, _FOR_OPERATORS) else {}
     return problem(status, str(error), faults, headers)
 
 
-def error_detail(error: DependencyFailed, caller: Caller) -> str:
+def error_detail(error: errors.DependencyFailed, caller: Caller) -> str:
     """The text of an error for this caller, where there is no HTTP status to go with it."""
     return str(error) if caller.sees_internal_errors else _UNAVAILABLE
 
 
 def problem(
-    status: int, detail: str, faults: tuple[Fault, ...] = (), headers: Mapping[str, str] | None = None
+    status: int, detail: str, faults: tuple[errors.Fault, ...] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
     """A problem document (RFC 9457)."""
     document = Problem(
@@ -186,15 +174,15 @@ def _valid_text(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-_STATUS: Mapping[type[CapabilityError], int] = {
+_STATUS: Mapping[type[errors.CapabilityError], int] = {
     BodyTooLarge: 413,
     BodyUnreadable: 400,
-    KindConflict: 409,
-    NotPossible: 409,
-    Invalid: 422,
-    PreconditionFailed: 412,
-    CapabilityNotFound: 404,
-    ReceiptNotFound: 404,
-    DependencyFailed: 503,
+    errors.KindConflict: 409,
+    errors.NotPossible: 409,
+    errors.Invalid: 422,
+    errors.PreconditionFailed: 412,
+    errors.CapabilityNotFound: 404,
+    errors.ReceiptNotFound: 404,
+    errors.DependencyFailed: 503,
 }
 """By class; a subclass stands before its base."""

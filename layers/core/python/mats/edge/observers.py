@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from mats import ports
 from mats.domain.learning.outcome import Event, Outcome
 from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
@@ -16,20 +17,6 @@ from mats.domain.ranking.query import ANYWHERE
 from mats.domain.shortlist.rank import Result, Shortlist
 from mats.domain.shortlist.trace import DegradablePart
 from mats.domain.text.fence import escape_hidden
-from mats.ports import (
-    NO_DIMENSIONS,
-    Answered,
-    BatchDelayed,
-    BatchProcessed,
-    FeedbackRecorded,
-    Measure,
-    Metrics,
-    ModelsRefused,
-    Observation,
-    Observer,
-    OperationFailed,
-    RequestHandled,
-)
 
 LOGGER = logging.getLogger("mats")
 SLOW_MS = 3_500  # The budgets of an answer together: encode 400, retrieve 600, rerank 2,500
@@ -42,10 +29,10 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
 class Observers:
     """Several as one, in this order; `further` may grow and shrink meanwhile."""
 
-    all: Sequence[Observer]
-    further: Sequence[Observer] = ()
+    all: Sequence[ports.Observer]
+    further: Sequence[ports.Observer] = ()
 
-    def __call__(self, observation: Observation) -> None:
+    def __call__(self, observation: ports.Observation) -> None:
         for observer in (*self.all, *self.further):
             observer(observation)
 
@@ -106,31 +93,31 @@ class LogObserver:
     spell_out: bool = True
     requests: bool = False
 
-    def __call__(self, observation: Observation) -> None:
+    def __call__(self, observation: ports.Observation) -> None:
         match observation:
-            case Answered():
+            case ports.Answered():
                 trace = observation.shortlist.trace
                 log_record(self._answer(observation), logging.WARNING if trace.faults else logging.INFO)
                 if trace.refused:
                     _log_refusals(trace.refused)
-            case OperationFailed(operation=operation, error=error, request_id=id):
+            case ports.OperationFailed(operation=operation, error=error, request_id=id):
                 LOGGER.error("%s failed%s: %s", operation, f" request_id={id}" if id else "", error)
-            case FeedbackRecorded():
+            case ports.FeedbackRecorded():
                 log_record(self._feedback(observation))
-            case BatchProcessed(outcomes=outcomes, usage=usage):
+            case ports.BatchProcessed(outcomes=outcomes, usage=usage):
                 again = sorted(id for id, outcome in outcomes.items() if not outcome.is_final)
                 counts = Counter(outcomes.values())
                 log_record({"event": "enriched", "outcomes": counts, "again": again, **asdict(usage)})
-            case BatchDelayed(error=error):
+            case ports.BatchDelayed(error=error):
                 LOGGER.warning("enrichment waits: %s", error)
-            case ModelsRefused(refused=refused):
+            case ports.ModelsRefused(refused=refused):
                 _log_refusals(refused)
-            case RequestHandled() if self.requests:
+            case ports.RequestHandled() if self.requests:
                 log_record(_request(observation))
             case _:
                 pass
 
-    def _answer(self, answered: Answered) -> dict[str, Any]:
+    def _answer(self, answered: ports.Answered) -> dict[str, Any]:
         shortlist, scope = answered.shortlist, answered.scope
         query, trace = shortlist.query, shortlist.trace
         parts = [
@@ -166,7 +153,7 @@ class LogObserver:
             **({"scope": {"homes": homes, "tag_choices": choices}} if scope != ANYWHERE else {}),
         }
 
-    def _feedback(self, recorded: FeedbackRecorded) -> dict[str, Any]:
+    def _feedback(self, recorded: ports.FeedbackRecorded) -> dict[str, Any]:
         feedback = recorded.feedback
         return {
             "event": "feedback",
@@ -209,7 +196,7 @@ def _log_refusals(refused: Collection[Refusal]) -> None:
         LOGGER.error("%s", LogText({"event": "model_refused", **refusal.model_dump(), "count": count}))
 
 
-def _request(request: RequestHandled) -> dict[str, Any]:
+def _request(request: ports.RequestHandled) -> dict[str, Any]:
     return {
         "event": "request",
         "request_id": request.request_id,
@@ -229,25 +216,25 @@ class MeasureObserver:
     degraded.
     """
 
-    emit: Metrics
+    emit: ports.Metrics
     version: str = ""
 
-    def __call__(self, observation: Observation) -> None:
+    def __call__(self, observation: ports.Observation) -> None:
         match observation:
-            case Answered(shortlist=shortlist):
+            case ports.Answered(shortlist=shortlist):
                 self.emit(answer_metrics(shortlist))
                 self._emit_refusals(shortlist.trace.refused)
                 self._judge_version(bool(shortlist.degraded) or shortlist.trace.took_ms.get("total", 0) > SLOW_MS)
-            case OperationFailed():
+            case ports.OperationFailed():
                 self.emit(_counts(Failed=1))
                 self._judge_version(True)
-            case FeedbackRecorded(new=new):
+            case ports.FeedbackRecorded(new=new):
                 self.emit(feedback_metrics(new))
-            case BatchProcessed(outcomes=outcomes, usage=usage):
+            case ports.BatchProcessed(outcomes=outcomes, usage=usage):
                 self.emit(batch_metrics(outcomes.values(), usage))
-            case BatchDelayed(changes=changes):
+            case ports.BatchDelayed(changes=changes):
                 self.emit(batch_metrics([ChangeResult.DEGRADED] * changes, Usage()))
-            case ModelsRefused(refused=refused):
+            case ports.ModelsRefused(refused=refused):
                 self._emit_refusals(refused)
             case _:
                 pass
@@ -261,35 +248,38 @@ class MeasureObserver:
             self.emit(measures, dimensions)
 
 
-def _counts(**values: int) -> dict[str, Measure]:
-    return {name: Measure(value, "Count") for name, value in values.items()}
+def _counts(**values: int) -> dict[str, ports.Measure]:
+    return {name: ports.Measure(value, "Count") for name, value in values.items()}
 
 
-def answer_metrics(shortlist: Shortlist) -> dict[str, Measure]:
+def answer_metrics(shortlist: Shortlist) -> dict[str, ports.Measure]:
     degraded = frozenset(shortlist.degraded)
     return {
         **_counts(Answers=1, Failed=0, Degraded=bool(degraded)),
         **_counts(**{f"Degraded{part.capitalize()}": part in degraded for part in DegradablePart}),
-        f"Verdict{shortlist.verdict.capitalize()}": Measure(1, "Count"),
-        **{f"{stage.capitalize()}Ms": Measure(ms, "Milliseconds") for stage, ms in shortlist.trace.took_ms.items()},
+        f"Verdict{shortlist.verdict.capitalize()}": ports.Measure(1, "Count"),
+        **{
+            f"{stage.capitalize()}Ms": ports.Measure(ms, "Milliseconds")
+            for stage, ms in shortlist.trace.took_ms.items()
+        },
         **_usage_metrics(shortlist.trace.usage),
     }
 
 
-def feedback_metrics(new: Sequence[Outcome]) -> dict[str, Measure]:
+def feedback_metrics(new: Sequence[Outcome]) -> dict[str, ports.Measure]:
     counts = Counter(outcome.event for outcome in new)
     return _counts(Feedback=1, Failed=0, **{f"Outcomes{event.capitalize()}": counts[event] for event in Event})
 
 
-def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, Measure], Mapping[str, str]]]:
+def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, ports.Measure], Mapping[str, str]]]:
     """`ModelRefused` of all models, which the alarm watches, and with its dimensions `model` and `role` of each."""
     if refused:
-        yield _counts(ModelRefused=len(refused)), NO_DIMENSIONS
+        yield _counts(ModelRefused=len(refused)), ports.NO_DIMENSIONS
     for (model, role), count in sorted(Counter((refusal.model, refusal.role) for refusal in refused).items()):
         yield _counts(ModelRefused=count), {"model": model, "role": role}
 
 
-def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, Measure]:
+def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, ports.Measure]:
     counts = Counter(outcomes)
     return {**_counts(**{change_metric(result): counts[result] for result in ChangeResult}), **_usage_metrics(usage)}
 
@@ -299,8 +289,8 @@ def change_metric(result: ChangeResult) -> str:
     return "Waiting" if result is ChangeResult.DEGRADED else result.capitalize()
 
 
-def _usage_metrics(usage: Usage) -> dict[str, Measure]:
+def _usage_metrics(usage: Usage) -> dict[str, ports.Measure]:
     tokens, usd = _counts(InputTokens=usage.input_tokens, OutputTokens=usage.output_tokens), usage.usd
     if usd is None:
         usd = (usage.input_tokens * UNPRICED[0] + usage.output_tokens * UNPRICED[1]) / 1e6
-    return {**tokens, "Usd": Measure(usd, "None")}
+    return {**tokens, "Usd": ports.Measure(usd, "None")}

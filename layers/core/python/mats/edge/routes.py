@@ -11,19 +11,9 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, InstructionsNotFound
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import spell_out
+from mats.edge import schema
 from mats.edge.app import Application
 from mats.edge.http import Caller, Request, Response, error_response, json_response, problem
-from mats.edge.schema import (
-    Answer,
-    Capability,
-    CapabilityPage,
-    CapabilityParameters,
-    DiscoverParameters,
-    DiscoverRequest,
-    Instructions,
-    ListedCapability,
-    ListParameters,
-)
 
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
@@ -33,12 +23,14 @@ _PATH, _INSTRUCTIONS = "/capabilities/", "/instructions"
 _AS_TEXT = {"Content-Type": "text/markdown; charset=utf-8", "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
 
 
-def search(application: Application, request: Request, parameters: DiscoverParameters) -> Response:
-    wish = DiscoverRequest.of(request.json(), parameters)
+def search(application: Application, request: Request, parameters: schema.DiscoverParameters) -> Response:
+    wish = schema.DiscoverRequest.of(request.json(), parameters)
     return json_response(search_answer(application, request.caller, wish))
 
 
-def search_answer(application: Application, caller: Caller, wish: DiscoverRequest) -> "Answer | ReadyMade":
+def search_answer(
+    application: Application, caller: Caller, wish: schema.DiscoverRequest
+) -> "schema.Answer | ReadyMade":
     """The answer to a search: results, or tools if the request names a `format`. Raises as `Application.search`."""
     if wish.format:
         limit = wish.limit or min(_TOOLS, application.discover.retrieve.k)
@@ -46,37 +38,37 @@ def search_answer(application: Application, caller: Caller, wish: DiscoverReques
         wish = wish.model_copy(update={"limit": limit, "min_relevance": least})
     shortlist = application.search(caller, wish)
     if wish.format is None:
-        return Answer.of(shortlist)
+        return schema.Answer.of(shortlist)
     from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
 
     pinned = application.pins(caller)
     return ReadyMade.of(shortlist, wish.format, wish.token_budget, pinned=pinned, known=wish.known)
 
 
-def list_capabilities(application: Application, request: Request, parameters: ListParameters) -> Response:
+def list_capabilities(application: Application, request: Request, parameters: schema.ListParameters) -> Response:
     return json_response(page_of(application, request.caller, parameters))
 
 
-def page_of(application: Application, caller: Caller, wish: ListParameters) -> CapabilityPage:
+def page_of(application: Application, caller: Caller, wish: schema.ListParameters) -> schema.CapabilityPage:
     """A page in order of id. Raises as `Application.browse`."""
     after = Id(wish.after) if wish.after else None
     page = application.browse(caller, wish.filter, lambda profile: True, after=after, limit=wish.limit)
-    listed = [ListedCapability.of(profile) for profile in page.profiles]
-    return CapabilityPage(capabilities=listed, following=page.following)
+    listed = [schema.ListedCapability.of(profile) for profile in page.profiles]
+    return schema.CapabilityPage(capabilities=listed, following=page.following)
 
 
-def get_capability(application: Application, request: Request, parameters: CapabilityParameters) -> Response:
+def get_capability(application: Application, request: Request, parameters: schema.CapabilityParameters) -> Response:
     id = Id(request.decoded_path.removeprefix(_PATH))
     return _answer_of(application, application.get_or_suggest(request.caller, id), request, parameters)
 
 
 def _answer_of(
-    application: Application, profile: Profile, request: Request, parameters: CapabilityParameters
+    application: Application, profile: Profile, request: Request, parameters: schema.CapabilityParameters
 ) -> Response:
     internal_details = request.caller.sees_internal_errors
     reliability = application.reliability(request.caller, profile)
     if not parameters.snippets:
-        return json_response(Capability.of(profile, internal_details=internal_details, reliability=reliability))
+        return json_response(schema.Capability.of(profile, internal_details=internal_details, reliability=reliability))
     from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
     snippets = Snippets.of(profile)
@@ -91,12 +83,12 @@ def get_instructions(application: Application, request: Request) -> Response:
     id = request.decoded_path.removeprefix(_PATH)
     try:
         profile = application.get(request.caller, Id(id))
-        return _answer_of(application, profile, request, CapabilityParameters.of(request.query))
+        return _answer_of(application, profile, request, schema.CapabilityParameters.of(request.query))
     except CapabilityNotFound:
         profile = application.get(request.caller, Id(id.removesuffix(_INSTRUCTIONS)))
     if not profile.instructions:
         raise InstructionsNotFound(profile.id)
-    answer = Instructions.of(profile)
+    answer = schema.Instructions.of(profile)
     if "application/json" in (request.header("Accept") or ""):
         return json_response(answer)
     return Response(200, spell_out(answer.instructions), _AS_TEXT)

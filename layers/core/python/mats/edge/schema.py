@@ -165,7 +165,7 @@ class ResponseModel(BaseModel):
     @classmethod
     def from_values(cls, *values: Any, **more: Any) -> Self:
         """Made from the attributes of several values, later ones first, and from `more`."""
-        same = {name: getattr(value, name) for value in values for name in _shared_names(cls, type(value))}
+        same = {name: getattr(value, name) for value in values for name in _shared_names(cls, value.__class__)}
         return cls.model_validate({**same, **more})
 
 

@@ -11,15 +11,8 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.origin import fingerprint
+from mats.domain.protocols import descriptors
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
-from mats.domain.protocols.descriptors import (
-    ABOUT_ITSELF,
-    about_itself,
-    effect_tag,
-    effects_of,
-    input_schema_of,
-    title_of,
-)
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
@@ -46,11 +39,11 @@ class SourceText(BaseModel):
     def of(cls, registration: Registration) -> Self:
         descriptor = registration.descriptor
         searched = searchable_part(descriptor)
-        about_parameters = {key: value for key, value in searched.items() if key not in ABOUT_ITSELF}
+        about_parameters = {key: value for key, value in searched.items() if key not in descriptors.ABOUT_ITSELF}
         named = read_parameters(registration.input_schema, about_parameters)
-        about = read_parameters(about_itself(descriptor))
+        about = read_parameters(descriptors.about_itself(descriptor))
         return cls(
-            title=clean(plain(title_of(descriptor))),
+            title=clean(plain(descriptors.title_of(descriptor))),
             description=_clean_and_clip(plain(registration.description)),
             parameter_names=_clean_and_clip(split_identifier(" ".join(named.names))),
             identifiers=clip(clean(", ".join(named.names)), _IDENTIFIERS_LIMIT),
@@ -238,7 +231,7 @@ class Profile(_Frozen):
     @property
     def filtered_tags(self) -> tuple[str, ...]:
         """The tags and effects by which an index filters."""
-        return (*self.tags, *map(effect_tag, self.effects))
+        return (*self.tags, *map(descriptors.effect_tag, self.effects))
 
     @property
     def findable(self) -> bool:
@@ -340,13 +333,13 @@ def profile_of(
         enrichment=enrichment or as_written(registration),
         owner_examples=len(set(registration.examples)),
         source=SourceText.of(registration),
-        input_schema=input_schema_of(registration),
+        input_schema=descriptors.input_schema_of(registration),
         invocation=to_text(call),
         instructions=instructions_of(registration),
         trust=assigned.trust,
         pinned=assigned.pinned,
         suspicious=_flags(registration, enrichment, assigned),
-        effects=effects_of(registration.descriptor, getattr(call, "method", "").upper()),
+        effects=descriptors.effects_of(registration.descriptor, getattr(call, "method", "").upper()),
         origin=origin,
         notes=notes,
     )
