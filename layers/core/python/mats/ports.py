@@ -679,8 +679,14 @@ class ServiceState(NamedTuple):
     usage: Mapping[str, Usage]  # By model
 
 
+class Observation:
+    """What an observer is told."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Observation):
     """An answer to a search; its trace has the stages. `request_id` is that of the log of requests, if there is one."""
 
     shortlist: Shortlist
@@ -690,7 +696,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationFailed:
+class OperationFailed(Observation):
     """An operation of the application that failed by no fault of its caller."""
 
     operation: str
@@ -699,7 +705,7 @@ class OperationFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackRecorded:
+class FeedbackRecorded(Observation):
     """A feedback, and its outcomes that were new."""
 
     feedback: Feedback
@@ -708,7 +714,7 @@ class FeedbackRecorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchProcessed:
+class BatchProcessed(Observation):
     """A batch of changes, and what its models cost."""
 
     outcomes: Mapping[Id, ChangeResult]
@@ -716,7 +722,7 @@ class BatchProcessed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchDelayed:
+class BatchDelayed(Observation):
     """A batch of so many changes that will be delivered again, because a store or the index did not answer."""
 
     changes: int
@@ -724,14 +730,14 @@ class BatchDelayed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelsRefused:
+class ModelsRefused(Observation):
     """Models that refuse every request, once for each capability or answer that lacks them."""
 
     refused: Collection[Refusal]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriterCalled:
+class WriterCalled(Observation):
     """A call of the writer: its start on the monotonic clock and its time, in milliseconds; `fault` if it failed."""
 
     model: str
@@ -742,7 +748,7 @@ class WriterCalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestHandled:
+class RequestHandled(Observation):
     """A request of the local service, after its response; its start on the monotonic clock and its time, in ms.
 
     `route` is the template of its path, of which there is a fixed number. `carrier` has the headers of its trace
@@ -757,18 +763,6 @@ class RequestHandled:
     request_id: str
     carrier: Mapping[str, str] = field(default_factory=dict)
     answers: Sequence[Answered] = ()
-
-
-Observation: TypeAlias = (
-    Answered
-    | OperationFailed
-    | FeedbackRecorded
-    | BatchProcessed
-    | BatchDelayed
-    | ModelsRefused
-    | WriterCalled
-    | RequestHandled
-)
 
 
 Observer: TypeAlias = Callable[[Observation], None]

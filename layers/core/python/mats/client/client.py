@@ -56,67 +56,6 @@ class Retries:
         return max(retry_after_s or 0.0, backoff_s)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transport:
-    """Calls one API; safe to share between threads."""
-
-    url: str
-    auth: Auth | None
-    timeout_s: float
-    retries: Retries
-    pool: PoolManager = field(default_factory=lambda: PoolManager(maxsize=_CONNECTIONS), repr=False)
-
-    def call(self, method: str, path: str, model: type[M], body: Mapping[str, Any] | None = None) -> M:
-        """The validated response of an idempotent request.
-
-        Raises:
-            MatsError: see mats.client.errors.
-        """
-        data = b"" if body is None else json.dumps(body).encode()
-        for attempt in range(1, self.retries.attempts + 1):
-            try:
-                return self._attempt(method, path, model, data)
-            except (Busy, Unreachable) as error:
-                pause_s = self.retries.pause_s(attempt, error.retry_after_s if isinstance(error, Busy) else None)
-                if pause_s is None:
-                    raise
-                self.retries.sleep(pause_s)
-        raise MatsError("`attempts` must be at least 1")
-
-    def _attempt(self, method: str, path: str, model: type[M], data: bytes) -> M:
-        status, headers, content = self._send(method, path, data)
-        if status in (200, 202):
-            return _parse(model, content)
-        raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
-
-    def _send(self, method: str, path: str, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        url = f"{self.url}{path}"
-        headers: Mapping[str, str] = {
-            "Accept": "application/json",
-            **({"Content-Type": "application/json"} if data else {}),
-        }
-        if self.auth:
-            headers = self.auth.headers(method, url, headers, data)
-        deadline = time.monotonic() + self.timeout_s
-        try:
-            response = self.pool.request(
-                method, url, body=data or None, headers=dict(headers), timeout=Timeout(total=self.timeout_s),
-                retries=False, redirect=False, preload_content=False,
-            )  # fmt: skip
-            assert isinstance(response, HTTPResponse)  # noqa: S101 - the type a pool returns
-            with response:
-                body = read_bounded(response.read1, deadline, _MAX_BYTES)
-                if response.status >= _ERRORS:  # which may repeat the request, with its token
-                    body = body.replace(headers.get("Authorization", "").rpartition(" ")[2].encode() or b"\0", b"...")
-                return response.status, response.headers, body
-        except OverflowError as error:
-            raise NotUnderstood(str(error)) from error
-        except TimeoutError as error:
-            raise Unreachable("timeout while reading the response") from error
-        except HTTPError as error:
-            raise Unreachable(f"{self.url} does not answer ({type(error).__name__})") from error
-
-
 def _parse(model: type[M], content: bytes) -> M:
     """Validate a response; unknown attributes of a newer API are ignored."""
     try:
@@ -194,7 +133,8 @@ class Client:
             )
         if auth is None and not local:
             raise ValueError("`auth` is required for a remote API: pass SigV4 or Bearer")
-        self._transport = Transport(url=url.rstrip("/"), auth=auth, timeout_s=timeout_s, retries=retries or Retries())
+        self._url, self._auth, self._timeout_s = url.rstrip("/"), auth, timeout_s
+        self._retries, self._pool = retries or Retries(), PoolManager(maxsize=_CONNECTIONS)
 
     def discover(
         self, query: str | Sequence[str], *, parts: bool = False, explain: bool = False, **filters: Unpack[Filters]
@@ -208,7 +148,7 @@ class Client:
             **filters: See `Filters`.
         """
         options = {"explain": explain, **({"parts": True} if parts else {})}
-        return self._transport.call("POST", "/discover", schema.Answer, {**_request(query, filters), **options})
+        return self._call("POST", "/discover", schema.Answer, {**_request(query, filters), **options})
 
     def tools(
         self,
@@ -225,15 +165,15 @@ class Client:
         `weak` match. With `known`, names of tools that the caller has, only others are defined, in order of name.
         """
         options = {"format": format, "token_budget": token_budget, "known": None if known is None else _to_list(known)}
-        return self._transport.call("POST", "/discover", ReadyMade, {**_request(query, filters), **options})
+        return self._call("POST", "/discover", ReadyMade, {**_request(query, filters), **options})
 
     def capability(self, id: str) -> schema.Capability:
         """One capability in full, by `namespace/name`."""
-        return self._transport.call("GET", f"/capabilities/{quote_id(id)}", schema.Capability)
+        return self._call("GET", f"/capabilities/{quote_id(id)}", schema.Capability)
 
     def instructions(self, id: str) -> schema.Instructions:
         """The instructions of a skill: text of its owner, not to be trusted."""
-        return self._transport.call("GET", f"/capabilities/{quote_id(id)}/instructions", schema.Instructions)
+        return self._call("GET", f"/capabilities/{quote_id(id)}/instructions", schema.Instructions)
 
     def list(
         self, *, kinds: Iterable[Kind | str] = (), namespaces: Iterable[str] = (), tags: Iterable[str] = ()
@@ -244,7 +184,7 @@ class Client:
         after: str | None = ""
         while after is not None:
             query = urlencode([*pairs, ("limit", _PAGE), *([("after", after)] if after else [])], quote_via=quote)
-            page = self._transport.call("GET", f"/capabilities?{query}", schema.CapabilityPage)
+            page = self._call("GET", f"/capabilities?{query}", schema.CapabilityPage)
             yield from page.capabilities
             after = page.following
 
@@ -260,26 +200,76 @@ class Client:
         """
         listed = [{"id": id, "event": event} for id, events in outcomes.items() for event in _to_list(events)]
         request = {"query_id": query_id, "outcomes": listed, **({"missing": missing} if missing else {})}
-        return self._transport.call("POST", "/feedback", FeedbackAnswer, request)
+        return self._call("POST", "/feedback", FeedbackAnswer, request)
 
     def register(self, registrations: Sequence[Mapping[str, Any]]) -> schema.RegisteredBatch:
         """Register up to 256 items, with a token of the scope `write`; each is taken or rejected by itself."""
-        return self._transport.call(
+        return self._call(
             "POST", "/registry/capabilities", schema.RegisteredBatch, {"registrations": list(registrations)}
         )
 
     def health(self) -> schema.Health:
         """Tell if the API can answer, and its index and models."""
-        return self._transport.call("GET", "/healthz", schema.Health)
+        return self._call("GET", "/healthz", schema.Health)
 
     def close(self) -> None:
-        self._transport.pool.clear()
+        self._pool.clear()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _call(self, method: str, path: str, model: type[M], body: Mapping[str, Any] | None = None) -> M:
+        """The validated response of an idempotent request.
+
+        Raises:
+            MatsError: see mats.client.errors.
+        """
+        data = b"" if body is None else json.dumps(body).encode()
+        for attempt in range(1, self._retries.attempts + 1):
+            try:
+                return self._attempt(method, path, model, data)
+            except (Busy, Unreachable) as error:
+                pause_s = self._retries.pause_s(attempt, error.retry_after_s if isinstance(error, Busy) else None)
+                if pause_s is None:
+                    raise
+                self._retries.sleep(pause_s)
+        raise MatsError("`attempts` must be at least 1")
+
+    def _attempt(self, method: str, path: str, model: type[M], data: bytes) -> M:
+        status, headers, content = self._send(method, path, data)
+        if status in (200, 202):
+            return _parse(model, content)
+        raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
+
+    def _send(self, method: str, path: str, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        url = f"{self._url}{path}"
+        headers: Mapping[str, str] = {
+            "Accept": "application/json",
+            **({"Content-Type": "application/json"} if data else {}),
+        }
+        if self._auth:
+            headers = self._auth.headers(method, url, headers, data)
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            response = self._pool.request(
+                method, url, body=data or None, headers=dict(headers), timeout=Timeout(total=self._timeout_s),
+                retries=False, redirect=False, preload_content=False,
+            )  # fmt: skip
+            assert isinstance(response, HTTPResponse)  # noqa: S101 - the type a pool returns
+            with response:
+                body = read_bounded(response.read1, deadline, _MAX_BYTES)
+                if response.status >= _ERRORS:  # which may repeat the request, with its token
+                    body = body.replace(headers.get("Authorization", "").rpartition(" ")[2].encode() or b"\0", b"...")
+                return response.status, response.headers, body
+        except OverflowError as error:
+            raise NotUnderstood(str(error)) from error
+        except TimeoutError as error:
+            raise Unreachable("timeout while reading the response") from error
+        except HTTPError as error:
+            raise Unreachable(f"{self._url} does not answer ({type(error).__name__})") from error
 
 
 def _request(query: str | Sequence[str], filters: Filters) -> dict[str, Any]:

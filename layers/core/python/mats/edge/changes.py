@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mats.domain.capability.capability import Id, capability_id
@@ -52,7 +53,10 @@ class ChangeProcessor:
             if len(changes) == 1:
                 raise
             LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
-            return [id for message, change in changes.items() for id in self._process_alone(message, change, deadline)]
+            again: list[str] = []
+            for message, change in changes.items():
+                again += _handle([message], partial(self.process, {message: change}, deadline), is_lone=False)
+            return again
         spent = self.spent()
         usage = Usage.total(spent.values()).plus(Usage.total(before.values()), -1) if spent else Usage()
         self.observe(BatchProcessed(outcomes=outcomes, usage=usage))
@@ -72,13 +76,6 @@ class ChangeProcessor:
             return False
         log_record({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent})
         return True
-
-    def _process_alone(self, message: str, change: Change, deadline: Deadline) -> list[str]:
-        try:
-            return self.process({message: change}, deadline)
-        except Exception:
-            LOGGER.exception("a bug while handling message %s", message)
-            return [message]
 
 
 def process_batch(

@@ -114,8 +114,6 @@ class LogObserver:
                 _log_refusals(refused)
             case ports.RequestHandled() if self.requests:
                 log_record(_request(observation))
-            case _:
-                pass
 
     def _answer(self, answered: ports.Answered) -> dict[str, Any]:
         shortlist, scope = answered.shortlist, answered.scope
@@ -236,8 +234,6 @@ class MeasureObserver:
                 self.emit(batch_metrics([ChangeResult.DEGRADED] * changes, Usage()))
             case ports.ModelsRefused(refused=refused):
                 self._emit_refusals(refused)
-            case _:
-                pass
 
     def _judge_version(self, unhealthy: bool) -> None:
         if self.version.isdecimal():  # not `$LATEST`, to which no rollout leads
