@@ -1,7 +1,6 @@
 """Metrics, and every alarm: what it watches, when it is raised, its section in docs/runbook.md; without the CDK."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from mats.domain.learning.outcome import Event
@@ -84,263 +83,127 @@ USD = {name: Metric(f"own.{name}", "Usd") for name in ("discovery", "enrichment"
 """Dollars spent on models, by function."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alarm:
-    """Raised if the metric is over or under its threshold in `periods[0]` of the last `periods[1]` periods."""
+class Alarm(NamedTuple):
+    """Raised if the metric is over or under its threshold in `periods[0]` of the last `periods[1]` periods.
+
+    What is wrong then is in `_MEANINGS`.
+    """
 
     id: str
     metric: Metric | Expression
+    section: str  # Of docs/runbook.md
     over: float | None = None
     under: float | None = None
     periods: tuple[int, int] = (1, 1)
-    means: str  # `{name}` is the name of the resource that the alarm is repeated for
-    section: str
     each: str = ""  # The resources of `Watched` that have one such alarm each: `dead_letter_queues`
+
+    def means(self, name: str) -> str:
+        """What is wrong; `name` is that of the resource that the alarm is repeated for."""
+        return _MEANINGS[self.id].format(name=name, over=self.over)
+
+
+_ALL = Metric("own.discovery", "Answers")
+_DEGRADED = share("degraded", Metric("own.discovery", "Degraded"), _ALL, label="degraded", at_least=_FEW)
+_ERRORS = share("errors", Metric("stage", "5XXError"), _CALLS, label="errors", at_least=_FEW)
+_REFUSED = share("refused", Metric("stage", "4XXError"), _CALLS, label="4xx", at_least=50)
+_REFUSALS = total(
+    {"reranking": Metric("own.discovery", "ModelRefused"), "writing": Metric("own.enrichment", "ModelRefused")},
+    label="refused",
+)
+_REJECTED = total(
+    {
+        "searches": Metric("domain", "ThreadpoolSearchRejected", "Maximum"),
+        "writes": Metric("domain", "ThreadpoolWriteRejected", "Maximum"),
+    },
+    each="DIFF({})",  # they count since the start of a node
+    label="rejected",
+)
+_SPENT = total({name: metric._replace(minutes=60) for name, metric in USD.items()}, label="dollars", minutes=60)
+_CLAIMED = Metric("account", "ClaimedAccountConcurrency", "Maximum")
+_DEAD = Metric("each", "ApproximateNumberOfMessagesVisible", "Maximum")
+_WAITING = Metric("queue", "ApproximateAgeOfOldestMessage", "Maximum")
+_DAYS_LEFT = Metric("own.models", MODEL_DAYS, "Minimum", minutes=24 * 60)
+_LATE = Metric("streams", "IteratorAge", "Maximum")
+
+
+def _domain(name: str, minutes: int = 1) -> Metric:
+    return Metric("domain", name, "Maximum", minutes)
 
 
 _ANSWERS = (
-    Alarm(
-        id="DiscoverySlow",
-        metric=Metric("own.discovery", "TotalMs", "p99"),
-        over=SLOW_MS,
-        periods=(3, 5),
-        means="One answer in a hundred takes longer than all budgets together.",
-        section="Discovery is slow",
-    ),
-    Alarm(
-        id="DiscoveryCrashing",
-        metric=Metric("discovery", "Errors", minutes=1),
-        over=_FEW,
-        means="The discovery function crashes or times out.",
-        section="Discovery fails",
-    ),
-    Alarm(
-        id="DiscoveryDegraded",
-        metric=share(
-            "degraded",
-            Metric("own.discovery", "Degraded"),
-            Metric("own.discovery", "Answers"),
-            label="degraded",
-            at_least=_FEW,
-        ),
-        over=20,
-        periods=(3, 3),
-        means="More than 20 % of answers lack a signal: they come, but are ranked worse.",
-        section="Answers are degraded",
-    ),
-    Alarm(
-        id="FeedbackFailing",
-        metric=Metric("feedback", "Errors"),
-        over=_FEW,
-        means="The feedback function crashes or times out: callers cannot report outcomes.",
-        section="Feedback fails",
-    ),
-    Alarm(
-        id="DiscoveryFailing",
-        metric=share("errors", Metric("stage", "5XXError"), _CALLS, label="errors", at_least=_FEW),
-        over=1,
-        periods=(2, 3),
-        means="More than 1 % of calls to the API get a 5xx.",
-        section="Discovery fails",
-    ),
-    Alarm(
-        id="CallsRefused",
-        metric=share("refused", Metric("stage", "4XXError"), _CALLS, label="4xx", at_least=50),
-        over=25,
-        periods=(3, 3),
-        means="More than 25 % of calls to the API get a 4xx: a client is wrong, or probing.",
-        section="Calls are refused",
-    ),
-    Alarm(
-        id="DiscoveryThrottled",
-        metric=Metric("discovery", "Throttles"),
-        over=0,
-        periods=(2, 3),
-        means="Calls find no free execution environment and get a 5xx: a limit on concurrency is too low.",
-        section="Functions are throttled",
-    ),
-    Alarm(
-        id="ConcurrencyHigh",
-        metric=Metric("account", "ClaimedAccountConcurrency", "Maximum"),
-        over=_ACCOUNT_PERCENT * 10,
-        periods=(3, 3),
-        means=f"The account uses {_ACCOUNT_PERCENT} % of 1,000 concurrent executions, the limit unless AWS raised it.",
-        section="Functions are throttled",
-    ),
-    Alarm(
-        id="ModelRefused",
-        metric=total(
-            {"reranking": Metric("own.discovery", "ModelRefused"), "writing": Metric("own.enrichment", "ModelRefused")},
-            label="refused",
-        ),
-        over=0,
-        means="Bedrock refuses a model for good; the log names the model and the cause.",
-        section="A model is refused",
-    ),
+    Alarm("DiscoverySlow", Metric("own.discovery", "TotalMs", "p99"), "Discovery is slow", SLOW_MS, periods=(3, 5)),
+    Alarm("DiscoveryCrashing", Metric("discovery", "Errors", minutes=1), "Discovery fails", _FEW),
+    Alarm("DiscoveryDegraded", _DEGRADED, "Answers are degraded", 20, periods=(3, 3)),
+    Alarm("FeedbackFailing", Metric("feedback", "Errors"), "Feedback fails", _FEW),
+    Alarm("DiscoveryFailing", _ERRORS, "Discovery fails", 1, periods=(2, 3)),
+    Alarm("CallsRefused", _REFUSED, "Calls are refused", 25, periods=(3, 3)),
+    Alarm("DiscoveryThrottled", Metric("discovery", "Throttles"), "Functions are throttled", 0, periods=(2, 3)),
+    Alarm("ConcurrencyHigh", _CLAIMED, "Functions are throttled", _ACCOUNT_PERCENT * 10, periods=(3, 3)),
+    Alarm("ModelRefused", _REFUSALS, "A model is refused", 0),
 )
 _CHANGES = (
-    Alarm(
-        id="DeadLetters",
-        metric=Metric("each", "ApproximateNumberOfMessagesVisible", "Maximum"),
-        over=0,
-        means="Changes were given up at the hop {name}: these capabilities are out of date until redriven.",
-        section="Dead letters",
-        each="dead_letter_queues",
-    ),
-    Alarm(
-        id="ChangesWaiting",
-        metric=Metric("queue", "ApproximateAgeOfOldestMessage", "Maximum"),
-        over=_OLDEST_S,
-        periods=(3, 3),
-        means=f"A change has waited longer than {_OLDEST_S // 60} minutes for enrichment.",
-        section="Changes wait",
-    ),
-    Alarm(
-        id="EnrichmentFailing",
-        metric=Metric("enrichment", "Errors"),
-        over=0,
-        periods=(3, 3),
-        means="The enrichment function crashes or times out: its changes are tried again, then given up.",
-        section="Enrichment fails",
-    ),
-    Alarm(
-        id="LearningFailing",
-        metric=Metric("learning", "Errors"),
-        over=0,
-        periods=(3, 3),
-        means="The learning function crashes or times out: what callers report does not change answers.",
-        section="Learning fails",
-    ),
-    Alarm(
-        id="EnrichmentThrottled",
-        metric=Metric("enrichment", "Throttles"),
-        over=0,
-        periods=(3, 3),
-        means="Batches of changes find no free execution environment: a limit on concurrency is too low.",
-        section="Functions are throttled",
-    ),
-    Alarm(
-        id="MaintenanceFailing",
-        metric=Metric("maintenance", "ExecutionsFailed"),
-        over=0,
-        means="A repair, reindex or backfill gave up: what was lost stays lost until the next night's repair.",
-        section="Maintenance fails",
-    ),
-    Alarm(
-        id="ModelEnds",
-        metric=Metric("own.models", MODEL_DAYS, "Minimum", minutes=24 * 60),
-        under=60,
-        means="Bedrock offers a model for less than 60 days more, or to former customers only.",
-        section="A model ends",
-    ),
-    Alarm(
-        id="StreamsFailing",
-        metric=Metric("streams", "Errors"),
-        over=0,
-        periods=(2, 3),
-        means="Changes do not get from the tables' streams to the bus: they come late.",
-        section="Streams are not read",
-    ),
-    Alarm(
-        id="StreamsLate",
-        metric=Metric("streams", "IteratorAge", "Maximum"),
-        over=_OLDEST_S * 1000,
-        periods=(3, 3),
-        means=f"A change has been in its stream for {_OLDEST_S // 60} minutes; after 24 hours it is gone.",
-        section="Streams are not read",
-    ),
+    Alarm("DeadLetters", _DEAD, "Dead letters", 0, each="dead_letter_queues"),
+    Alarm("ChangesWaiting", _WAITING, "Changes wait", _OLDEST_S, periods=(3, 3)),
+    Alarm("EnrichmentFailing", Metric("enrichment", "Errors"), "Enrichment fails", 0, periods=(3, 3)),
+    Alarm("LearningFailing", Metric("learning", "Errors"), "Learning fails", 0, periods=(3, 3)),
+    Alarm("EnrichmentThrottled", Metric("enrichment", "Throttles"), "Functions are throttled", 0, periods=(3, 3)),
+    Alarm("MaintenanceFailing", Metric("maintenance", "ExecutionsFailed"), "Maintenance fails", 0),
+    Alarm("ModelEnds", _DAYS_LEFT, "A model ends", under=60),
+    Alarm("StreamsFailing", Metric("streams", "Errors"), "Streams are not read", 0, periods=(2, 3)),
+    Alarm("StreamsLate", _LATE, "Streams are not read", _OLDEST_S * 1000, periods=(3, 3)),
 )
 _INDEX = (
-    Alarm(
-        id="IndexRed",
-        metric=Metric("domain", "ClusterStatus.red", "Maximum", 1),
-        over=0,
-        means="Part of the index is missing: answers fail or are incomplete.",
-        section="The index is red",
-    ),
-    Alarm(
-        id="IndexYellow",
-        metric=Metric("domain", "ClusterStatus.yellow", "Maximum", 1),
-        over=0,
-        periods=(30, 30),
-        means="Copies of the index are missing for half an hour: nothing is lost, but one more failure would be.",
-        section="The index is yellow",
-    ),
-    Alarm(
-        id="IndexWritesBlocked",
-        metric=Metric("domain", "ClusterIndexWritesBlocked", "Maximum", 1),
-        over=0,
-        periods=(5, 5),
-        means="The domain takes no writes, for want of storage or memory: changes wait.",
-        section="Writes are blocked",
-    ),
-    Alarm(
-        id="IndexSnapshotFailing",
-        metric=Metric("domain", "AutomatedSnapshotFailure", "Maximum", 1),
-        over=0,
-        means="No automatic snapshot was taken. The index can still be made again from Profiles.",
-        section="The index is yellow",
-    ),
-    Alarm(
-        id="IndexBusy",
-        metric=Metric("domain", "CPUUtilization", "Maximum"),
-        over=80,
-        periods=(3, 3),
-        means="A data node is more than 80 % busy for a quarter of an hour.",
-        section="The domain is too small",
-    ),
-    Alarm(
-        id="IndexRejecting",
-        metric=total(
-            {
-                "searches": Metric("domain", "ThreadpoolSearchRejected", "Maximum"),
-                "writes": Metric("domain", "ThreadpoolWriteRejected", "Maximum"),
-            },
-            each="DIFF({})",  # they count since the start of a node
-            label="rejected",
-        ),
-        over=0,
-        periods=(2, 3),
-        means="The domain rejects searches or writes because its queues are full.",
-        section="The domain is too small",
-    ),
-    Alarm(
-        id="IndexStorageLow",
-        metric=FREE_STORAGE,
-        under=25,
-        periods=(10, 15),
-        means="Less than 25 % of the domain's storage is free.",
-        section="Storage runs out",
-    ),
-    Alarm(
-        id="IndexMemoryPressure",
-        metric=Metric("domain", "JVMMemoryPressure", "Maximum", 1),
-        over=95,
-        periods=(3, 3),
-        means="The heap of a node is more than 95 % full: it may soon refuse calls.",
-        section="Memory pressure",
-    ),
+    Alarm("IndexRed", _domain("ClusterStatus.red"), "The index is red", 0),
+    Alarm("IndexYellow", _domain("ClusterStatus.yellow"), "The index is yellow", 0, periods=(30, 30)),
+    Alarm("IndexWritesBlocked", _domain("ClusterIndexWritesBlocked"), "Writes are blocked", 0, periods=(5, 5)),
+    Alarm("IndexSnapshotFailing", _domain("AutomatedSnapshotFailure"), "The index is yellow", 0),
+    Alarm("IndexBusy", _domain("CPUUtilization", minutes=5), "The domain is too small", 80, periods=(3, 3)),
+    Alarm("IndexRejecting", _REJECTED, "The domain is too small", 0, periods=(2, 3)),
+    Alarm("IndexStorageLow", FREE_STORAGE, "Storage runs out", under=25, periods=(10, 15)),
+    Alarm("IndexMemoryPressure", _domain("JVMMemoryPressure"), "Memory pressure", 95, periods=(3, 3)),
 )
-
+_BACK = "A new version is turned back"
 BRAKES = (
-    Alarm(
-        id="NewVersionUnhealthy",
-        metric=Metric("version", UNHEALTHY, "Average", 1),
-        over=0.2,
-        periods=(2, 2),
-        means="More than 20 % of the calls of the new version fail, are slow or lack a signal.",
-        section="A new version is turned back",
-    ),
-    Alarm(
-        id="NewVersionCrashing",
-        metric=Metric("version", "Errors", minutes=1),
-        over=0,
-        periods=(2, 2),
-        means="The new version of discovery crashes or times out.",
-        section="A new version is turned back",
-    ),
+    Alarm("NewVersionUnhealthy", Metric("version", UNHEALTHY, "Average", 1), _BACK, 0.2, periods=(2, 2)),
+    Alarm("NewVersionCrashing", Metric("version", "Errors", minutes=1), _BACK, 0, periods=(2, 2)),
 )
 """Stop the rollout of a new version. They watch what the version writes, not the API: it depends on the moved alias."""
+
+_MEANINGS = {
+    "DiscoverySlow": "One answer in a hundred takes longer than all budgets together.",
+    "DiscoveryCrashing": "The discovery function crashes or times out.",
+    "DiscoveryDegraded": "More than 20 % of answers lack a signal: they come, but are ranked worse.",
+    "FeedbackFailing": "The feedback function crashes or times out: callers cannot report outcomes.",
+    "DiscoveryFailing": "More than 1 % of calls to the API get a 5xx.",
+    "CallsRefused": "More than 25 % of calls to the API get a 4xx: a client is wrong, or probing.",
+    "DiscoveryThrottled": "Calls find no free execution environment and get a 5xx: a limit on concurrency is too low.",
+    "ConcurrencyHigh": (
+        f"The account uses {_ACCOUNT_PERCENT} % of 1,000 concurrent executions, the limit unless AWS raised it."
+    ),
+    "ModelRefused": "Bedrock refuses a model for good; the log names the model and the cause.",
+    "DeadLetters": "Changes were given up at the hop {name}: these capabilities are out of date until redriven.",
+    "ChangesWaiting": f"A change has waited longer than {_OLDEST_S // 60} minutes for enrichment.",
+    "EnrichmentFailing": "The enrichment function crashes or times out: its changes are tried again, then given up.",
+    "LearningFailing": "The learning function crashes or times out: what callers report does not change answers.",
+    "EnrichmentThrottled": "Batches of changes find no free execution environment: a limit on concurrency is too low.",
+    "MaintenanceFailing": (
+        "A repair, reindex or backfill gave up: what was lost stays lost until the next night's repair."
+    ),
+    "ModelEnds": "Bedrock offers a model for less than 60 days more, or to former customers only.",
+    "StreamsFailing": "Changes do not get from the tables' streams to the bus: they come late.",
+    "StreamsLate": f"A change has been in its stream for {_OLDEST_S // 60} minutes; after 24 hours it is gone.",
+    "IndexRed": "Part of the index is missing: answers fail or are incomplete.",
+    "IndexYellow": "Copies of the index are missing for half an hour: nothing is lost, but one more failure would be.",
+    "IndexWritesBlocked": "The domain takes no writes, for want of storage or memory: changes wait.",
+    "IndexSnapshotFailing": "No automatic snapshot was taken. The index can still be made again from Profiles.",
+    "IndexBusy": "A data node is more than 80 % busy for a quarter of an hour.",
+    "IndexRejecting": "The domain rejects searches or writes because its queues are full.",
+    "IndexStorageLow": "Less than 25 % of the domain's storage is free.",
+    "IndexMemoryPressure": "The heap of a node is more than 95 % full: it may soon refuse calls.",
+    "NewVersionUnhealthy": "More than 20 % of the calls of the new version fail, are slow or lack a signal.",
+    "NewVersionCrashing": "The new version of discovery crashes or times out.",
+    "SpendHigh": "Models cost more than {over} dollars in an hour.",
+}
 
 
 FEW = ("DiscoveryCrashing", "DiscoveryFailing", "DeadLetters", "ChangesWaiting", "MaintenanceFailing")
@@ -349,13 +212,7 @@ FEW = ("DiscoveryCrashing", "DiscoveryFailing", "DeadLetters", "ChangesWaiting",
 
 def alarms(*, usd_per_hour: int, size: str = "trial", files: bool = False) -> tuple[Alarm, ...]:
     """Every alarm; one on the cost of models if there is a limit."""
-    spent = Alarm(
-        id="SpendHigh",
-        metric=total({name: metric._replace(minutes=60) for name, metric in USD.items()}, label="dollars", minutes=60),
-        over=usd_per_hour,
-        means=f"Models cost more than {usd_per_hour} dollars in an hour.",
-        section="Models cost too much",
-    )
+    spent = Alarm("SpendHigh", _SPENT, "Models cost too much", usd_per_hour)
     every = (*_ANSWERS, *((spent,) if usd_per_hour else ()), *_CHANGES, *(() if files else _INDEX))
     return every if size != "small" else tuple(alarm for alarm in every if alarm.id in FEW)
 

@@ -25,6 +25,7 @@ _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 _ARN = r"arn:aws[\w-]*:{}:[a-z0-9-]+:\d{{12}}:{}"
 _KEY_ID = r"key/([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
+_DOMAIN = "the OpenSearch domain, whose index is made again from Profiles"
 _RETENTION = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 
 
@@ -44,9 +45,8 @@ _ADDRESS = _like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
 
 
 class Rules(NamedTuple):
-    """The meaning of a key, and what values other than its default must satisfy."""
+    """What values of a key other than its default must satisfy."""
 
-    meaning: str
     choices: tuple[str, ...] = ()
     limits: tuple[int, int] | None = None  # The least and the greatest value; 0 is always allowed
     form: Form | None = None
@@ -54,20 +54,19 @@ class Rules(NamedTuple):
     replaces: str = ""  # Resources that a change of the key replaces
 
 
-def _key(default: Any, meaning: str, **rules: Any) -> Any:
-    return field(default=default, metadata={"rules": Rules(meaning, **rules)})
+def _key(default: Any, **rules: Any) -> Any:
+    return field(default=default, metadata={"rules": Rules(**rules)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The chosen options, as `parse` checks them.
+    """The chosen options, as `parse` checks them; what each of them means is in `_MEANINGS`.
 
     In the keys of `capacity`, 0 and an empty text stand for the default of `size`.
     """
 
     name: str = _key(
         "mats",
-        "prefix of every stack and of every physical name: one for each deployment in an account and region",
         replaces="everything: another name is another deployment",
         form=_like(
             # leaves a domain, the shortest of the names, its 28 characters
@@ -75,213 +74,61 @@ class Context:
             "2 to 16 of a-z, 0-9 and single hyphens, from a letter on",
         ),
     )
-    size: str = _key(
-        "trial",
-        "`small`: no OpenSearch domain, for some 20,000 capabilities; "
-        "`trial`: one small OpenSearch node; `production`: three data nodes in three zones with three dedicated "
-        "masters, higher limits, logs and tables protected from deletion, and stacks with termination protection",
-        choices=("small", "trial", "production"),
-    )
-    search: str = _key(
-        "",
-        "`domain`: an OpenSearch domain; `files`: files in a bucket, which discovery searches itself, for "
-        "`network=public`. Default: `domain`, of `size=small` `files`",
-        choices=("", "domain", "files"),
-        replaces="the index, which is made again from Profiles",
-    )
-    instance_type: str = _key(
-        "", "type of data nodes; default `t3.small.search`, in production `r7g.large.search`", form=_TYPE
-    )
-    master_type: str = _key(
-        "",
-        "type of the dedicated masters of `size=production`; default `m7g.medium.search`, which eu-south-1 does not "
-        "offer: `m6g.large.search` there",
-        form=_TYPE,
-        needs=("size=production",),
-    )
+    size: str = _key("trial", choices=("small", "trial", "production"))
+    search: str = _key("", choices=("", "domain", "files"), replaces="the index, which is made again from Profiles")
+    instance_type: str = _key("", form=_TYPE)
+    master_type: str = _key("", form=_TYPE, needs=("size=production",))
     instance_count: int = _key(
-        0,
-        "number of data nodes: 1 or a multiple of three; default 1, in production 3",
-        form=Form(lambda count: count > 0 and (count == 1 or count % 3 == 0), "1 or a multiple of 3"),
+        0, form=Form(lambda count: count > 0 and (count == 1 or count % 3 == 0), "1 or a multiple of 3")
     )
-    storage_gb: int = _key(
-        0, "storage of each data node in GB, 10 to 16,000; default 10, in production 100", limits=(10, 16_000)
-    )
-    engine_version: str = _key(
-        Settings().index_engine,
-        "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
-        choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
-    )
-    enrichment_concurrency: int = _key(
-        0, "batches enriched at once, 2 to 1,000; default 2, in production 10", limits=(2, 1_000)
-    )
-    discovery_concurrency: int = _key(
-        0, "reserved concurrency of discovery, and its maximum; 0: the account's", limits=(1, 10_000)
-    )
-    throttle_rate: int = _key(
-        0,
-        "calls of the API in a second, all callers together, bursts twice that; default 20, in production 200",
-        limits=(1, 10_000),
-    )
-    network: str = _key(
-        "public",
-        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet",
-        choices=("public", "vpc"),
-        replaces="the OpenSearch domain, whose index is made again from Profiles",
-    )
+    storage_gb: int = _key(0, limits=(10, 16_000))
+    engine_version: str = _key(Settings().index_engine, choices=("2.19", "3.1", "3.3", "3.5", "3.7"))
+    enrichment_concurrency: int = _key(0, limits=(2, 1_000))
+    discovery_concurrency: int = _key(0, limits=(1, 10_000))
+    throttle_rate: int = _key(0, limits=(1, 10_000))
+    network: str = _key("public", choices=("public", "vpc"), replaces=_DOMAIN)
     availability_zones: tuple[str, ...] = _key(
-        (),
-        "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial",
-        form=_like(r"[a-z]{2}(-[a-z]+)+-\d[a-z]", "a zone, such as eu-west-1a"),
-        needs=("network=vpc",),
+        (), form=_like(r"[a-z]{2}(-[a-z]+)+-\d[a-z]", "a zone, such as eu-west-1a"), needs=("network=vpc",)
     )
-    vpc_id: str = _key(
-        "",
-        "for `network=vpc`: a VPC of your own, with its endpoints for Bedrock, EventBridge and DynamoDB; "
-        "empty: one is created",
-        replaces="the OpenSearch domain, whose index is made again from Profiles",
-        form=_like(r"vpc-[0-9a-f]+", "the id of a VPC"),
-        needs=("network=vpc",),
-    )
-    subnet_ids: tuple[str, ...] = _key(
-        (),
-        "for `vpc_id`: its private subnets, one in each of `availability_zones`",
-        form=_like(r"subnet-[0-9a-f]+", "the id of a subnet"),
-        needs=("vpc_id",),
-    )
-    api: str = _key(
-        "public",
-        "`private`: the API has no public address, and answers only through an endpoint in a VPC; needs `network=vpc`",
-        choices=("public", "private"),
-        needs=("network=vpc",),
-    )
-    api_endpoint_id: str = _key(
-        "",
-        "for `api=private` with `vpc_id`: the VPC's endpoint of `execute-api`",
-        form=_like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"),
-        needs=("api=private",),
-    )
-    waf: bool = _key(False, "`true`: AWS WAF in front of the API")
-    caller_limit: int = _key(
-        0,
-        "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`",
-        limits=(10, 2_000_000_000),
-        needs=("waf=true",),
-    )
-    caller_accounts: tuple[str, ...] = _key(
-        (),
-        "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`",
-        form=_like(r"\d{12}", "the number of an account"),
-        needs=("auth=iam",),
-    )
+    vpc_id: str = _key("", replaces=_DOMAIN, form=_like(r"vpc-[0-9a-f]+", "the id of a VPC"), needs=("network=vpc",))
+    subnet_ids: tuple[str, ...] = _key((), form=_like(r"subnet-[0-9a-f]+", "the id of a subnet"), needs=("vpc_id",))
+    api: str = _key("public", choices=("public", "private"), needs=("network=vpc",))
+    api_endpoint_id: str = _key("", form=_like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"), needs=("api=private",))
+    waf: bool = _key(False)
+    caller_limit: int = _key(0, limits=(10, 2_000_000_000), needs=("waf=true",))
+    caller_accounts: tuple[str, ...] = _key((), form=_like(r"\d{12}", "the number of an account"), needs=("auth=iam",))
     caller_organization: str = _key(
-        "",
-        "the same for all accounts of an organization, such as `o-a1b2c3d4e5`",
-        form=_like(r"o-[a-z0-9]{10,32}", "the id of an organization"),
-        needs=("auth=iam",),
+        "", form=_like(r"o-[a-z0-9]{10,32}", "the id of an organization"), needs=("auth=iam",)
     )
-    rollout: str = _key(
-        "",
-        "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
-        "`linear`, a tenth more every three minutes. An alarm moves calls back. Default: `all-at-once`, in production "
-        "`linear`",
-        choices=("", "all-at-once", "canary", "linear"),
-    )
-    auth: str = _key(
-        "iam",
-        "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
-        choices=("iam", "jwt"),
-    )
-    jwt_issuer: str = _key("", "for `auth=jwt`: the issuer, an https address", needs=("auth=jwt",))
-    jwt_audience: str = _key("", "for `auth=jwt`: the audience the tokens must name", needs=("auth=jwt",))
-    jwt_client_ids: tuple[str, ...] = _key(
-        (),
-        "for `auth=jwt`: clients whose tokens name no audience but their client, as Cognito's access tokens do",
-        form=_like(r"[!-+\--~]+", "the id of a client"),
-        needs=("auth=jwt",),
-    )
-    jwt_claim: str = _key(
-        Settings().jwt_claim,
-        "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles` "
-        "for a list inside an object",
-    )
-    domain_name: str = _key(
-        "",
-        "host name of the API; needs `certificate_arn`, and a DNS record that you create",
-        form=_like(_HOST, "a host name in lower case"),
-        needs=("certificate_arn", "api=public"),
-    )
+    rollout: str = _key("", choices=("", "all-at-once", "canary", "linear"))
+    auth: str = _key("iam", choices=("iam", "jwt"))
+    jwt_issuer: str = _key("", needs=("auth=jwt",))
+    jwt_audience: str = _key("", needs=("auth=jwt",))
+    jwt_client_ids: tuple[str, ...] = _key((), form=_like(r"[!-+\--~]+", "the id of a client"), needs=("auth=jwt",))
+    jwt_claim: str = _key(Settings().jwt_claim)
+    domain_name: str = _key("", form=_like(_HOST, "a host name in lower case"), needs=("certificate_arn", "api=public"))
     certificate_arn: str = _key(
         "",
-        "ACM certificate for `domain_name`, in the region of the stacks",
         form=_like(_ARN.format("acm", r"certificate/[\w-]+"), "the ARN of an ACM certificate"),
         needs=("domain_name",),
     )
-    api_log_role: str = _key(
-        "set",
-        "the role through which API Gateway writes the logs of all APIs of the account in the region. `set`: the stack "
-        "sets it; `keep`: others have set it",
-        choices=("set", "keep"),
-    )
-    console: bool = _key(
-        False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`", needs=("auth=jwt", "api=public")
-    )
-    console_client_id: str = _key(
-        "",
-        "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); "
-        "empty: users paste a token",
-        form=_like(r"[!-~]+", "the id of a client"),
-        needs=("console=true",),
-    )
-    console_token_host: str = _key(
-        "",
-        "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito",
-        form=_like(_HOST, "a host name in lower case"),
-        needs=("console_client_id",),
-    )
-    alarm_email: str = _key("", "address that alarms are sent to; empty: no alarm is sent by mail", form=_ADDRESS)
-    alarm_topic_arn: str = _key(
-        "",
-        "SNS topic of your own that alarms are sent to",
-        form=_like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"),
-    )
-    rejection_email: str = _key(
-        "", "address that rejected registrations are mailed to, each with its faults", form=_ADDRESS
-    )
-    spend_per_hour: int = _key(
-        5, "dollars that models may cost in an hour before an alarm; 0: no alarm", limits=(1, 1_000_000)
-    )
-    log_retention_days: int = _key(
-        90,
-        "days that logs of functions, API and network are kept; one of CloudWatch's choices",
-        form=Form(_RETENTION.__contains__, f"one of {', '.join(map(str, _RETENTION))}"),
-    )
+    api_log_role: str = _key("set", choices=("set", "keep"))
+    console: bool = _key(False, needs=("auth=jwt", "api=public"))
+    console_client_id: str = _key("", form=_like(r"[!-~]+", "the id of a client"), needs=("console=true",))
+    console_token_host: str = _key("", form=_like(_HOST, "a host name in lower case"), needs=("console_client_id",))
+    alarm_email: str = _key("", form=_ADDRESS)
+    alarm_topic_arn: str = _key("", form=_like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"))
+    rejection_email: str = _key("", form=_ADDRESS)
+    spend_per_hour: int = _key(5, limits=(1, 1_000_000))
+    log_retention_days: int = _key(90, form=Form(_RETENTION.__contains__, f"one of {', '.join(map(str, _RETENTION))}"))
     settings: Settings = Settings()  # The values of the keys that are settings
-    kms_key_arn: str = _key(
-        "",
-        "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",
-        replaces="the OpenSearch domain, whose index is made again from Profiles",
-        form=_like(_ARN.format("kms", _KEY_ID), "the ARN of a KMS key"),
-    )
-    rerank_model: str = _key(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
-    writer_model: str = _key(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
-    inference_profile: str = _key(
-        "",
-        "how both language models are invoked. Empty: Nova as the region needs it, others directly; `none`: directly; "
-        "`us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
-        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile; Nova has none",
-    )
-    switch_models: tuple[str, ...] = _key(
-        (), "other models that operators may choose with `mats switch`, without a deployment"
-    )
-    encoder_model: str = _key(
-        ENCODER,
-        "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
-        replaces="the index: changes wait until `mats reindex` has made another",
-    )
-    audit: bool = _key(
-        False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket"
-    )
+    kms_key_arn: str = _key("", replaces=_DOMAIN, form=_like(_ARN.format("kms", _KEY_ID), "the ARN of a KMS key"))
+    rerank_model: str = _key(Settings().rerank_model)
+    writer_model: str = _key(Settings().writer_model)
+    inference_profile: str = _key("")
+    switch_models: tuple[str, ...] = _key(())
+    encoder_model: str = _key(ENCODER, replaces="the index: changes wait until `mats reindex` has made another")
+    audit: bool = _key(False)
 
     @property
     def production(self) -> bool:
@@ -342,6 +189,103 @@ class Context:
             for each in fields(self.settings)
             if function in each.metadata["stack"]
         }
+
+
+_MEANINGS = {
+    "name": "prefix of every stack and of every physical name: one for each deployment in an account and region",
+    "size": (
+        "`small`: no OpenSearch domain, for some 20,000 capabilities; `trial`: one small OpenSearch node; "
+        "`production`: three data nodes in three zones with three dedicated masters, higher limits, logs and tables "
+        "protected from deletion, and stacks with termination protection"
+    ),
+    "search": (
+        "`domain`: an OpenSearch domain; `files`: files in a bucket, which discovery searches itself, for "
+        "`network=public`. Default: `domain`, of `size=small` `files`"
+    ),
+    "instance_type": "type of data nodes; default `t3.small.search`, in production `r7g.large.search`",
+    "master_type": (
+        "type of the dedicated masters of `size=production`; default `m7g.medium.search`, which eu-south-1 does not "
+        "offer: `m6g.large.search` there"
+    ),
+    "instance_count": "number of data nodes: 1 or a multiple of three; default 1, in production 3",
+    "storage_gb": "storage of each data node in GB, 10 to 16,000; default 10, in production 100",
+    "engine_version": "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
+    "enrichment_concurrency": "batches enriched at once, 2 to 1,000; default 2, in production 10",
+    "discovery_concurrency": "reserved concurrency of discovery, and its maximum; 0: the account's",
+    "throttle_rate": (
+        "calls of the API in a second, all callers together, bursts twice that; default 20, in production 200"
+    ),
+    "network": (
+        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet"
+    ),
+    "availability_zones": (
+        "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial"
+    ),
+    "vpc_id": (
+        "for `network=vpc`: a VPC of your own, with its endpoints for Bedrock, EventBridge and DynamoDB; empty: one "
+        "is created"
+    ),
+    "subnet_ids": "for `vpc_id`: its private subnets, one in each of `availability_zones`",
+    "api": (
+        "`private`: the API has no public address, and answers only through an endpoint in a VPC; needs `network=vpc`"
+    ),
+    "api_endpoint_id": "for `api=private` with `vpc_id`: the VPC's endpoint of `execute-api`",
+    "waf": "`true`: AWS WAF in front of the API",
+    "caller_limit": (
+        "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`"
+    ),
+    "caller_accounts": (
+        "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`"
+    ),
+    "caller_organization": "the same for all accounts of an organization, such as `o-a1b2c3d4e5`",
+    "rollout": (
+        "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
+        "`linear`, a tenth more every three minutes. An alarm moves calls back. Default: `all-at-once`, in production"
+        " `linear`"
+    ),
+    "auth": "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
+    "jwt_issuer": "for `auth=jwt`: the issuer, an https address",
+    "jwt_audience": "for `auth=jwt`: the audience the tokens must name",
+    "jwt_client_ids": (
+        "for `auth=jwt`: clients whose tokens name no audience but their client, as Cognito's access tokens do"
+    ),
+    "jwt_claim": (
+        "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles`"
+        " for a list inside an object"
+    ),
+    "domain_name": "host name of the API; needs `certificate_arn`, and a DNS record that you create",
+    "certificate_arn": "ACM certificate for `domain_name`, in the region of the stacks",
+    "api_log_role": (
+        "the role through which API Gateway writes the logs of all APIs of the account in the region. `set`: the "
+        "stack sets it; `keep`: others have set it"
+    ),
+    "console": "`true`: the console, on a CloudFront domain; needs `auth=jwt`",
+    "console_client_id": (
+        "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); empty:"
+        " users paste a token"
+    ),
+    "console_token_host": (
+        "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito"
+    ),
+    "alarm_email": "address that alarms are sent to; empty: no alarm is sent by mail",
+    "alarm_topic_arn": "SNS topic of your own that alarms are sent to",
+    "rejection_email": "address that rejected registrations are mailed to, each with its faults",
+    "spend_per_hour": "dollars that models may cost in an hour before an alarm; 0: no alarm",
+    "log_retention_days": "days that logs of functions, API and network are kept; one of CloudWatch's choices",
+    "kms_key_arn": (
+        "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages"
+    ),
+    "rerank_model": "Bedrock model that reranks candidates, or `none`",
+    "writer_model": "Bedrock model that describes registrations, or `none`",
+    "inference_profile": (
+        "how both language models are invoked. Empty: Nova as the region needs it, others directly; `none`: directly;"
+        " `us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
+        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile; Nova has none"
+    ),
+    "switch_models": "other models that operators may choose with `mats switch`, without a deployment",
+    "encoder_model": "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
+    "audit": "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket",
+}
 
 
 # --- the parser ---
@@ -411,9 +355,10 @@ def table() -> str:
     rows = ["| key | default | meaning |", "|---|---|---|"]
     for key in (*KEYS, *SETTINGS):
         default = _as_text(key.default) if isinstance(key.default, bool) else key.default
-        rules = key.metadata.get("rules") or Rules(key.metadata["help"])
+        meaning = _MEANINGS.get(key.name) or key.metadata["help"]
+        rules = key.metadata.get("rules", Rules())
         replaces = f". Changing it replaces {rules.replaces}" if rules.replaces else ""
-        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {rules.meaning}{replaces} |")
+        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {meaning}{replaces} |")
     return "\n".join(rows) + "\n"
 
 
@@ -428,7 +373,7 @@ def _parse_value(value: object, default: object) -> object:
 
 def _key_faults(key: "Field[Any]", context: Context) -> Iterator[str]:
     value = getattr(context, key.name)
-    _, choices, limits, form, needs, _ = key.metadata["rules"]
+    choices, limits, form, needs, _ = key.metadata["rules"]
     if value == key.default:
         return
     if choices and value not in choices:

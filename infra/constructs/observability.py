@@ -58,7 +58,7 @@ class Observability(Construct):
             datapoints_to_alarm=alarm.periods[0],
             evaluation_periods=alarm.periods[1],
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-            alarm_description=f'{alarm.means.format(name=name)} What to do: docs/runbook.md, "{alarm.section}".',
+            alarm_description=f'{alarm.means(name)} What to do: docs/runbook.md, "{alarm.section}".',
         )
         for topic in self._topics:
             made.add_alarm_action(actions.SnsAction(topic))
