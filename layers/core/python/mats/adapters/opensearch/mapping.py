@@ -60,15 +60,11 @@ def index_body(
         refresh: Maximum delay until searches see a write, such as `1s`.
         version: Of the mapping: at most VERSION.
     """
+    keyword = {"type": "keyword"}
     properties: dict[str, Any] = {
-        "id": {"type": "keyword"},
+        **dict.fromkeys(("id", "kind", "namespaces", "tags", "audiences", "encoder"), keyword),
         "rev": {"type": "long"},
         "findable": {"type": "boolean"},
-        "kind": {"type": "keyword"},
-        "namespaces": {"type": "keyword"},
-        "tags": {"type": "keyword"},
-        "audiences": {"type": "keyword"},
-        "encoder": {"type": "keyword"},
         "text": {"type": "text", "analyzer": "words", "similarity": "weighted", "index_options": "freqs"},
         "profile": {"type": "object", "enabled": False},
     }
