@@ -118,18 +118,9 @@ class Console(Construct):
             self.distribution.distribution_arn: ["cloudfront:CreateInvalidation", "cloudfront:GetInvalidation"],
             log.log_group_arn: ["logs:CreateLogStream", "logs:PutLogEvents"],
         }
-        self.role = iam.Role(
-            self,
-            "CopierRole",
-            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-            inline_policies={
-                "Copy": iam.PolicyDocument(
-                    statements=[
-                        iam.PolicyStatement(actions=actions, resources=[arn]) for arn, actions in allowed.items()
-                    ]
-                )
-            },
-        )
+        rights = [iam.PolicyStatement(actions=actions, resources=[arn]) for arn, actions in allowed.items()]
+        runs, policy = iam.ServicePrincipal("lambda.amazonaws.com"), iam.PolicyDocument(statements=rights)
+        self.role = iam.Role(self, "CopierRole", assumed_by=runs, inline_policies={"Copy": policy})
         return self.role
 
     def _accept(self) -> None:

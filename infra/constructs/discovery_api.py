@@ -13,7 +13,7 @@ from constructs import Construct
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.function import Foundation, Function, Limits
 from infra.constructs.log_group import log_group
-from infra.constructs.nag import AWS_POLICIES, accept, accept_each
+from infra.constructs.nag import accept, accept_managed
 from infra.constructs.network import Network
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer
@@ -166,11 +166,8 @@ class DiscoveryApi(Construct):
         if not context.waf:
             accept(self.api, APIG3="waf=true puts one in front; every call is authorized and throttled without it")
         if context.api_log_role == "set":
-            accept_each(self.api, {
-                f"IAM4[Policy::{AWS_POLICIES}/AmazonAPIGatewayPushToCloudWatchLogs]": (
-                    "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
-                )
-            })  # fmt: skip
+            why = "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
+            accept_managed(self.api, "AmazonAPIGatewayPushToCloudWatchLogs", why)
 
 
 # --- from where the API can be called: the Internet or a VPC, this account or others ---
@@ -209,17 +206,16 @@ def _resource_policy(context: Context, endpoint: ec2.IVpcEndpoint | None) -> iam
     if not (endpoint or others):
         return None
     own: list[dict[str, object]] = [{"aws:PrincipalAccount": Aws.ACCOUNT_ID}] if context.auth == "iam" else [{}]
-    return iam.PolicyDocument(
-        statements=[
-            iam.PolicyStatement(
-                principals=[iam.StarPrincipal()],
-                actions=["execute-api:Invoke"],
-                resources=["execute-api:/*"],
-                conditions={"StringEquals": {**who, **through}} if who or through else None,
-            )
-            for who in (*own, *others)
-        ]
-    )
+    policy = iam.PolicyDocument()
+    for who in (*own, *others):
+        may = iam.PolicyStatement(
+            principals=[iam.StarPrincipal()],
+            actions=["execute-api:Invoke"],
+            resources=["execute-api:/*"],
+            conditions={"StringEquals": {**who, **through}} if who or through else None,
+        )
+        policy.add_statements(may)
+    return policy
 
 
 # --- errors of API Gateway itself ---

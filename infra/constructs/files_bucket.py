@@ -51,16 +51,10 @@ class FilesBucket(Construct):
     def grant(self, role: iam.IRole, function: str) -> None:
         """The rights of a function; without that to list, a missing object would be a denied one."""
         lists = ["s3:ListBucket", "s3:ListBucketVersions"]
-        statements = [iam.PolicyStatement(actions=lists, resources=[self.bucket.bucket_arn])]
+        role.add_to_principal_policy(iam.PolicyStatement(actions=lists, resources=[self.bucket.bucket_arn]))
         for actions, keys, condition in _RIGHTS[function]:
-            statements.append(
-                iam.PolicyStatement(
-                    actions=[f"s3:{action}" for action in actions],
-                    resources=[self.bucket.arn_for_objects(key) for key in keys],
-                    conditions=condition,
-                )
-            )
+            calls, objects = [f"s3:{action}" for action in actions], map(self.bucket.arn_for_objects, keys)
+            may = iam.PolicyStatement(actions=calls, resources=list(objects), conditions=condition)
+            role.add_to_principal_policy(may)
             wild = [f"<{logical_id(self.bucket)}.Arn>/{key}" for key in keys if "*" in key]
             accept_wildcards(role, wild, "Records and files have numbers")
-        for statement in statements:
-            role.add_to_principal_policy(statement)

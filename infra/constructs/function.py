@@ -12,7 +12,7 @@ from constructs import Construct
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.model_access import ModelAccess
-from infra.constructs.nag import AWS_POLICIES, accept, accept_each, accept_warning
+from infra.constructs.nag import accept, accept_each, accept_managed, accept_warning
 from infra.constructs.network import Network
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
@@ -92,14 +92,8 @@ class Function(Construct):
         accept_each(self, {"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})
         accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
         if in_network:
-            accept_each(
-                self,
-                {
-                    f"IAM4[Policy::{AWS_POLICIES}/AWSLambdaVPCAccessExecutionRole]": (
-                        "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
-                    )
-                },
-            )
+            why = "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
+            accept_managed(self, "AWSLambdaVPCAccessExecutionRole", why)
 
     def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
         for statement in statements:

@@ -50,52 +50,35 @@ class MaintenanceMachine(Construct):
         models = [model for model in (*context.language_models, context.encoder_model) if model != "none"]
         of_models = [model_arn(model, partition=Aws.PARTITION, region=Aws.REGION) for model in models]
         looks = [iam.PolicyStatement(actions=["bedrock:GetFoundationModel"], resources=of_models)] if models else []
-        role = iam.Role(
-            self,
-            "Role",
-            assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
-            inline_policies={
-                "run": iam.PolicyDocument(
-                    statements=[
-                        iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn]),
-                        iam.PolicyStatement(
-                            actions=["lambda:ListVersionsByFunction", "lambda:ListAliases"],
-                            resources=[discovery.function_arn],
-                        ),
-                        iam.PolicyStatement(
-                            actions=["lambda:DeleteFunction"], resources=[f"{discovery.function_arn}:*"]
-                        ),
-                        *looks,
-                        iam.PolicyStatement(
-                            actions=["cloudwatch:PutMetricData"],
-                            resources=["*"],
-                            conditions={"StringEquals": {"cloudwatch:namespace": context.name}},
-                        ),
-                    ]
-                )
-            },
-        )
+        lists = ["lambda:ListVersionsByFunction", "lambda:ListAliases"]
+        ours = {"StringEquals": {"cloudwatch:namespace": context.name}}
+        rights = [
+            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn]),
+            iam.PolicyStatement(actions=lists, resources=[discovery.function_arn]),
+            iam.PolicyStatement(actions=["lambda:DeleteFunction"], resources=[f"{discovery.function_arn}:*"]),
+            *looks,
+            iam.PolicyStatement(actions=["cloudwatch:PutMetricData"], resources=["*"], conditions=ours),
+        ]
+        runs, policy = iam.ServicePrincipal("states.amazonaws.com"), iam.PolicyDocument(statements=rights)
+        role = iam.Role(self, "Role", assumed_by=runs, inline_policies={"run": policy})
         accept_each(role, {"IAM5[Resource::*]": "Log delivery, tracing and metrics know no resources"})
         accept_wildcards(
             role,
             [f"<{logical_id(discovery)}.Arn>:*"],
             "Versions have numbers; the function itself has no number, and so cannot be deleted",
         )
+        states = definition(
+            function.function_arn,
+            discovery.function_name,
+            kept=context.capacity.kept_versions,
+            models=models,
+            namespace=context.name,
+        )
         self.machine = sfn.StateMachine(
             self,
             "Machine",
             state_machine_name=f"{context.name}-maintenance",
-            definition_body=sfn.DefinitionBody.from_string(
-                Stack.of(self).to_json_string(
-                    definition(
-                        function.function_arn,
-                        discovery.function_name,
-                        kept=context.capacity.kept_versions,
-                        models=models,
-                        namespace=context.name,
-                    )
-                )
-            ),
+            definition_body=sfn.DefinitionBody.from_string(Stack.of(self).to_json_string(states)),
             role=role,
             tracing_enabled=True,
             logs=sfn.LogOptions(

@@ -7,8 +7,6 @@ from constructs import IConstruct
 
 HERE = "<AWS::Region>:<AWS::AccountId>"
 """Region and account in an ARN, as cdk-nag spells them in a template without environment."""
-AWS_POLICIES = "arn:<AWS::Partition>:iam::aws:policy/service-role"
-"""Prefix of AWS managed policies, as cdk-nag spells it."""
 
 
 def accept(where: IConstruct, **reasons: str) -> None:
@@ -20,6 +18,11 @@ def accept_each(where: IConstruct, reasons: Mapping[str, str]) -> None:
     """The same, for rules with a parameter, such as `IAM5[Resource::*]`."""
     for rule, reason in reasons.items():
         Validations.of(where).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))
+
+
+def accept_managed(where: IConstruct, policy: str, reason: str) -> None:
+    """Accept a policy that AWS manages."""
+    accept_each(where, {f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/{policy}]": reason})
 
 
 def accept_wildcards(where: IConstruct, resources: Iterable[str], reason: str) -> None:

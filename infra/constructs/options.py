@@ -15,7 +15,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.constructs.event_path import REJECTED, EventPath
-from infra.constructs.nag import AWS_POLICIES, accept, accept_each
+from infra.constructs.nag import accept, accept_managed
 from infra.constructs.observability import mail_topic
 from infra.context import Context
 
@@ -90,14 +90,8 @@ class Rollout(Construct):
             self, "Group", alias=alias, deployment_config=STEPS[steps], alarms=list(brakes)
         )
         alias.node.add_dependency(group)  # and so on the alarms of the new version
-        accept_each(
-            group,
-            {
-                f"IAM4[Policy::{AWS_POLICIES}/AWSCodeDeployRoleForLambdaLimited]": (
-                    "CodeDeploy moves aliases and reads alarms; AWS keeps the list of what that takes"
-                )
-            },
-        )
+        why = "CodeDeploy moves aliases and reads alarms; AWS keeps the list of what that takes"
+        accept_managed(group, "AWSCodeDeployRoleForLambdaLimited", why)
 
 
 class RejectionMail(Construct):
@@ -115,12 +109,8 @@ class RejectionMail(Construct):
             iam.PolicyStatement(actions=["sns:Publish"], resources=[topic.topic_arn]),
             iam.PolicyStatement(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[topic.master_key.key_arn]),
         ]
-        sender = iam.Role(
-            self,
-            "Sender",
-            assumed_by=iam.ServicePrincipal("events.amazonaws.com"),
-            inline_policies={"send": iam.PolicyDocument(statements=send)},
-        )
+        sends, policy = iam.ServicePrincipal("events.amazonaws.com"), iam.PolicyDocument(statements=send)
+        sender = iam.Role(self, "Sender", assumed_by=sends, inline_policies={"send": policy})
         events.Rule(
             self,
             "Rejected",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from typing import Any
 
 from aws_cdk import Aws, CfnOutput, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -92,9 +93,9 @@ class SearchDomain(Construct):
                 multi_az_with_standby_enabled=False,
             ),
             ebs=opensearch.EbsOptions(volume_size=chosen.gb_each, volume_type=ec2.EbsDeviceVolumeType.GP3),
-            zone_awareness=opensearch.ZoneAwarenessConfig(enabled=True, availability_zone_count=chosen.zones)
-            if chosen.zones > 1
-            else opensearch.ZoneAwarenessConfig(enabled=False),
+            zone_awareness=opensearch.ZoneAwarenessConfig(
+                enabled=chosen.zones > 1, availability_zone_count=chosen.zones if chosen.zones > 1 else None
+            ),
             encryption_at_rest=opensearch.EncryptionAtRestOptions(enabled=True, kms_key=customer_key(self, context)),
             node_to_node_encryption=True,
             enforce_https=True,
@@ -128,15 +129,9 @@ class SearchDomain(Construct):
         for effect, each in ((iam.Effect.ALLOW, calls), (iam.Effect.DENY, denied or {})):
             for action, paths in each.items():
                 resources = [f"{self.arn}/{path}" for path in paths]
-                role.add_to_principal_policy(iam.PolicyStatement(effect=effect, actions=[action], resources=resources))
-                self._callers.add_statements(
-                    iam.PolicyStatement(
-                        effect=effect,
-                        principals=[iam.ArnPrincipal(role.role_arn)],
-                        actions=[action],
-                        resources=resources,
-                    )
-                )
+                what: dict[str, Any] = {"effect": effect, "actions": [action], "resources": resources}
+                role.add_to_principal_policy(iam.PolicyStatement(**what))
+                self._callers.add_statements(iam.PolicyStatement(principals=[iam.ArnPrincipal(role.role_arn)], **what))
         for paths in calls.values():
             self.accept_paths(role, paths, "Indices have suffixes that change with each reindex; the methods are named")
 
