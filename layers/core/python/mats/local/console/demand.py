@@ -69,10 +69,5 @@ class ReportReader(Generic[T]):
 
 def demand_json(demand: Demand) -> dict[str, Any]:
     """Every gap with its counts, examples and nearest capability, and some query ids for `mats replay`."""
-    return {
-        "since": demand.since,
-        "requests": demand.requests,
-        "unmet": demand.unmet,
-        "ungrouped": demand.ungrouped,
-        "gaps": [{**asdict(gap), "query_ids": gap.query_ids[:_QUERY_IDS]} for gap in demand.gaps],
-    }
+    gaps = [{**asdict(gap), "query_ids": gap.query_ids[:_QUERY_IDS]} for gap in demand.gaps]
+    return {**demand._asdict(), "gaps": gaps}
