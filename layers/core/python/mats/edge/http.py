@@ -131,7 +131,7 @@ def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
 
 def json_response(content: BaseModel) -> Response:
     """A success with this model as JSON."""
-    return Response(200, to_json(content), {"Content-Type": "application/json"})
+    return Response(200, spell_out(content.model_dump_json()), {"Content-Type": "application/json"})
 
 
 def to_json(content: BaseModel, *, by_alias: bool = False, exclude_none: bool = False) -> str:

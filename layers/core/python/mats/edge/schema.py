@@ -164,9 +164,11 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def from_values(cls, *values: Any, **more: Any) -> Self:
-        """Made from the attributes of several values, later ones first, and from `more`."""
-        same = {name: getattr(value, name) for value in values for name in _shared_names(cls, value.__class__)}
-        return cls.model_validate({**same, **more})
+        """Made from `more`, and from the attributes of these values, of which later ones come first."""
+        for value in reversed(values):
+            shared = _shared_names(cls, value.__class__)
+            more |= {name: getattr(value, name) for name in shared if name not in more}
+        return cls.model_validate(more)
 
 
 @cache
