@@ -23,6 +23,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter
 from mats.ports import Encoder, Generations, SearchIndex
 from mats.settings import Settings, SettingsInvalid
+from mats.usecases.learn import ForgetRemoved, Learn, RecordFeedback
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -344,7 +345,6 @@ def open_learner(settings: Settings) -> "Learner":
         SettingsInvalid: there are no outcomes.
     """
     from mats.edge.changes import Learner  # noqa: PLC0415 - for its own function only
-    from mats.usecases.learn import ForgetRemoved, Learn  # noqa: PLC0415 - as above
 
     stores = cloud_system(settings).stores
     if stores.outcomes is None:
@@ -365,7 +365,6 @@ def open_streams(settings: Settings) -> Callable[[Iterable[Mapping[str, Any]]], 
 def open_feedback(settings: Settings) -> "FeedbackService":
     """The feedback function: receipts to read, outcomes to write, and nothing else."""
     from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery
-    from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 
     tables = Tables(region=settings.region, session=aws.session("DynamoDB"))
     record = RecordFeedback(

@@ -29,9 +29,9 @@ from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.settings import Settings
 from mats.usecases.digest import Digest
 from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank, SharedReplies
-from mats.usecases.learn import ReadReliability
+from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
 from mats.usecases.look_up import LookUp
-from mats.usecases.models import SwitchedModel
+from mats.usecases.models import SwitchedModel, observe_writer
 from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites
 from mats.usecases.stages import CurrentChoice, Stages
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from mats.usecases.drafts import ProfileMaker
     from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
-    from mats.usecases.learn import Teach
     from mats.usecases.probe import ProbeEndpoints
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
@@ -182,13 +181,17 @@ class System(Generic[S_co]):
             CurrentChoice(switch.load, self.clock, on_failure=_log_unread("the choice of models")) if switch else None
         )
 
+    @property
+    def _fresh_ms(self) -> float:
+        """How long what is read for answers counts: a minute, locally a second."""
+        return _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
+
     @cached_property
     def _synonyms(self) -> Callable[[str], Sequence[str]]:
         """Rewrites a request by synonyms as they were within the last minute, locally the last second."""
         if (book := self.stores.synonyms) is None:
             return no_rewrites
-        fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
-        groups = CurrentChoice(book.load, self.clock, fresh_ms, _log_unread("synonyms"), ())
+        groups = CurrentChoice(book.load, self.clock, self._fresh_ms, _log_unread("synonyms"), ())
         return lambda text: synonyms_of(known).rewrites(text) if (known := groups()) else ()
 
     @cached_property
@@ -196,8 +199,7 @@ class System(Generic[S_co]):
         """What endpoints last showed of life, as it was within the last minute, locally the last second."""
         if (book := self.stores.proofs) is None:
             return dict
-        fresh_ms = _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
-        return CurrentChoice(book.load, self.clock, fresh_ms, _log_unread("proofs of life"), {})
+        return CurrentChoice(book.load, self.clock, self._fresh_ms, _log_unread("proofs of life"), {})
 
     def probe(self, *, private: bool = False) -> "ProbeEndpoints":
         """The use case that looks at endpoints; also at those in private networks and on this machine if `private`.
@@ -246,17 +248,14 @@ class System(Generic[S_co]):
         if receipts is None or outcomes is None:
             return None
         from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
-        from mats.usecases.learn import RecordFeedback  # noqa: PLC0415 - as above
 
         days, texts = self.settings.receipt_days, self.settings.log_queries == "text"
         record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days, texts=texts)
         return FeedbackService(record, self.observe("feedback"))
 
     @property
-    def teach(self) -> "Teach":
+    def teach(self) -> Teach:
         """The use case that keeps operators' lessons. Raises NotPossible: requests cannot be compared or kept here."""
-        from mats.usecases.learn import Teach  # noqa: PLC0415 - not for discovery in AWS
-
         outcomes, encoder = self.stores.outcomes, self.models.encoder
         if outcomes is None or encoder is None or self.settings.learning != "on":
             needs = "an encoder, MATS_LEARNING=on and, in AWS, MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE"
@@ -265,8 +264,7 @@ class System(Generic[S_co]):
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
-        from mats.usecases.drafts import ProfileMaker  # noqa: PLC0415 - as above
-        from mats.usecases.models import observe_writer  # noqa: PLC0415 - not for discovery
+        from mats.usecases.drafts import ProfileMaker  # noqa: PLC0415 - not for discovery
 
         make = self.models.make_writer
         show = partial(observe_writer, observe=self.observe("enrichment"), clock=self.clock)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
+from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.rank import Shortlist
@@ -14,16 +15,13 @@ from mats.edge.http import Caller
 from mats.edge.observers import LOG
 from mats.edge.schema import Health
 from mats.ports import Answered, Observer, OperationFailed
-from mats.usecases.discover import Discover
-from mats.usecases.look_up import LookUp
+from mats.usecases.discover import Discover, LeaveReceipt
+from mats.usecases.learn import ReadReliability
+from mats.usecases.look_up import Browse, LookUp, Page
 from mats.usecases.stages import NOT_ASKED
 
 if TYPE_CHECKING:
-    from mats.domain.learning.reliability import Reliability
     from mats.edge.feedback import FeedbackService
-    from mats.usecases.discover import LeaveReceipt
-    from mats.usecases.learn import ReadReliability
-    from mats.usecases.look_up import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +36,9 @@ class Application:
     look_up: LookUp
     audiences_of: Callable[[str], frozenset[str]] | None = None
     observe: Observer = LOG
-    receipts: "LeaveReceipt | None" = None
+    receipts: LeaveReceipt | None = None
     feedback: "FeedbackService | None" = None
-    reliability_of: "ReadReliability | None" = None
+    reliability_of: ReadReliability | None = None
     digest: Callable[[frozenset[str]], str] | None = None
     check_stores: Callable[[], None] = lambda: None  # Raises DependencyFailed: writes are not stored
     faults: dict[str, str] = field(default_factory=dict)  # By stage, why the last answers were degraded
@@ -99,7 +97,7 @@ class Application:
             return self.digest(self._audiences(caller)) if self.digest else ""
         return ""
 
-    def reliability(self, caller: Caller, profile: Profile) -> "Reliability | None":
+    def reliability(self, caller: Caller, profile: Profile) -> Reliability | None:
         """The success rate of a capability for this caller; None without reports, or if they cannot be read."""
         return self.reliability_of(profile.id, profile.trust, caller.name) if self.reliability_of else None
 
@@ -112,10 +110,8 @@ class Application:
 
     def browse(
         self, caller: Caller, admitted: Filter, wanted: Callable[[Profile], bool], *, after: Id | None, limit: int
-    ) -> "Page":
+    ) -> Page:
         """A page of the capabilities the caller may see, in order of id. Raises DependencyFailed as `get` does."""
-        from mats.usecases.look_up import Browse  # noqa: PLC0415 - only ARD lists; cold starts count
-
         with self._failures_recorded("browse", caller):
             visible = replace(admitted, audiences=self._audiences(caller))
             return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
