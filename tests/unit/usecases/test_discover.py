@@ -20,7 +20,7 @@ from mats.domain.shortlist.trace import RerankStats, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import RerankResult, Stored
 from mats.usecases.discover import Discover
-from mats.usecases.retrieve import QueryVectors
+from mats.usecases.retrieve import Recent
 from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker, raising
@@ -32,30 +32,30 @@ def vector(number: float) -> array:
 
 
 def test_the_vector_used_least_recently_is_dropped():
-    vectors = QueryVectors(most=2)
-    vectors.put("e", "a", vector(1))
-    vectors.put("e", "b", vector(2))
-    assert vectors.get("e", "a") == vector(1)
-    vectors.put("e", "c", vector(3))
-    assert [vectors.get("e", text) for text in "abc"] == [vector(1), None, vector(3)]
+    vectors = Recent(most=2)
+    vectors.put(("e", "a"), vector(1))
+    vectors.put(("e", "b"), vector(2))
+    assert vectors.get(("e", "a")) == vector(1)
+    vectors.put(("e", "c"), vector(3))
+    assert [vectors.get(("e", text)) for text in "abc"] == [vector(1), None, vector(3)]
 
 
 def test_a_vector_of_another_encoder_is_not_found():
-    vectors = QueryVectors()
-    vectors.put("int8", "a", vector(1))
-    assert vectors.get("fp32", "a") is None
+    vectors = Recent()
+    vectors.put(("int8", "a"), vector(1))
+    assert vectors.get(("fp32", "a")) is None
 
 
 def test_threads_share_it_within_its_bound():
-    vectors = QueryVectors(most=8)
+    vectors = Recent(most=8)
 
     def use(number: int) -> bool:
-        vectors.put("e", str(number % 20), vector(number % 20))
-        return vectors.get("e", str(number % 20)) in (None, vector(number % 20))
+        vectors.put(("e", str(number % 20)), vector(number % 20))
+        return vectors.get(("e", str(number % 20))) in (None, vector(number % 20))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(use, range(4_000)))
-    assert sum(vectors.get("e", str(number)) is not None for number in range(20)) == 8
+    assert sum(vectors.get(("e", str(number))) is not None for number in range(20)) == 8
 
 
 def ids(shortlist) -> list[str]:
@@ -327,7 +327,7 @@ def test_without_vectors_words_alone_answer(encoder, degraded, without):
 
 
 def test_a_query_is_encoded_once_and_a_failure_is_not_kept():
-    vectors = QueryVectors()
+    vectors = Recent()
 
     def answer(encoder: FakeEncoder) -> Shortlist:
         discover = discover_over(indexed(*THREE), encoder=encoder)

@@ -10,7 +10,8 @@ from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Signal
 from mats.domain.ranking.query import Query
 from mats.ports import RerankResult, Stored
-from mats.usecases.discover import Discover, SharedReplies
+from mats.usecases.discover import Discover
+from mats.usecases.retrieve import Recent
 from tests.builders import a_profile
 from tests.fakes import FakeClock, MemoryIndex, ScriptedReranker
 from tests.world import SECRET, THREE, discover_over, indexed, scored
@@ -62,7 +63,7 @@ def test_a_request_for_several_things_and_a_single_candidate_are_reranked():
 
 def sharing(reranker: ScriptedReranker, clock: FakeClock, index: MemoryIndex) -> Discover:
     discover = discover_over(index, reranker=reranker)
-    return replace(discover, rerank=replace(discover.rerank, shared=SharedReplies(60_000, clock)))
+    return replace(discover, rerank=replace(discover.rerank, shared=Recent(fresh_ms=60_000, now_ms=clock.elapsed_ms)))
 
 
 def test_equal_requests_within_the_time_cost_one_call_and_have_ids_of_their_own():
@@ -115,7 +116,7 @@ def test_what_is_no_usable_reply_is_not_shared(failure: RerankResult | Exception
 
 
 def test_the_oldest_reply_makes_room():
-    replies, clock = SharedReplies(1_000, FakeClock(), most=2), RerankResult(scores=(1.0,))
+    replies: Recent[RerankResult] = Recent(most=2)
     for key in ("a", "b", "a", "c"):
-        replies.put(key, clock)
+        replies.put(key, RerankResult(scores=(1.0,)))
     assert [replies.get(key) is not None for key in "abc"] == [True, False, True]

@@ -28,11 +28,11 @@ from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.settings import Settings
 from mats.usecases.digest import Digest
-from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank, SharedReplies
+from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
 from mats.usecases.look_up import LookUp
 from mats.usecases.models import SwitchedModel, observe_writer
-from mats.usecases.retrieve import QueryVectors, Recall, Retrieve, no_rewrites
+from mats.usecases.retrieve import Recall, Recent, Retrieve, no_rewrites
 from mats.usecases.stages import CurrentChoice, Stages
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class System(Generic[S_co]):
     def discover(self) -> Discover:
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
-        trust = _trust_rule(self.settings)
+        trust, share_s = _trust_rule(self.settings), self.settings.share_s
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
         per_core = _REMOTE_ENCODERS_PER_CORE if self.settings.has_bedrock_encoder else 1
         return Discover(
@@ -137,14 +137,14 @@ class System(Generic[S_co]):
                 unrated=trust.unrated_trust,
                 new_share=self.settings.new_share / 100,
                 recall=Recall(memory=memory) if memory else None,
-                vectors=QueryVectors(),
+                vectors=Recent(),
                 rewrites=self._synonyms,
             ),
             rerank=Rerank(
                 reranker=self.models.reranker,
                 switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),
                 shuffle=self.settings.candidate_order == "shuffled",
-                shared=SharedReplies(1_000 * share_s, self.clock) if (share_s := self.settings.share_s) else None,
+                shared=Recent(fresh_ms=1_000 * share_s, now_ms=self.clock.elapsed_ms) if share_s else None,
             ),
             stages=stages_of(self.settings, self.clock),
             scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),

@@ -1,7 +1,6 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend, leave a receipt. Nothing is invoked."""
 
-import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,9 +21,9 @@ from mats.domain.shortlist.fitness import Fitness, Proofs
 from mats.domain.shortlist.rank import Scoring, Shortlist, note_on_moved, note_on_none, place_unfit, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
-from mats.ports import NO_LABELS, Clock, Ids, Labels, Receipts, Reranker
+from mats.ports import NO_LABELS, Ids, Labels, Receipts, Reranker
 from mats.usecases.models import SwitchedModel
-from mats.usecases.retrieve import Measured, Retrieve, Retrieved
+from mats.usecases.retrieve import Measured, Recent, Retrieve, Retrieved
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
 _STAGE = "receipt"
@@ -97,34 +96,12 @@ class Reranked:
     steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SharedReplies:
-    """Usable replies for some time, by model, request and candidates as indexed: equal questions cost one call.
-
-    The key has all that a reply depends on, so callers with other audiences share one only where they see the same.
-    """
-
-    fresh_ms: float
-    clock: Clock
-    most: int = 1_024
-    _replies: dict[Hashable, tuple[float, RerankResult]] = field(default_factory=dict)
-
-    def get(self, key: Hashable) -> RerankResult | None:
-        at, reply = self._replies.get(key, (-math.inf, None))
-        return reply if self.clock.elapsed_ms() - at <= self.fresh_ms else None
-
-    def put(self, key: Hashable, reply: RerankResult) -> None:
-        """Keep a reply in place of the oldest."""
-        self._replies.pop(key, None)
-        if len(self._replies) >= self.most:
-            self._replies.pop(next(iter(self._replies), None), None)
-        self._replies[key] = self.clock.elapsed_ms(), reply
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
     """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query.
 
+    `shared` has usable replies by all that they depend on, model, request and candidates as indexed: equal questions
+    cost one call, and callers with other audiences share a reply only where they see the same.
     `switch`, if there is one, may replace the configured reranker; `current` is asked once for an answer.
     """
 
@@ -132,7 +109,7 @@ class Rerank:
     switch: SwitchedModel[Reranker] | None = None
     shuffle: bool = False
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    shared: SharedReplies | None = None
+    shared: Recent[RerankResult] | None = None
 
     def current(self) -> Reranker | None:
         """The reranker to call now."""

@@ -1,11 +1,13 @@
 """Retrieval: lexical and neural search for a request and its parts, fused into k candidates, and what memory adds."""
 
+import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
+from typing import Generic, TypeVar
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -46,6 +48,7 @@ from mats.domain.trust.near_duplicates import (
 from mats.ports import Encoder, Hit, LanguageBound, Memory, SearchIndex, Vector
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
+T = TypeVar("T")
 _GUESSED = 0.7  # Weight of a word that a misspelt one is taken for
 _REWRITTEN = 0.9  # Weight of BM25 for a synonym, against that for the word of the request itself
 
@@ -106,28 +109,31 @@ def _better(scores: Scores, rewritten: Scores) -> dict[Id, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryVectors:
-    """The vectors of the queries used last, by the name of the encoder and the text. Safe to share between threads."""
+class Recent(Generic[T]):
+    """Values by the keys used last, each for some time. Safe to share between threads."""
 
-    most: int = 1_024  # Some 4 MB with vectors of 1,024 components
-    found: Counter[bool] = field(default_factory=Counter)  # How often a vector was asked for and known, or not known
-    _known: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
+    most: int = 1_024  # Vectors of 1,024 components take some 4 MB
+    fresh_ms: float = math.inf
+    now_ms: Callable[[], float] = lambda: 0.0
+    found: Counter[bool] = field(default_factory=Counter)  # How often a value was asked for and known, or not known
+    _kept: OrderedDict[Hashable, tuple[float, T]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def get(self, encoder: str, text: str) -> Vector | None:
+    def get(self, key: Hashable) -> T | None:
         with self._lock:
-            vector = self._known.get((encoder, text))
-            self.found[vector is not None] += 1
-            if vector is not None:
-                self._known.move_to_end((encoder, text))
-            return vector
+            at, kept = self._kept.get(key, (-math.inf, None))
+            value = kept if self.now_ms() - at <= self.fresh_ms else None
+            self.found[value is not None] += 1
+            if value is not None:
+                self._kept.move_to_end(key)
+            return value
 
-    def put(self, encoder: str, text: str, vector: Vector) -> None:
+    def put(self, key: Hashable, value: T) -> None:
         with self._lock:
-            self._known[encoder, text] = vector
-            self._known.move_to_end((encoder, text))
-            while len(self._known) > self.most:
-                self._known.popitem(last=False)
+            self._kept[key] = self.now_ms(), value
+            self._kept.move_to_end(key)
+            while len(self._kept) > self.most:
+                self._kept.popitem(last=False)
 
 
 _SPARE = 2  # Times as many requests are read as may vote, since not all count
@@ -311,7 +317,7 @@ class Retrieve:
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     recall: Recall | None = None
-    vectors: QueryVectors | None = None
+    vectors: Recent[Vector] | None = None  # By the name of the encoder and the text
     rewrites: Callable[[str], Sequence[str]] = no_rewrites
 
     def __call__(
@@ -609,7 +615,7 @@ class Retrieve:
         if encoder is None:
             trace.without.append("neural")
             return lambda: None
-        known = self.vectors.get(encoder.name, text) if self.vectors else None
+        known = self.vectors.get((encoder.name, text)) if self.vectors else None
         if known is None:
             reply = stages.begin_call("encode", lambda: encoder.encode_query(text), self.breaker, trace)
         if trace.unread:
@@ -621,7 +627,7 @@ class Retrieve:
                 return known
             made = reply()
             if self.vectors and made is not None:
-                self.vectors.put(encoder.name, text, made)
+                self.vectors.put((encoder.name, text), made)
             return made
 
         return vector
