@@ -18,13 +18,13 @@ from mats.domain.profile.assignment import Assigned, covers, resolve_all
 from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
+from mats.domain.ranking.blend import Scores, best_first
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, index_keys, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.variants import nearest, word_of
 from mats.domain.text.words import stem, words
 from mats.ports import (
     NO_LABELS,
-    Hit,
     Item,
     Labels,
     ModelChoice,
@@ -201,7 +201,7 @@ class MemoryIndex:
         other.entries = {**self.entries, entry.profile.id: entry}
         yield other
 
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
         scores = {id: self._score(terms, entry) for id, entry in self._visible_to(admitted).items()}
         return _best({id: score for id, score in scores.items() if score > 0}, depth)
 
@@ -210,7 +210,7 @@ class MemoryIndex:
         found = [id for id, own in held.items() if not set(keys).isdisjoint(own)]
         return sorted(found, key=lambda id: -max(TRUST.get(key, 0) for key in held[id]))[:most]
 
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         return _best(self.cosine_of(vector, self._visible_to(admitted)), depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
@@ -299,8 +299,8 @@ def _passes(profile: Profile, wanted: Filter) -> bool:
     )
 
 
-def _best(scores: Mapping[Id, float], depth: int) -> list[Hit]:
-    return [Hit(id, score) for id, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))][:depth]
+def _best(scores: Scores, depth: int) -> Scores:
+    return {id: scores[id] for id in best_first(scores)[:depth]}
 
 
 @dataclass

@@ -129,7 +129,7 @@ class World:
 
     def found(self, *terms: str) -> list[Id]:
         """What a lexical search finds, best first."""
-        return [hit.id for hit in self.index.lexical(terms, Filter(), depth=10)]
+        return list(self.index.lexical(terms, Filter(), depth=10))
 
     def observer(self, *, spell_out: bool = True) -> Observers:
         """Observers that log, and put measures into `measured`."""

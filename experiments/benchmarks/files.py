@@ -68,8 +68,8 @@ def files(data: Path, settings: Settings) -> dict[str, Any]:
         for number in range(QUERIES):
             terms, asked = query_terms(texts[number * 7 % SIZE]), vector()
             began, cpu = time.perf_counter(), time.process_time()
-            found = [hit.id for hit in index.lexical(terms, Filter(), depth=100)]
-            found += [hit.id for hit in index.neural(asked, Filter(), depth=100)]
+            found = list(index.lexical(terms, Filter(), depth=100))
+            found += list(index.neural(asked, Filter(), depth=100))
             index.fetch(found[:15])
             warm.append(1_000 * (time.perf_counter() - began))
             cpus.append(1_000 * (time.process_time() - cpu))

@@ -44,8 +44,9 @@ def answers(index: SearchIndex, ids: list[Id]) -> list:
     found: list = [index.fetch(ids).keys(), index.page(EVERYONE, after=None, limit=1_000)]
     for text in QUERIES:
         terms, vector = query_terms(text), ENCODER.encode_query(text)
-        found += [index.lexical(terms, EVERYONE, depth=20), index.neural(vector, EVERYONE, depth=20)]
-        found += [index.lexical(terms, Filter(namespaces=frozenset({"com.amazon"})), depth=20)]
+        some = Filter(namespaces=frozenset({"com.amazon"}))
+        found += [list(index.lexical(terms, admitted, depth=20).items()) for admitted in (EVERYONE, some)]
+        found.append(list(index.neural(vector, EVERYONE, depth=20).items()))
         found += [index.bm25_of(terms, ids), index.cosine_of(vector, ids)]
     return found
 
@@ -125,7 +126,7 @@ def test_previews_beside_each_other_see_their_own_candidate(index):
     def search(name: str) -> None:
         made = stored({"namespace": "org.new", "name": name, "kind": "tool", "description": "zebra crossings"}, rev=0)
         with index.with_candidate(made) as preview:
-            found[name] = [hit.id for hit in preview.lexical(["zebra"], EVERYONE, depth=5)]
+            found[name] = list(preview.lexical(["zebra"], EVERYONE, depth=5))
 
     threads = [threading.Thread(target=search, args=(f"n{n}",)) for n in range(4)]
     for thread in threads:

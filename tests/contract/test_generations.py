@@ -32,7 +32,7 @@ def test_everything_is_found_while_and_after_an_index_is_made_anew(renewable: Re
     assert looked_at == len(names)
     assert found(renewable) == names
     hits = renewable.index.neural(entry("tool-3", "words").vector, Filter(), depth=20)
-    assert {hit.id.rpartition("/")[2] for hit in hits} == names
+    assert {id.rpartition("/")[2] for id in hits} == names
 
 
 def test_writes_that_come_meanwhile_are_not_lost(renewable: Renewable):
@@ -138,7 +138,7 @@ class TestInADomain:
         renewable.save(entry("late", "words"))
         assert found(renewable) == {"late"}
         hits = renewable.index.neural(entry("late", "words").vector, Filter(), depth=5)
-        assert [hit.score for hit in hits] == [pytest.approx(1)]
+        assert list(hits.values()) == [pytest.approx(1)]
         assert renewable.generations.current() == "capabilities-1"
 
     def test_a_live_index_gets_the_fields_that_its_mapping_has(self, renewable: Renewable, monkeypatch):

@@ -29,8 +29,8 @@ def tombstone(name: str, *, rev: int) -> Stored:
     return Stored(a_profile(name=name).model_copy(update={"status": Status.DELETED, "source": None, "rev": rev}))
 
 
-def names(hits) -> list[str]:
-    return [hit.id.rpartition("/")[2] for hit in hits]
+def names(ids) -> list[str]:
+    return [id.rpartition("/")[2] for id in ids]
 
 
 def lexical(index: SearchIndex, *terms: str, depth: int = 10, admitted: Filter = EVERYTHING) -> list[str]:
@@ -224,7 +224,7 @@ def test_a_purged_id_is_free_for_any_revision(index: SearchIndex):
 def test_names_and_words_of_any_length_are_indexed(index: SearchIndex):
     index.put([entry("𝕬" * 200, "words " + "x" * 40_000), entry("b" * 200, "words " + "支付" * 20_000)])
     assert set(lexical(index, "words")) == {"𝕬" * 200, "b" * 200}
-    assert len(index.fetch([hit.id for hit in index.lexical(["words"], EVERYTHING, depth=5)])) == 2
+    assert len(index.fetch(list(index.lexical(["words"], EVERYTHING, depth=5)))) == 2
 
 
 def test_filters_hold_on_both_sides(index: SearchIndex):
@@ -315,7 +315,7 @@ def test_pages_list_admitted_ids_in_order(index: SearchIndex):
 
 def test_bm25_of_equals_the_search_scores_and_zero_for_others(index: SearchIndex):
     index.put([entry("a", "red blue"), entry("b", "red"), entry("c", "green")])
-    searched = {hit.id: hit.score for hit in index.lexical(["red", "blue"], Filter(), depth=10)}
+    searched = dict(index.lexical(["red", "blue"], Filter(), depth=10))
     ids = [entry(name).profile.id for name in "abc"]
     assert index.bm25_of(["red", "blue"], ids) == pytest.approx({**searched, ids[2]: 0.0})
 
@@ -323,7 +323,7 @@ def test_bm25_of_equals_the_search_scores_and_zero_for_others(index: SearchIndex
 def test_cosine_of_equals_the_search_scores(index: SearchIndex):
     index.put([entry("a", "red blue"), entry("b", "red")])
     vector = ENCODER.encode_query("red")
-    searched = {hit.id: hit.score for hit in index.neural(vector, Filter(), depth=10)}
+    searched = dict(index.neural(vector, Filter(), depth=10))
     assert index.cosine_of(vector, list(searched)) == pytest.approx(searched)
 
 

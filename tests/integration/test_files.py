@@ -155,7 +155,7 @@ def test_a_reader_that_slept_reads_the_file_again(world: FilesWorld, monkeypatch
         world.handle(*register(world, name, text="anew"))
     world.generations.compact(least=1)
     assert world.faults(world.files) == RIGHT
-    assert [hit.id for hit in world.files.lexical(["anew"], Filter(), depth=5)] == [PAY, SHIP]
+    assert list(world.files.lexical(["anew"], Filter(), depth=5)) == [PAY, SHIP]
 
 
 def test_a_head_that_was_deleted_is_found_among_its_versions(world: FilesWorld, s3: S3):

@@ -216,7 +216,7 @@ class TestARealNode:
         return OpenSearchIndex(node, generations.writable, generations.restore, encoder=ENCODER.name, refresh="true")
 
     def found(self, index: OpenSearchIndex) -> list[str]:
-        return [hit.id.rpartition("/")[2] for hit in index.lexical(["words"], Filter(), depth=20)]
+        return [id.rpartition("/")[2] for id in index.lexical(["words"], Filter(), depth=20)]
 
     @pytest.mark.parametrize("asked", sorted(STORES["opensearch"].needs - {"put"}))
     def test_where_nothing_was_ever_indexed_nothing_is_found(self, node, asked):

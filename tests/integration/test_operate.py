@@ -39,7 +39,7 @@ class Account:
 
         cloud = cloud_system(self.settings)
         cloud.stores._domain.refresh("capabilities")
-        return {hit.id.rpartition("/")[2] for hit in cloud.stores.index.lexical([term], Filter(), depth=50)}
+        return {id.rpartition("/")[2] for id in cloud.stores.index.lexical([term], Filter(), depth=50)}
 
 
 @pytest.fixture

@@ -99,8 +99,8 @@ def _bm25_ratio(one: SearchIndex, other: SearchIndex, queries: Sequence[JudgedQu
     ratios = []
     for query in queries:
         terms = query_terms(query.text)
-        scores = {hit.id: hit.score for hit in one.lexical(terms, Filter(), depth=15)}
-        ratios += [hit.score / scores[hit.id] for hit in other.lexical(terms, Filter(), depth=15) if hit.id in scores]
+        scores = one.lexical(terms, Filter(), depth=15)
+        ratios += [score / scores[id] for id, score in other.lexical(terms, Filter(), depth=15).items() if id in scores]
     return float(np.median(ratios))
 
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.ranking.blend import Verdict
+from mats.domain.ranking.blend import Scores, Verdict
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
 from mats.domain.shortlist.trace import Trace
-from mats.ports import Hit, RerankResult
+from mats.ports import RerankResult
 from tests.builders import a_profile
 from tests.fakes import MemoryIndex, ScriptedReranker
 from tests.world import GEOCODE, MAIL, REFUND, THREE, discover_over, indexed
@@ -98,7 +98,7 @@ class _FailingFor(MemoryIndex):
 
     broken: frozenset[str] = frozenset()
 
-    def lexical(self, terms, admitted, *, depth) -> Sequence[Hit]:
+    def lexical(self, terms, admitted, *, depth) -> Scores:
         if self.broken & set(terms):
             raise DependencyFailed("the index is busy")
         return super().lexical(terms, admitted, depth=depth)

@@ -20,6 +20,7 @@ from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.prompts.prompt import Written
 from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Usage
+from mats.domain.ranking.blend import Scores
 from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import ANYWHERE, Filter, Scope
 from mats.domain.shortlist.fitness import Proofs
@@ -335,14 +336,6 @@ class DeadLetter(NamedTuple):
 # --- the search index and its generations ---
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One entry of a first-stage list: a BM25 score above 0, or a cosine."""
-
-    id: Id
-    score: float
-
-
 class SearchIndex(Protocol):
     """BM25 over the lexical fields and exact or approximate k-NN over the vectors.
 
@@ -359,14 +352,14 @@ class SearchIndex(Protocol):
         When this returns, the entries are durable; searches see them at once or within a second.
         """
 
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by BM25, best first, ties by id; each term counts once, any may match."""
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
+        """The BM25 scores above 0 of at most `depth`, best first, ties by id; each term counts once, any may match."""
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
         """At most `most` capabilities with one of these keys (`domain/ranking/named`), those with high trust first."""
 
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
-        """At most `depth` hits by cosine, best first, ties by id."""
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
+        """The cosines of at most `depth`, best first, ties by id."""
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         """The BM25 score of each of these; 0.0 for one without any of the terms."""

@@ -108,8 +108,7 @@ class LookUp:
         with suppress(DependencyFailed):
             beginning = Id(id[: len(id) - len(name) + 2])
             found |= dict.fromkeys(self.index.page(visible, after=beginning, limit=_NEIGHBOURS))
-            hits = self.index.lexical(query_terms(split_identifier(name)), visible, depth=_SAME_WORDS)
-            found |= dict.fromkeys(hit.id for hit in hits)
+            found |= dict.fromkeys(self.index.lexical(query_terms(split_identifier(name)), visible, depth=_SAME_WORDS))
         similar = [(max(_similarity(id, other), _similarity(name, other.partition("/")[2])), other) for other in found]
         return [
             other for likeness, other in sorted(similar, key=lambda one: (-one[0], one[1])) if likeness >= _SIMILAR

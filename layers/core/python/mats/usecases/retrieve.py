@@ -45,7 +45,7 @@ from mats.domain.trust.near_duplicates import (
     limit_newcomers,
     place_rated,
 )
-from mats.ports import Encoder, Hit, LanguageBound, Memory, SearchIndex, Vector
+from mats.ports import Encoder, LanguageBound, Memory, SearchIndex, Vector
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
 T = TypeVar("T")
@@ -69,16 +69,16 @@ class LexicalQuery:
 
     def search(self, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:
         """Scores of the best by the words or, a little less, by synonyms, and by what misspelt words may mean."""
-        found = scores_of(index.lexical(self.terms, admitted, depth=depth))
+        found = index.lexical(self.terms, admitted, depth=depth)
         for rewrite in self.rewrites:
-            found = _better(found, scores_of(index.lexical(query_terms(rewrite), admitted, depth=depth)))
+            found = _better(found, index.lexical(query_terms(rewrite), admitted, depth=depth))
         if self.guessed:
             return self.widen(found, index, admitted, depth=depth)
         return {id: found[id] for id in best_first(found)[:depth]} if self.rewrites else found
 
     def widen(self, found: Scores, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:
         """These scores with those by what misspelt words may mean, for the hits of either."""
-        guesses = scores_of(index.lexical(self.guessed, admitted, depth=depth))
+        guesses = index.lexical(self.guessed, admitted, depth=depth)
         known = {**index.bm25_of(self.terms, [id for id in guesses if id not in found]), **found}
         more = index.bm25_of(self.guessed, [id for id in found if id not in guesses])
         return _sum_of(known, {**guesses, **more})
@@ -91,11 +91,6 @@ class LexicalQuery:
         for rewrite in self.rewrites:
             found = _better(found, index.bm25_of(query_terms(rewrite), ids))
         return found
-
-
-def scores_of(hits: Sequence[Hit] | None) -> dict[Id, float]:
-    """The scores of hits by id; none of no hits."""
-    return {hit.id: hit.score for hit in hits or ()}
 
 
 def _sum_of(known: Scores, guesses: Scores) -> dict[Id, float]:
@@ -179,7 +174,7 @@ _UNREAD = "the encoder does not read the language of this query: results are fou
 
 _ABOUT_AS_RELEVANT = 0.9  # Share of a candidate's best relevance from which on it serves another part as well
 
-_Sides = tuple[Stage[Scores], Stage[Sequence[Hit]] | None]
+_Sides = tuple[Stage[Scores], Stage[Scores] | None]
 Measured = Sequence[tuple[Scores, Scores] | None]
 """BM25 scores and cosines of the candidates for each text that could be searched."""
 
@@ -510,7 +505,7 @@ class Retrieve:
             found = lexical
             wider = stages.start("spelling", lambda: words.widen(found, self.index, admitted, depth=self.depth))
             lexical = finish(wider, trace) or lexical
-        return lexical, scores_of(neural)
+        return lexical, neural or {}
 
     def _exact(self, texts: Sequence[str], admitted: Filter) -> tuple[Mapping[Id, Exactness], Sequence[Id]]:
         """The exact matches that come before others, in order, and what operators trust."""
@@ -526,8 +521,8 @@ class Retrieve:
     ) -> tuple[Scores, Scores]:
         """BM25 scores and cosines of the best of the strong products."""
         own = replace(admitted, scope=products.within(admitted.scope))
-        neural = self.index.neural(vector, own, depth=self.k) if vector else ()
-        return words.search(self.index, own, depth=self.k), scores_of(neural)
+        neural = self.index.neural(vector, own, depth=self.k) if vector else {}
+        return words.search(self.index, own, depth=self.k), neural
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
         """The words meant by the misspelt ones of a text."""

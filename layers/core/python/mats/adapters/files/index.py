@@ -22,9 +22,10 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import to_blob
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.blend import Scores
 from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import Filter
-from mats.ports import Hit, Stored, Vector
+from mats.ports import Stored, Vector
 
 LOGGER = logging.getLogger("mats")
 _ALL = 1 << 62
@@ -127,13 +128,13 @@ class FilesIndex:
     def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
         return self._follower(fresh=True).revisions(ids)
 
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
         return self._now.lexical(terms, admitted, depth=depth)
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
         return self._now.exact(keys, admitted, most=most)
 
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         return self._now.neural(vector, admitted, depth=depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:

@@ -12,11 +12,11 @@ from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import REFERENCE
+from mats.domain.ranking.blend import REFERENCE, Scores, best_first
 from mats.domain.ranking.named import NameUse, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.variants import nearest, word_of
-from mats.ports import Hit, Stored, Target, Vector
+from mats.ports import Stored, Target, Vector
 
 ALIAS = "capabilities"
 LOGGER = logging.getLogger("mats")
@@ -71,11 +71,11 @@ class OpenSearchIndex:
         for part in _parts(entries, target):
             self.domain.bulk(part, alias=mapping.write_alias(target.name), refresh=self.refresh)
 
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
         if not terms:
-            return []
+            return {}
         query = {"bool": {"must": self._any_word(terms), "filter": mapping.filter_clauses(admitted)}}
-        return _best([Hit(id, score) for id, score in self._bm25(query, depth + _SLACK)], depth)
+        return _best(dict(self._bm25(query, depth + _SLACK)), depth)
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
         """Of equal trust, the first by id. Entries of an earlier release are found after `mats reindex`."""
@@ -85,12 +85,12 @@ class OpenSearchIndex:
         query = {"bool": {"filter": clauses, "should": mapping.by_trust()}}
         return self._ids(query, most, sort=["_score", {"id": "asc"}])
 
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         """Approximate (HNSW)."""
         clauses = [*mapping.filter_clauses(admitted), {"term": {"encoder": self.encoder}}]
         query = mapping.nearest(vector, depth + _SLACK, clauses)
         found = self._search(query, depth + _SLACK)
-        return _best([Hit(id, mapping.cosine(score)) for id, score in found], depth)
+        return _best({id: mapping.cosine(score) for id, score in found}, depth)
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         if not ids:
@@ -239,8 +239,8 @@ def _only(*fields: str) -> dict[str, Any]:
     return {"_source": False, "stored_fields": "_none_", "docvalue_fields": list(fields)}
 
 
-def _best(hits: list[Hit], depth: int) -> list[Hit]:
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:depth]
+def _best(scores: Scores, depth: int) -> Scores:
+    return {id: scores[id] for id in best_first(scores)[:depth]}
 
 
 def _parts(entries: Sequence[Stored], target: Target) -> Iterator[str]:

@@ -23,11 +23,12 @@ from mats.adapters.sqlite.registry import IN, as_json
 from mats.adapters.sqlite.vectors import EXACT_UP_TO
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
+from mats.domain.ranking.blend import Scores
 from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, name_key
 from mats.domain.ranking.query import Filter
 from mats.domain.text.variants import near, nearest
 from mats.domain.text.words import stem
-from mats.ports import Hit, SearchIndex, Stored, Vector
+from mats.ports import SearchIndex, Stored, Vector
 
 _CHANGED = (
     "SELECT change, row, findable, kind, length, terms, id, namespace, tags, visible_to, encoder, vector "
@@ -119,12 +120,12 @@ class SqliteIndex:
         fork._catch_up()
         return fork
 
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
         with self._lock:
             mask = self._mask(admitted)
             scores = self._postings.scores(terms)[: len(mask)]
             rows = best_places(scores, depth, above=0, mask=mask[: len(scores)])
-            return [Hit(id, score) for id, score in self._matrix.best(rows, scores[rows], depth)]
+            return dict(self._matrix.best(rows, scores[rows], depth))
 
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
         """Of equal trust, those that were first in the registry."""
@@ -136,10 +137,10 @@ class SqliteIndex:
                 rows = rows[np.argsort(-np.sum(held, axis=0), kind="stable")]
             return self._matrix.ids(rows[:most].tolist())
 
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Sequence[Hit]:
+    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         with self._lock:
             mask = self._mask(admitted)
-            return [Hit(id, cosine) for id, cosine in self._matrix.nearest(np.asarray(vector), mask, depth)]
+            return dict(self._matrix.nearest(np.asarray(vector), mask, depth))
 
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         with self._lock:

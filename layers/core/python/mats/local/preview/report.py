@@ -170,9 +170,9 @@ def near_duplicates(
     """Near-duplicates by meaning or by words, nearest first."""
     text = f"{split_identifier(candidate.name)} {candidate.source.description if candidate.source else ''}"
     wording = Wording.of(candidate)
-    found = {hit.id for hit in index.lexical(query_terms(text)[:_SEARCHED], admitted, depth=_SEARCHED)}
+    found = {*index.lexical(query_terms(text)[:_SEARCHED], admitted, depth=_SEARCHED)}
     if vector is not None:
-        found |= {hit.id for hit in index.neural(vector, admitted, depth=_SEARCHED)}
+        found |= {*index.neural(vector, admitted, depth=_SEARCHED)}
     others = index.fetch(found - {candidate.id})
     cosines = index.cosine_of(vector, list(others)) if vector is not None else {}
     compared = [
