@@ -536,5 +536,5 @@ def test_any_identifier_is_rejected_or_has_one_spelling(text):
     with suppress(RequestInvalid):
         found = parse_identifier(text)
         if found is not None:
-            namespace, _, name = found.id.partition("/")
-            assert identifier(found.kind, namespace, name) == text
+            namespace, _, name = found[1].partition("/")
+            assert identifier(found[0], namespace, name) == text

@@ -22,10 +22,8 @@ from mats.domain.protocols.authentication import AuthScheme
 from mats.domain.protocols.openapi import HttpCall, Parameter
 from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.redaction import names_secret
-from mats.edge.snippets.http_request import message_request, secrets_of
+from mats.edge.snippets.http_request import TOKEN, message_request, secrets_of
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A token of RFC 9110: the name of a header."""
 _NOT_OWNERS = re.compile(
     r"host|authorization|cookie|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|"
     r"x-forwarded-.*|forwarded",
@@ -290,7 +288,7 @@ def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
 
 
 def _header_name(name: str) -> str:
-    if not _TOKEN.fullmatch(name) or _NOT_OWNERS.fullmatch(name):
+    if not TOKEN.fullmatch(name) or _NOT_OWNERS.fullmatch(name):
         raise refuse(name, "is a header that no input may set")
     return name
 

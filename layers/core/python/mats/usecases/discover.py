@@ -1,6 +1,6 @@
 """Answer a query with ranked capabilities: retrieve k, rerank once, blend, leave a receipt. Nothing is invoked."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -134,7 +134,8 @@ class Rerank:
         sent = [profiles[position] for position in order]
         key = (reranker.name, reranker.prompt, text, tuple((profile.id, profile.rev) for profile in sent))
         known = self.shared.get(key) if self.shared else None
-        reply = known or stages.call_model("rerank", lambda: reranker.rerank(text, sent, labels), self.breaker, trace)
+        ask = partial(reranker.rerank, text, sent, labels)
+        reply = known or stages.begin_call("rerank", ask, self.breaker, trace)()
         if reply is None:
             return Reranked()
         if not known:
@@ -149,17 +150,12 @@ class Rerank:
             return Reranked()
         if self.shared and not known:
             self.shared.put(key, reply)
-        trace.faults.extend(_faults(reply, len(sent)))
+        if reply.cut_off:
+            trace.faults.append(f"rerank: the reply was cut off after {len(reply.scores)} of {len(sent)} scores")
+        if reply.clipped:
+            trace.faults.append(f"rerank: {reply.clipped} scores were out of range and clipped")
         scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
         return Reranked(scores, reply.intent, reply.steps)
-
-
-def _faults(reply: RerankResult, candidates: int) -> Iterator[str]:
-    """The faults of a usable reply."""
-    if reply.cut_off:
-        yield f"rerank: the reply was cut off after {len(reply.scores)} of {candidates} scores"
-    if reply.clipped:
-        yield f"rerank: {reply.clipped} scores were out of range and clipped"
 
 
 _Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]

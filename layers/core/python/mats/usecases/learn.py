@@ -40,8 +40,7 @@ class RecordFeedback:
         receipt = self.receipts.get(feedback.query_id)
         if receipt is None or receipt.caller != feedback.caller:
             raise ReceiptNotFound(feedback.query_id, self.days)
-        faults = [*_not_shown(receipt, feedback), *_contradictions(feedback)]
-        if faults:
+        if faults := list(_faults(receipt, feedback)):
             raise RequestInvalid(faults)
         if feedback.missing and not self.texts:
             digest = hashlib.sha256(feedback.missing.encode()).hexdigest()[:32]
@@ -49,16 +48,12 @@ class RecordFeedback:
         return self.outcomes.record(receipt, feedback, self.clock.now())
 
 
-def _not_shown(receipt: Receipt, feedback: Feedback) -> Iterator[Fault]:
+def _faults(receipt: Receipt, feedback: Feedback) -> Iterator[Fault]:
+    succeeded = {outcome.id for outcome in feedback.outcomes if outcome.event is Event.SUCCEEDED}
     for position, outcome in enumerate(feedback.outcomes):
         if outcome.id not in receipt.shown:
             message = f"{outcome.id!r} is not among the results of this answer: report ids that it showed"
             yield Fault(f"outcomes.{position}.id", message)
-
-
-def _contradictions(feedback: Feedback) -> Iterator[Fault]:
-    succeeded = {outcome.id for outcome in feedback.outcomes if outcome.event is Event.SUCCEEDED}
-    for position, outcome in enumerate(feedback.outcomes):
         if outcome.id in succeeded and outcome.event in (Event.FAILED, Event.WRONG):
             message = f"{outcome.id!r} is reported as succeeded, too: report one of them"
             yield Fault(f"outcomes.{position}.event", message)

@@ -63,13 +63,8 @@ class Probe:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._settled = False
         self._refusal: ModelRefused | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """True if a call of this run has ended."""
-        return self._settled
+        self.is_settled = False  # True if a call of this run has ended
 
     def call(self, work: Callable[[], T]) -> T:
         """The result of a call. The others wait until the first has ended.
@@ -81,7 +76,7 @@ class Probe:
         with self._lock:
             if self._refusal:
                 raise ModelRefused(str(self._refusal), model=self._refusal.model, cause=self._refusal.cause)
-            if not self._settled:
+            if not self.is_settled:
                 return self._try(work)
         return self._try(work)
 
@@ -92,7 +87,7 @@ class Probe:
             self._refusal = error
             raise
         finally:
-            self._settled = True
+            self.is_settled = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,14 +140,13 @@ class Stages:
         started_ms, executor = clock.elapsed_ms(), self.models.get(name, self.executor)
         return Stage(name, usual_ms if budget_ms is None else budget_ms, started_ms, clock, executor.submit(timed_work))
 
-    def call_model(self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace) -> T | None:
-        """The reply of a model; None, with a fault in the trace, if it failed or its circuit breaker is open."""
-        return self.begin_call(name, work, breaker, trace)()
-
     def begin_call(
         self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace
     ) -> Callable[[], T | None]:
-        """Start a call of a model; the function that is returned waits for the reply, as `call_model` gives it."""
+        """Start a call of a model; the function that is returned waits for the reply.
+
+        It is None, with a fault in the trace, if the call failed or the circuit breaker is open.
+        """
         if not breaker.allows_call(self.clock.elapsed_ms()):
             trace.lose(_DEGRADED[name], f"{name}: {NOT_ASKED}")
             return lambda: None

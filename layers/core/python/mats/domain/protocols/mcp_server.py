@@ -12,14 +12,7 @@ from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
 from mats.domain.protocols.protocol import Call, Facts, objects
-from mats.domain.text.redaction import (
-    MAX_TEXT,
-    is_plain,
-    placeholders,
-    redact_arguments,
-    redact_url,
-    without_expansions,
-)
+from mats.domain.text import redaction
 
 Transport = Literal["streamable-http", "sse"]
 
@@ -140,18 +133,18 @@ def stdio_server(command: str, arguments: object, env: Sequence[object] = (), to
         return None
     if _program(line[0]) in _CONTAINER_RUNNERS:
         line = list(_pass_on_variables(line, names))
-    command, *args = map(without_expansions, redact_arguments(line))
+    command, *args = map(redaction.without_expansions, redaction.redact_arguments(line))
     return McpStdio(
         command=command,
         args=tuple(args),
         env=tuple(dict.fromkeys(name for name in names if _VARIABLE_NAME.fullmatch(name)))[:_MAX_ARGUMENTS],
-        inputs=placeholders(command, *args),
+        inputs=redaction.placeholders(command, *args),
         tool=tool,
     )
 
 
 def _is_argument(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_TEXT and is_plain(value)
+    return isinstance(value, str) and len(value) <= redaction.MAX_TEXT and redaction.is_plain(value)
 
 
 def _program(command: str) -> str:
@@ -194,10 +187,10 @@ def remote_server(
     url: object, transport: object = None, headers: object = None, auth: tuple[AuthScheme, ...] = (), *, tool: str = ""
 ) -> McpRemote | None:
     """A server at an http or https address. An unknown transport is what the end of the address says, else HTTP."""
-    given = redact_url(url) if isinstance(url, str) else None
+    given = redaction.redact_url(url) if isinstance(url, str) else None
     if given is None:
         return None
-    shown = without_expansions(given)
+    shown = redaction.without_expansions(given)
     named = _TRANSPORTS.get(transport) if isinstance(transport, str) else None
     of_headers, others = auth_of_headers(headers)
     return McpRemote(
@@ -205,7 +198,7 @@ def remote_server(
         url=shown,
         auth=(*auth, *(scheme for scheme in of_headers if scheme not in auth)),
         headers=others,
-        inputs=placeholders(shown),
+        inputs=redaction.placeholders(shown),
         tool=tool,
     )
 
@@ -289,7 +282,7 @@ def _filled_in(entry: Mapping[str, Any], key: str) -> str:
         public = isinstance(variable, Mapping) and variable.get("isSecret") is not True
         if public and (known := _text(variable, "value", "default")):
             text = text.replace(f"{{{name}}}", known)
-        if len(text) > MAX_TEXT:
+        if len(text) > redaction.MAX_TEXT:
             return ""  # a default may contain other variables, and grow with each
     return text
 

@@ -88,10 +88,11 @@ def get_entry(application: Application, request: Request) -> Response:
         identifier = unquote(written, errors="strict")  # once
     except ValueError as error:
         raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")]) from error
-    if name := parse_identifier(identifier):
+    if named := parse_identifier(identifier):
+        kind, id = named
         with suppress(CapabilityNotFound):
-            profile = application.get(request.caller, name.id)
-            if profile.kind is name.kind:
+            profile = application.get(request.caller, id)
+            if profile.kind is kind:
                 return _cacheable(request, ArdEntry.of(profile, base_address(request)), _PRIVATE)
     raise CapabilityNotFound(identifier)
 

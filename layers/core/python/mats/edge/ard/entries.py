@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,13 +33,6 @@ _TO_ESCAPE = re.compile(
 _ESCAPED = re.compile(r":|_x([0-9a-f]{1,6})_")
 
 
-class ArdName(NamedTuple):
-    """The kind and id in an identifier; the capability need not exist."""
-
-    kind: Kind
-    id: Id
-
-
 def identifier(kind: Kind, namespace: str, name: str) -> str:
     """The identifier of a capability, `urn:air:<publisher>:<kind>:<name>`; distinct ones for distinct capabilities.
 
@@ -51,8 +44,8 @@ def identifier(kind: Kind, namespace: str, name: str) -> str:
     return f"urn:air:{publisher(namespace)}:{kind}:{escaped}"
 
 
-def parse_identifier(text: str) -> ArdName | None:
-    """The kind and id in an identifier; None if it is valid but not one that `identifier` returns.
+def parse_identifier(text: str) -> tuple[Kind, Id] | None:
+    """The kind and id in an identifier, which need not exist; None if it is valid but none that `identifier` returns.
 
     Raises RequestInvalid: it breaks the specification.
     """
@@ -68,7 +61,7 @@ def parse_identifier(text: str) -> ArdName | None:
         name.encode()
     except (ValueError, OverflowError):  # beyond Unicode, or half a character
         return None
-    return ArdName(kind, capability_id(namespace, name)) if identifier(kind, namespace, name) == text else None
+    return (kind, capability_id(namespace, name)) if identifier(kind, namespace, name) == text else None
 
 
 def publisher(namespace: str) -> str:

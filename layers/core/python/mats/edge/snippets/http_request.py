@@ -10,6 +10,7 @@ from urllib.parse import unquote_plus
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import AuthScheme
 from mats.domain.protocols.openapi import HttpCall
+from mats.domain.protocols.protocol import objects
 from mats.edge.tools.json_schema import resolve_reference
 
 _MAX_DEPTH, _MAX_ENTRIES = 4, 20
@@ -53,19 +54,15 @@ def required_of(schema: Mapping[str, Any]) -> set[str]:
     return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
 
 
-def _with_alternatives(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+def _with_alternatives(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with what all of its `allOf` ask for, and the first of its other alternatives."""
-    every, some, one = (_objects(schema.get(word)) for word in ("allOf", "anyOf", "oneOf"))
+    every, some, one = (objects(schema.get(word)) for word in ("allOf", "anyOf", "oneOf"))
     merged = dict(schema)
     for option in (resolve_reference(each, whole) for each in (*every, *some[:1], *one[:1])):
         properties = {**properties_of(option), **properties_of(merged)}
         required = sorted(required_of(option) | required_of(merged))
         merged = {**option, **merged, **({"properties": properties, "required": required} if properties else {})}
     return merged
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _is_short(value: object) -> bool:
@@ -75,7 +72,7 @@ def _is_short(value: object) -> bool:
         return False
 
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110: the name of a header."""
 _BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
 _JSON = "application/json"
@@ -119,7 +116,7 @@ def operation_request(call: HttpCall, schema: Mapping[str, Any]) -> HttpRequest 
     """The request of an HTTP operation with all that its input schema requires; None if a name cannot be sent."""
     required, properties = required_of(schema), properties_of(schema)
     sent = [each for each in call.parameters if (each.property or each.name) in required and each.in_ != "path"]
-    if not all(_TOKEN.fullmatch(each.name) for each in sent if each.in_ in ("header", "cookie")):
+    if not all(TOKEN.fullmatch(each.name) for each in sent if each.in_ in ("header", "cookie")):
         return None
     url, _, own_query = call.url.partition("?")
     body, files = None, frozenset[str]()
@@ -190,7 +187,7 @@ def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
         keys = sum(secret.variable.startswith("API_KEY") for secret in found)
         if scheme.scheme in _BEARER and all(secret.prefix != "Bearer " for secret in found):
             found.append(Secret("header", "Authorization", "API_TOKEN", "Bearer "))
-        elif scheme.scheme == "apiKey" and _TOKEN.fullmatch(scheme.name):
+        elif scheme.scheme == "apiKey" and TOKEN.fullmatch(scheme.name):
             place = scheme.in_ if scheme.in_ in ("query", "cookie") else "header"
             found.append(Secret(place, scheme.name, f"API_KEY_{keys + 1}" if keys else "API_KEY"))  # type: ignore[arg-type]
     return found

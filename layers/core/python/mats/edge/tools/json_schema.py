@@ -19,7 +19,7 @@ def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {word: value for word, value in checked.items() if value is not _INVALID}
 
 
-def resolve_reference(schema: dict[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+def resolve_reference(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
     """The target of a schema's reference within the whole; empty if there is none."""
     for _ in range(_MAX_REFERENCES):
         reference = schema.get("$ref")

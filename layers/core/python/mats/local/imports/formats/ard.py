@@ -81,7 +81,7 @@ def _names(identifier: str) -> tuple[str, str] | None:
     except RequestInvalid:
         return None
     if own:
-        return parts(own.id)
+        return parts(own[1])
     publisher, *segments = identifier.split(":")[2:]
     if len(segments) > 1 and segments[0] in _GROUPS:
         del segments[0]
