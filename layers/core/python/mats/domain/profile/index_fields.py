@@ -5,15 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mats.domain.profile.profile import Profile, SourceText
-from mats.domain.text.words import (
-    Pair,
-    content_words,
-    may_have_stem,
-    separate_cjk,
-    spelled_words,
-    split_identifier,
-    stem,
-)
+from mats.domain.text import words
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 1.0, "title": 1.0, "keywords": 1.0, "description": 1.0, "examples": 1.0, "parameters": 1.2, "other": 0.5,
@@ -35,7 +27,7 @@ def lexical_fields(profile: Profile) -> dict[str, str]:
 
 
 def _fields(name: str, source: SourceText, tags: tuple[str, ...], examples: tuple[str, ...]) -> dict[str, str]:
-    spoken = split_identifier(name)
+    spoken = words.split_identifier(name)
     texts = {
         "name": f"{name} {spoken} {spoken}",
         "title": source.title,
@@ -45,7 +37,7 @@ def _fields(name: str, source: SourceText, tags: tuple[str, ...], examples: tupl
         "parameters": f"{source.parameter_names} {source.parameter_text}".strip(),
         "other": source.other,
     }
-    return {name: separate_cjk(text) for name, text in texts.items()}
+    return {name: words.separate_cjk(text) for name, text in texts.items()}
 
 
 _READ = 4_000  # Characters of each field that are compared with a query; bounds the work per answer
@@ -82,7 +74,7 @@ def embedded_text(profile: Profile) -> str:
     It is what is searched by words; a writer's examples come before the owner's text, which they complete.
     """
     source = profile.source or SourceText()
-    spoken = split_identifier(profile.name)
+    spoken = words.split_identifier(profile.name)
     names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
     tags, examples = " ".join(profile.tags)[:200], " ".join(profile.enrichment.positive_examples)
     # operations of one document share their provider, and differ in little else
@@ -111,13 +103,13 @@ class MatchedWords(NamedTuple):
 
 def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
     """The terms of a query that occur in a profile, by stem as in the index; neural matches have no terms to show."""
-    by_stem = {stem(term): term for term in terms}
+    by_stem = {words.stem(term): term for term in terms}
     starts = tuple({term[:_PREFIX] for term in terms})
     matched: set[str] = set()
     spelled: set[str] = set()
     fields: list[str] = []
     for name, text in lexical_fields(profile).items():
-        here = {word: stem(word) for word in set(spelled_words(text)) if word.startswith(starts)}
+        here = {word: words.stem(word) for word in set(words.spelled_words(text)) if word.startswith(starts)}
         said = {word for word, its_stem in here.items() if its_stem in by_stem}
         if said:
             matched.update(here[word] for word in said)
@@ -127,11 +119,11 @@ def explain(terms: Collection[str], profile: Profile) -> MatchedWords:
     return MatchedWords(in_order, tuple(fields), tuple(sorted(spelled)))
 
 
-def pairs_found(asked: Set[Pair], profile: Profile) -> int:
+def pairs_found(asked: Set[words.Pair], profile: Profile) -> int:
     """How many pairs of a query's words are also neighbours near the start of a field of the profile, tags aside."""
     text = searched_text(profile)
     possible = _possible_pairs(asked, text.lowered)
-    found: set[Pair] = set()
+    found: set[words.Pair] = set()
     for field in filter(None, text.telling if possible else ()):
         for one, other in _possible_pairs(possible, field.lower()):
             if f" {one} {other} " in _stems_in_order(field):
@@ -142,9 +134,9 @@ def pairs_found(asked: Set[Pair], profile: Profile) -> int:
 @lru_cache(maxsize=_CACHED_FIELDS)
 def _stems_in_order(field: str) -> str:
     """The stems of the content words, with a space before and after each."""
-    return f" {' '.join(map(stem, content_words(field)))} "
+    return f" {' '.join(map(words.stem, words.content_words(field)))} "
 
 
-def _possible_pairs(asked: Collection[Pair], lowered: str) -> list[Pair]:
+def _possible_pairs(asked: Collection[words.Pair], lowered: str) -> list[words.Pair]:
     """The pairs of which a text in lower case may have both stems."""
-    return [pair for pair in asked if may_have_stem(lowered, pair[0]) and may_have_stem(lowered, pair[1])]
+    return [pair for pair in asked if words.may_have_stem(lowered, pair[0]) and words.may_have_stem(lowered, pair[1])]

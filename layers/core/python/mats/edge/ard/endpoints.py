@@ -16,16 +16,7 @@ from mats.domain.protocols.protocol import is_ip
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.rank import Result
 from mats.edge.app import Application
-from mats.edge.ard.entries import (
-    REGISTRY,
-    ArdEntry,
-    ArdList,
-    ArdManifest,
-    ArdResult,
-    ArdSearchAnswer,
-    parse_identifier,
-    relevance,
-)
+from mats.edge.ard import entries as ard
 from mats.edge.ard.requests import ArdListParameters, ArdSearch, list_filter, search_filter
 from mats.edge.http import Request, Response, problem, to_json
 
@@ -49,11 +40,11 @@ def search(application: Application, request: Request) -> Response:
     if not entries.matches_nothing:
         shortlist = application.search(request.caller, entries.to_query(body.query.text), entries.scope)
         results = [result for result in shortlist.results if entries.accepts(result.candidate.profile)]
-    results.sort(key=relevance, reverse=True)
+    results.sort(key=ard.relevance, reverse=True)
     end = begin + body.page_size
     base = base_address(request)
-    answer = ArdSearchAnswer(
-        results=[ArdResult.of_result(result, base) for result in results[begin:end]],
+    answer = ard.ArdSearchAnswer(
+        results=[ard.ArdResult.of_result(result, base) for result in results[begin:end]],
         referrals=[] if body.federation == "referrals" else None,
         page_token=make_token(end, same) if end < len(results) else None,
     )
@@ -64,20 +55,20 @@ def list_entries(application: Application, request: Request, wish: ArdListParame
     entries, base = list_filter(wish.filter), base_address(request)
     after = Id(parse_token(wish.page_token, wish.filter, str)) if wish.page_token else None
     if entries.matches_nothing:
-        return _cacheable(request, ArdList(items=[]), _PRIVATE)
+        return _cacheable(request, ard.ArdList(items=[]), _PRIVATE)
     admitted = Filter(kinds=entries.kinds, scope=entries.scope)
     page = application.browse(request.caller, admitted, entries.accepts, after=after, limit=wish.page_size)
-    items: list[ArdEntry] = []
+    items: list[ard.ArdEntry] = []
     following, size = page.following, 0
     for profile in page.profiles:
-        entry = ArdEntry.of(profile, base)
+        entry = ard.ArdEntry.of(profile, base)
         size += len(_json(entry).encode())
         if items and size > _MAX_PAGE_BYTES:
             following = page.profiles[len(items) - 1].id
             break
         items.append(entry)
     token = None if following is None else make_token(following, wish.filter)
-    return _cacheable(request, ArdList(items=items, page_token=token), _PRIVATE)
+    return _cacheable(request, ard.ArdList(items=items, page_token=token), _PRIVATE)
 
 
 def get_entry(application: Application, request: Request) -> Response:
@@ -88,12 +79,12 @@ def get_entry(application: Application, request: Request) -> Response:
         identifier = unquote(written, errors="strict")  # once
     except ValueError as error:
         raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")]) from error
-    if named := parse_identifier(identifier):
+    if named := ard.parse_identifier(identifier):
         kind, id = named
         with suppress(CapabilityNotFound):
             profile = application.get(request.caller, id)
             if profile.kind is kind:
-                return _cacheable(request, ArdEntry.of(profile, base_address(request)), _PRIVATE)
+                return _cacheable(request, ard.ArdEntry.of(profile, base_address(request)), _PRIVATE)
     raise CapabilityNotFound(identifier)
 
 
@@ -102,10 +93,10 @@ def manifest(application: Application, request: Request) -> Response:
     host = base.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
     name = host.partition(":")[0].rstrip(".")
     is_qualified = "." in name and not host.startswith("[") and not is_ip(name)
-    entry = ArdEntry(
+    entry = ard.ArdEntry(
         identifier=f"urn:air:{name if is_qualified else 'mats.localhost'}:registry:mats",
         display_name="mats",
-        type=REGISTRY,
+        type=ard.REGISTRY,
         url=base,
         description="Finds the model, agent, tool or skill for a request, and invokes nothing.",
         representative_queries=[
@@ -114,7 +105,7 @@ def manifest(application: Application, request: Request) -> Response:
             "is there a model or a skill for this kind of work?",
         ],
     )
-    return _cacheable(request, ArdManifest(entries=[entry]), _PUBLIC)
+    return _cacheable(request, ard.ArdManifest(entries=[entry]), _PUBLIC)
 
 
 def explore(application: Application, request: Request) -> Response:
