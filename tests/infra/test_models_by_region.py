@@ -20,6 +20,7 @@ RERANKER, WRITER = "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0"
 TITAN = "amazon.titan-embed-text-v2:0"
 US = {"us-east-1", "us-east-2", "us-west-2"}
 EU = {"eu-central-1", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-3"}
+PROFILE = "bedrock:InferenceProfileArn"  # A condition key
 APAC = {"ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-southeast-1", "ap-southeast-2"}
 EXPECTED: dict[str, tuple[str, set[str]]] = {
     "us-east-1": ("", set()),
@@ -46,7 +47,7 @@ def invoked(deployed: Deployment, allowed: list[iam.Statement], *, through: str 
     """(region, model) of every model that may be invoked directly, or through a profile."""
     for region in EVERYWHERE:
         for model in (RERANKER, WRITER, TITAN, "amazon.nova-pro-v1:0"):
-            context = {"bedrock:InferenceProfileArn": through}
+            context = {PROFILE: through}
             if iam.allowed(allowed, "bedrock:InvokeModel", arn(region, model), context):
                 yield region, model
 
@@ -106,10 +107,10 @@ def test_nova_2_is_invoked_through_its_profile_beside_nova(region: str):
     assert iam.allowed(allowed, "bedrock:InvokeModel", through)
     reached = {
         each for each in EVERYWHERE
-        if iam.allowed(allowed, "bedrock:InvokeModel", arn(each, model), {"bedrock:InferenceProfileArn": through})
+        if iam.allowed(allowed, "bedrock:InvokeModel", arn(each, model), {PROFILE: through})
     }  # fmt: skip
     assert reached == destinations
-    assert not iam.allowed(allowed, "bedrock:InvokeModel", arn(region, model), {"bedrock:InferenceProfileArn": ""})
+    assert not iam.allowed(allowed, "bedrock:InvokeModel", arn(region, model), {PROFILE: ""})
 
 
 def test_a_region_that_nova_2_has_no_known_profile_in_is_refused():
@@ -130,8 +131,9 @@ def test_a_named_profile_goes_before_the_region():
     settings = Settings.from_env(function(deployed, "enrichment")["Environment"]["Variables"])
     assert settings.writer_model == f"ca.{WRITER}"
     allowed = allows(deployed, "enrichment")
-    context = {"bedrock:InferenceProfileArn": profile(deployed, f"ca.{WRITER}")}
+    context = {PROFILE: profile(deployed, f"ca.{WRITER}")}
     assert iam.allowed(allowed, "bedrock:InvokeModel", arn("ca-west-1", WRITER), context)
+    assert not iam.allowed(allowed, "bedrock:InvokeModel", arn("ca-west-1", WRITER), {**context, PROFILE: "another"})
 
 
 def test_none_invokes_the_models_of_the_region():

@@ -53,16 +53,6 @@ def test_a_truncated_reply_is_unusable(server, bench, role):
             assert type(failed) is DependencyFailed
 
 
-def test_complete_replies_are_used(server, bench):
-    whole = whole_replies(bench)
-    played(server, whole["reranker"])
-    assert bench.rerank().scores == (0.9, 0.05, 0.4)
-    played(server, whole["writer"])
-    assert bench.describe().enrichment.summary == FIVE["summary"]
-    played(server, whole["encoder"])
-    assert list(bench.encode()) == [1.0] + [0.0] * (DIMENSION - 1)
-
-
 WRONG: list[Any] = [
     [], None, "x", {}, {"message": "no"}, {"output": []}, {"output": {}}, {"output": {"message": None}},
     {"output": {"message": {"role": "assistant", "content": {"a": 1}}}},
@@ -133,14 +123,6 @@ def test_every_stop_reason_gives_a_result_or_drops_the_signal_and_keeps_the_raw_
     assert type(bench.describe()) is (ReplyUnusable if stop in useless else Written)
     server.play = lambda exchange: Answer(converse_reply([], stop=stop), loose=True)
     assert bench.rerank().void
-
-
-@pytest.mark.parametrize("usage", [None, {"inputTokens": -5, "outputTokens": None}, {"x": 10**400}])
-def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, bench, usage):
-    played(server, written({**calling(SCORES, stop="a_reason_of_tomorrow"), "usage": usage}))
-    result = bench.rerank()
-    assert result.scores == (0.9, 0.05, 0.4)
-    assert (result.usage.input_tokens, result.usage.output_tokens) == (0, 0)
 
 
 ONE = [1.0] + [0.0] * (DIMENSION - 1)

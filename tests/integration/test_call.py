@@ -7,11 +7,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from email import message_from_bytes
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -38,12 +36,6 @@ def high_tide(harbour: str) -> str:
     return harbour + " at noon, said " + os.environ["TIDE_KEY"] + str(os.environ.get("OTHER_KEY"))
 server.run()
 """
-
-
-def read_skill(call: Call, base: str) -> str:
-    method, path = call["instructions"].split(" ")
-    with urllib.request.urlopen(urllib.request.Request(f"{base}{path}", method=method)) as response:
-        return response.read().decode()
 
 
 def variable(name: str, base: str) -> str:
@@ -148,14 +140,6 @@ def test_agent_of_a2a(mats: Mats):
     assert [urlsplit(request["path"]).path for request in seen] == ["/a2a"]
 
 
-def text(**more: Any) -> dict[str, Any]:
-    return {"schema": {"type": "string"}, **more}
-
-
-def at(place: str, name: str, **more: Any) -> dict[str, Any]:
-    return text(**{"name": name, "in": place, "required": place == "path", **more})
-
-
 def body(media_type: str) -> dict[str, Any]:
     return {"requestBody": {"content": {media_type: {"schema": {"type": "object"}}}}}
 
@@ -171,27 +155,10 @@ def form_parts(asked: Asked) -> dict[str, str]:
 LOGIN = f"Basic {base64.b64encode(b'ann:pass word').decode()}"
 OPERATIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any], Any]] = {
     # name: summary, operation, input, what the server must have received of it
-    "getBerth": (
-        "Look up a berth of the harbour", {"parameters": [at("path", "berth")]}, {"berth": "a/ß 1"},
-        lambda asked: asked.target.endswith("/getBerth/a%2F%C3%9F%201"),
-    ),
-    "listCranes": (
-        "List cranes by their colours", {"parameters": [at("query", "colour"), at("query", "page")]},
-        {"colour": ["red", "blue & green"], "page": 2},
-        lambda asked: asked.target.endswith("?colour=red&colour=blue%20%26%20green&page=2"),
-    ),
-    "filterShips": (
-        "Filter ships by length and flag", {"parameters": [at("query", "where", style="deepObject", explode=True)]},
-        {"where": {"flag": "DE", "length": {"gt": 90}}},
-        lambda asked: asked.query == {"where[flag]": "DE", "where[length][gt]": "90"},
-    ),
     "tracePilot": (
-        "Trace a maritime pilot", {"parameters": [at("header", "X-Trace")]}, {"X-Trace": "t 1"},
+        "Trace a maritime pilot", {"parameters": [{"name": "X-Trace", "in": "header", "schema": {"type": "string"}}]},
+        {"X-Trace": "t 1"},
         lambda asked: asked.headers["X-Trace"] == "t 1",
-    ),
-    "joinDocks": (
-        "Join docks", {"parameters": [at("query", "ids", style="pipeDelimited", explode=False)]}, {"ids": [1, 2]},
-        lambda asked: asked.query == {"ids": "1|2"},
     ),
     "postToll": (
         "Post a toll form", body("application/x-www-form-urlencoded"),
@@ -230,7 +197,7 @@ SCHEMES = {
 }
 
 
-def test_twelve_operations_are_found_and_called_for_real(mats: Mats):
+def test_operations_with_every_body_and_credential_are_found_and_called_for_real(mats: Mats):
     received: dict[str, Asked] = {}
 
     def answer(asked: Asked) -> Any:
@@ -242,7 +209,7 @@ def test_twelve_operations_are_found_and_called_for_real(mats: Mats):
             "openapi": "3.1.0", "info": {"title": "Harbour"}, "servers": [{"url": f"{base}/v1"}],
             "components": {"securitySchemes": SCHEMES},
             "paths": {
-                f"/{name}{'/{berth}' if name == 'getBerth' else ''}": {
+                f"/{name}": {
                     "post" if "requestBody" in operation else "get": {
                         "operationId": name, "summary": summary, **operation,
                     }
@@ -267,7 +234,7 @@ def test_twelve_operations_are_found_and_called_for_real(mats: Mats):
             assert not [value for value in (*secrets.values(), LOGIN) if value in shown]
         missing = mats("call", "org.example.found/withToken", "--private")
         assert f"which this client does not support, or {variable('API_TOKEN', base)}: set it" in missing.err
-        assert "--private" in mats("call", "org.example.found/listCranes").err
+        assert "--private" in mats("call", "org.example.found/createCargo", "--input", '{"body": {}}').err
     right = [name for name, (*_, is_right) in OPERATIONS.items() if called[name].ok and is_right(received[name])]
     assert right == list(OPERATIONS)
 
@@ -298,15 +265,3 @@ def test_agent_of_the_examples_finds_calls_and_reports(mats: Mats):
         assert [*database.execute("SELECT id, events FROM outcomes")] == [
             ("com.deepwiki.mcp/ask_question", '["succeeded"]')
         ]
-
-
-def test_skill_in_a_folder(mats: Mats, tmp_path: Path):
-    folder = tmp_path / "folder" / "tie-knots"
-    (folder / "scripts").mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: tie-knots\ndescription: Ties knots.\n---\n# Knots\n\nStart a loop.\n")
-    (folder / "scripts" / "draw.py").touch()
-    register(mats, str(folder.parent))
-    with serving(mats) as service:
-        call = find(service, "tie knots")
-        assert call["files"] == ["SKILL.md", "scripts/draw.py"]
-        assert read_skill(call, service.url) == "# Knots\n\nStart a loop."

@@ -24,7 +24,6 @@ from tests.integration.bedrock_workbench import (
     SHOWN,
     outcome_of,
 )
-from tests.integration.conftest import Mats, rows, tool
 from tests.servers.chat_completions import MODEL, WAYS, ChatServer, chat_reply, text_reply, way_of
 
 KEY = "sk-local-0123456789"
@@ -230,25 +229,6 @@ def test_thoughts_before_the_reply_are_left_out(server):
     thought = "<think>They ask for [1, 2, 3] {\n</think>\n"
     server.play = lambda exchange: Answer(text_reply(thought + '{"s": [90, 5, 40]}'))
     assert rerank(models(server)).scores == (0.9, 0.05, 0.4)
-
-
-def test_commands_enrich_rerank_name_the_model_and_print_its_tokens(mats: Mats, server):
-    environment = server.client_environment()
-    items = [tool("refund", description="Gives money back."), tool("geocode", description="Finds money on a map.")]
-    ran = mats("import", "-", "--json", stdin=rows(*items), **environment)
-    assert ran.code == 0, ran.err
-    assert set(ran.json["spent"]) == {MODEL}
-    assert mats("show", "com.acme/refund", "--json").json["profile"]["enriched"]
-    answer = mats("search", "money back", "--json", **environment).json
-    assert (answer["degraded"], answer["without"]) == ([], ["neural"])
-    assert answer["versions"]["models"]["rerank"] == MODEL
-    stats = mats("stats", "--json", **environment).json
-    assert (stats["reranker"], stats["writer"]) == (MODEL, MODEL)
-    assert mats("stats", "--json").json["reranker"] == "none"
-    gone = mats("search", "money back", MATS_LLM_URL="http://127.0.0.1:9/v1", MATS_LLM_MODEL="m")
-    assert "rerank: http://127.0.0.1:9/v1 did not answer" in " ".join(gone.out.split())
-    misspelt = mats("stats", MATS_LLM_URI="http://127.0.0.1:9/v1")
-    assert "did you mean MATS_LLM_URL?" in misspelt.err
 
 
 @pytest.mark.parametrize(

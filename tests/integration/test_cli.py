@@ -139,16 +139,6 @@ def test_a_script_can_tell_that_nothing_fits(sample):
     assert sample("search", "bake me a pizza", "--exit-code", "--format", "openai_tools").code == 1
 
 
-@pytest.mark.parametrize(
-    "query", ["AND", 'a" OR "b', "NEAR(a b)", "name:*", "-", "'", "\\", "🦆", "\u202eabc", "x" * 2_000, "a\x01b"]
-)
-def test_any_query_gets_an_answer(mats, query):
-    mats("add", "-", stdin=rows(tool("a", description="a b c")))
-    ran = mats("search", "--json", "--", query)
-    assert ran.code == 0, ran.err
-    assert "verdict" in ran.json
-
-
 def test_untrusted_text_cannot_steer_the_terminal(mats):
     evil = tool("evil", description="\x1b[31mred\x1b[0m [bold]loud[/bold] \u202etxet money")
     assert mats("add", "-", stdin=rows(evil)).code == 0

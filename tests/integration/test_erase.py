@@ -74,13 +74,6 @@ def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_st
         assert connection.execute("SELECT count(*) FROM outcomes").fetchone() == (0,)
 
 
-def test_what_is_not_there_cannot_be_erased(mats: Mats):
-    mats("add", "--namespace", "com.acme", "--name", "other", "--kind", "tool")
-    ran = mats("erase", "com.acme/nothing", "--yes")
-    assert ran.code == 1
-    assert "com.acme/nothing" in ran.err
-
-
 class InAws:
     """A system in AWS: a sent change is enriched at the third look."""
 

@@ -77,12 +77,6 @@ def test_doctor_names_what_is_set_wrong_and_what_to_do(mats, settings, check, na
     assert "short" not in text
 
 
-def test_doctor_names_a_misspelt_setting_beside_an_invalid_one(mats):
-    texts = " ".join(text for _, text in faults(mats, MATS_LLM_URI="http://127.0.0.1:1/v1", MATS_K="99"))
-    assert "set MATS_LLM_URL instead" in texts
-    assert "MATS_K must be" in texts
-
-
 SCORED = chat_reply(tool_reply("judge", {"s": [0, 90, 5, 0, 10]}))
 REPLIES: dict[str, tuple[Any, str]] = {
     "refused key": (Refuse("invalid_api_key", "no", 401), "set MATS_LLM_KEY to a valid one"),
@@ -358,11 +352,6 @@ def test_commands_to_copy_are_written_as_this_one_was_called(monkeypatch, called
     assert " ".join(output.program()) == named
 
 
-def test_a_feedback_line_follows_only_results(mats):
-    assert "mats feedback" in mats("search", "refund").out
-    assert "mats feedback" not in mats("search", "refund", "--namespace", "com.nobody").out
-
-
 def test_ids_stay_whole_in_a_pipe(mats, tmp_path):
     long = tool("a" * 150, namespace="com." + "b" * 60)
     (tmp_path / "a.jsonl").write_bytes(rows(long))
@@ -370,12 +359,3 @@ def test_ids_stay_whole_in_a_pipe(mats, tmp_path):
     assert id in mats.process("import", str(tmp_path / "a.jsonl"), "--dry-run", COLUMNS="").out
     assert mats("import", str(tmp_path / "a.jsonl")).code == 0
     assert id in mats.process("list", COLUMNS="").out
-
-
-def test_a_name_alone_is_answered_from_every_namespace_of_it_that_operators_rate(sample):
-    api = tool("repos/get", namespace="com.github.api.octokit", description="Get a repository.")
-    assert sample("import", "-", stdin=rows(api)).code == 0
-    assert sample("trust", "com.github.api.*", "70").code == 0
-    found = [one["id"] for one in sample("search", "github", "--json").json["results"]]
-    assert "com.github.api.octokit/repos/get" in found
-    assert any(id.startswith("io.github.github.github-mcp-server/") for id in found)

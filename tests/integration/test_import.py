@@ -16,34 +16,6 @@ from tests.unit.local.imports.formats import documents as d
 FORMATS = ROOT / "examples" / "formats"
 
 
-@pytest.mark.parametrize(
-    ("name", "ids"),
-    [
-        ("server.json", ["io.github.example-org/tide-tables"]),
-        ("agent-card.json", ["com.example/Travel desk"]),
-        (
-            "openapi.yaml",
-            [
-                "net.example.library.api.lending-desk/GET /books/{isbn}/loans",
-                "net.example.library.api.lending-desk/lendBook",
-            ],
-        ),
-        ("skills", ["org.example.harbours/read-a-tide-table", "org.example.office/tidy-minutes"]),
-        (
-            "bedrock.json",
-            ["com.amazon.bedrock.eu-north-1/example.small-v1:0", "com.amazon.bedrock.eu-north-1/eu.example.small-v1:0"],
-        ),
-    ],
-)  # fmt: skip
-def test_importing_a_document_again_changes_nothing(mats: Mats, name, ids):
-    first = mats("import", str(FORMATS / name), "--json")
-    assert first.code == 0, first.err
-    assert [entry["id"] for entry in first.json["registered"]] == ids
-    assert (first.json["new"], first.json["indexed"]) == (len(ids), len(ids))
-    again = mats("import", str(FORMATS / name), "--json").json
-    assert (again["unchanged"], again["indexed"]) == (len(ids), 0)
-
-
 def test_format_of_standard_input_is_detected(mats: Mats):
     assert mats("import", "-", "--json", stdin=d.SKILL.encode()).json["new"] == 1
     tools = json.dumps(d.TOOLS).encode()

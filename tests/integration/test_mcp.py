@@ -78,22 +78,6 @@ def test_older_clients_work(service, monkeypatch, version):
     assert anyio.run(find_and_show, f"{service.url}/mcp", "legacy") == version
 
 
-def test_stdio_client_sees_new_registrations(stocked):
-    async def conversation() -> None:
-        async with connected(stdio(stocked), "auto") as client:
-            sought = ("search_capabilities", {"query": "translate a letter", "min_relevance": 0})
-            assert (await client.call_tool(*sought)).structured_content["results"] == []
-            added = await anyio.to_thread.run_sync(
-                lambda: stocked("add", "-", stdin=rows(tool("translate", description="Translate a letter")))
-            )
-            assert added.code == 0
-            (found,) = (await client.call_tool(*sought)).structured_content["results"]
-            assert found["id"] == "com.acme/translate"
-
-    anyio.run(conversation)
-    stocked("remove", "com.acme/translate")
-
-
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 
 
@@ -145,15 +129,6 @@ def test_stdio_server_ends_with_its_input_and_on_signals(stocked):
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
         assert b"Traceback" not in process.stderr.read()
-
-
-def test_unusable_registry_is_reported_in_one_line(tmp_path):
-    home = tmp_path / "home"
-    home.write_text("a file")
-    ran = Mats(home)("mcp", stdin=PING)
-    assert ran.code == 3
-    assert ran.out == ""
-    assert "Traceback" not in ran.err
 
 
 def test_unsearchable_registry_is_a_tool_error(tmp_path):

@@ -257,14 +257,6 @@ class TestARealNode:
         assert node.behind(alias) == [f"{alias}-2"]
         node.drop(f"{alias}-*")
 
-    def test_a_target_that_has_gone_is_made_again_with_its_mapping(self, node, index, generations):
-        index.put([entry("a")])
-        node.drop(f"{ALIAS}-*")
-        index.put([entry("b")])
-        assert self.found(index) == ["b"]
-        assert generations.current() == f"{ALIAS}-1"
-        assert index.cosine_of(VECTOR, [entry("b").profile.id])
-
     def test_vector_of_another_length_is_named_and_other_writes_remain(self, index):
         with pytest.raises(DependencyFailed) as failed:
             index.put([entry("good"), entry("bad", vector=array("f", [1.0, 0.0]))])
@@ -321,13 +313,6 @@ class TestARealNode:
         assert [target.name for target in generations.targets()] == [f"{ALIAS}-1", f"{ALIAS}-2"]
         index.put([entry("b")])
         assert generations.revisions(both[0], [entry(name).profile.id for name in "ab"]) == {entry("b").profile.id: 1}
-
-    def test_an_index_of_another_encoder_alone_is_not_written_to(self, index, generations, node, targets):
-        index.put([entry("a")])
-        generations.record()
-        other = OpenSearchGenerations(domain=node, targets=targets, encoder="another", dimension=8)
-        with pytest.raises(NotPermitted, match="mats reindex"):
-            other.writable()
 
     def test_while_a_new_index_is_retired_writes_reach_the_one_that_stays(self, index, generations):
         index.put([entry("a")])

@@ -1,14 +1,12 @@
 """The service over HTTP: the contract of the API, bad input, and changes that arrive while it runs."""
 
-import json
-import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from urllib.request import Request, urlopen
 
 import pytest
 
-from mats.edge.schema import Answer, Health, Problem
+from mats.edge.schema import Health, Problem
 from tests.integration.conftest import Mats, serving, tool
 
 ITEMS = [
@@ -16,17 +14,6 @@ ITEMS = [
     tool("docs/read file", description="Read a file of the documentation"),
     tool("secret", description="Payroll money", visible_to=["finance"]),
 ]
-
-
-def test_answer_matches_the_contract(service):
-    status, body = service.request("/discover", {"query": "money back", "explain": True, "limit": 3})
-    assert status == 200
-    answer = Answer.model_validate(body)
-    first = answer.results[0]
-    assert first.id == "com.acme/refund"
-    assert first.why is not None
-    assert answer.took_ms["total"] >= 0
-    assert sum(first.weights.values()) == pytest.approx(1, abs=1e-3)
 
 
 def test_docs_page_loads_no_remote_files(service):
@@ -83,21 +70,6 @@ def test_a_head_that_does_not_end_is_refused(service):
     with socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2])), timeout=20) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 50_000)
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
-
-
-def test_service_stops_at_once(tmp_path):
-    with serving(Mats(tmp_path / "home")) as service:
-        service.process.send_signal(signal.SIGINT)
-        assert service.process.wait(5) == 0
-
-
-def test_answers_are_logged_with_candidates(stocked, service):
-    answer = service.request("/discover", {"query": "money back"})[1]
-    log = (stocked.home / "mats.log").read_text()
-    line = next(line for line in log.splitlines() if answer["query_id"] in line)
-    record = json.loads(line[line.index("{") :])
-    assert record["query"] == "money back"
-    assert record["candidates"][0]["id"] == "com.acme/refund"
 
 
 def test_sample_is_loaded_once(tmp_path):

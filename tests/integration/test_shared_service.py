@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 
-import anyio
 import pytest
-from httpx2 import AsyncClient
-from mcp import Client as McpClient
-from mcp.client.streamable_http import streamable_http_client
 
 from mats.client import Bearer, Client, NotAllowed
 from tests.builders import an_item
@@ -244,19 +240,6 @@ def test_python_client_sends_a_token(service):
         assert client.discover("refund a payment").results
     with Client(service.url) as client, pytest.raises(NotAllowed):
         client.discover("refund a payment")
-
-
-def test_mcp_client_sends_a_token(service):
-    async def found() -> str:
-        async with AsyncClient(headers={"Authorization": f"Bearer {READ}"}) as http:
-            transport = streamable_http_client(f"{service.url}/mcp", http_client=http)
-            async with McpClient(transport) as client:
-                answer = await client.call_tool(
-                    "search_capabilities", {"query": "refund a payment", "min_relevance": 0}
-                )
-                return answer.structured_content["results"][0]["id"]
-
-    assert anyio.run(found) == "com.acme/refund"
 
 
 def test_command_line_sends_the_token_of_the_environment(service, tmp_path):

@@ -7,8 +7,7 @@ import pytest
 
 from mats.adapters.dynamodb.tables import to_row
 from tests.aws import iam
-from tests.aws.deployment import ACCOUNT, REGION, Misconfigured, texts
-from tests.aws.recorder import Account
+from tests.aws.deployment import ACCOUNT, texts
 from tests.infra.synth import PRODUCTION, deployment
 from tests.path.world import Environment, Make, World, item, rights_of
 
@@ -67,109 +66,6 @@ def test_models_behind_an_inference_profile_are_invoked_within_the_roles(made: M
     assert {arn.rpartition("/")[2] for arn in models} == {"us.amazon.nova-micro-v1:0", "us.amazon.nova-lite-v1:0"}
 
 
-READS = ("GetItem", "BatchGetItem", "Query", "Scan")
-WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
-DENIED = {
-    "Discovery": {
-        "Registry": (*WRITES, "Scan", "GetItem"),
-        **dict.fromkeys(("Trust", "Profiles"), (*WRITES, "Scan")),
-        "Callers": (*WRITES, "Query"),
-        "Receipts": ("GetItem", "Query", "Scan", "UpdateItem", "DeleteItem"),
-        "Outcomes": (*WRITES, "PartiQLSelect"),
-        "Tallies": (*WRITES, *READS, "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete"),
-    },
-    "Feedback": {
-        **dict.fromkeys(
-            ("Registry", "Trust", "Profiles", "Callers", "Switches"),
-            ("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Scan", "Query"),
-        ),
-        "Receipts": ("PutItem", "UpdateItem", "DeleteItem", "Scan", "Query"),
-        "Outcomes": ("DeleteItem", "Scan", "BatchWriteItem"),
-        "Tallies": ("GetItem", "PutItem", "DeleteItem", "Scan", "Query"),
-    },
-    "Enrichment": {
-        **dict.fromkeys(("Registry", "Trust", "Callers"), WRITES),
-        "Profiles": ("DeleteItem", "DeleteTable"),
-    },
-}
-ALLOWED = {
-    "Discovery": {"Callers": "GetItem", "Receipts": "PutItem"},
-    "Feedback": {"Receipts": "GetItem", "Outcomes": "PutItem", "Tallies": "UpdateItem"},
-    "Enrichment": {"Profiles": "PutItem"},
-}
-
-
-@pytest.mark.parametrize("function", DENIED)
-def test_a_function_does_to_each_table_what_it_is_for_and_nothing_else(function: str) -> None:
-    rights, _ = _rights(function)
-    allowed = [
-        f"{call} on {table}"
-        for table, calls in DENIED[function].items()
-        for call in calls
-        if iam.allowed(rights, f"dynamodb:{call}", _table(table))
-    ]
-    assert allowed == []
-    for table, call in ALLOWED[function].items():
-        assert iam.allowed(rights, f"dynamodb:{call}", _table(table), {"dynamodb:LeadingKeys": "com.acme"})
-
-
-def test_feedback_has_no_right_but_those_on_tables() -> None:
-    rights, domain = _rights("Feedback")
-    assert not domain
-    for service in ("es:ESHttpPost", "bedrock:InvokeModel", "events:PutEvents"):
-        assert not iam.allowed(rights, service, "arn:aws:anything:::there")
-
-
-@pytest.mark.parametrize(
-    ("action", "path"),
-    [
-        ("es:ESHttpPost", "capabilities-1/_bulk"),
-        ("es:ESHttpPost", "capabilities/_doc"),
-        ("es:ESHttpPost", "capabilities-1/_delete_by_query"),
-        ("es:ESHttpPost", "capabilities/_update_by_query"),
-        ("es:ESHttpPost", "_bulk"),
-        ("es:ESHttpPost", "_aliases"),
-        ("es:ESHttpPost", "other/_search"),
-        ("es:ESHttpPut", "capabilities-1"),
-        ("es:ESHttpDelete", "capabilities-1"),
-        ("es:ESHttpGet", "_cluster/settings"),
-    ],
-)
-def test_discovery_searches_and_does_nothing_else_to_the_domain(action: str, path: str) -> None:
-    domain = Account.of(deployment()).domain
-    for policy in _rights("Discovery"):
-        assert not iam.allowed(policy, action, f"{domain}/{path}")
-        assert iam.allowed(policy, "es:ESHttpPost", f"{domain}/capabilities/_search")
-
-
-@pytest.mark.parametrize(
-    ("action", "path"),
-    [
-        ("es:ESHttpDelete", "capabilities-1"),
-        ("es:ESHttpPut", "other-1"),
-        ("es:ESHttpPut", "_cluster/settings"),
-        ("es:ESHttpPost", "_bulk"),
-        ("es:ESHttpPost", "other/_bulk"),
-        ("es:ESHttpPost", "_reindex"),
-    ],
-)
-def test_enrichment_deletes_no_index_and_touches_no_other(action: str, path: str) -> None:
-    domain = Account.of(deployment()).domain
-    for policy in _rights("Enrichment"):
-        assert not iam.allowed(policy, action, f"{domain}/{path}")
-
-
-def test_each_function_invokes_its_own_model_and_the_encoder_only() -> None:
-    models = ["amazon.titan-embed-text-v2:0", "amazon.nova-lite-v1:0", "amazon.nova-micro-v1:0", "amazon.nova-pro-v1:0"]
-    arns = [f"arn:aws:bedrock:{REGION}::foundation-model/{model}" for model in models]
-    directly = {"bedrock:InferenceProfileArn": ""}
-    may = {
-        named: [iam.allowed(_rights(named)[0], "bedrock:InvokeModel", arn, directly) for arn in arns]
-        for named in ("Enrichment", "Discovery")
-    }
-    assert may == {"Enrichment": [True, True, False, False], "Discovery": [True, False, True, False]}
-
-
 def _without(action: str, kind: str = "AWS::IAM::Policy") -> Callable[[dict[str, Any]], None]:
     """Takes an action out of every policy of this kind."""
 
@@ -209,11 +105,6 @@ def test_a_model_that_may_not_be_invoked_is_noticed_though_no_change_waits_for_i
 
 def test_a_grant_that_the_domain_does_not_repeat_is_noticed(made: Make) -> None:
     _notices(made(_without("es:ESHttpPut", "AWS::OpenSearchService::Domain")), "es:ESHttpPut")
-
-
-def test_a_queue_the_function_may_not_read_is_noticed(made: Make) -> None:
-    with pytest.raises(Misconfigured, match="ReceiveMessage"):
-        made(_without("sqs:ReceiveMessage"))
 
 
 def _notices(world: World, action: str) -> None:

@@ -74,24 +74,6 @@ def test_an_encoder_that_does_not_exist_is_named_in_the_profile_and_leaves_no_de
     world.forgive()
 
 
-def test_a_bus_of_another_name_is_refused(made: Make) -> None:
-    world = made(_set("Enrichment", "MATS_EVENT_BUS", "mat"))
-    world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})
-    world.settle()
-    assert list(world.path.waiting()) == ["mats-enrichment-dead"]
-    with pytest.raises(AssertionError, match="event-bus/mat"):
-        world.check()
-    world.forgive()
-
-
-def test_discovery_that_is_not_told_of_the_index_finds_nothing(made: Make) -> None:
-    world = made(_renamed("Discovery", "MATS_INDEX_ENDPOINT"))
-    world.put(item("refund_payment", REFUND))
-    world.settle()
-    reply = world.discover("refund a card payment")
-    assert reply.status != 200 or not reply.ids
-
-
 @pytest.mark.parametrize(
     ("variable", "wrong", "signal"),
     [
@@ -130,11 +112,3 @@ def test_without_partial_failures_a_message_that_waits_would_be_lost_and_that_sh
     world.settle()
     assert world.path.waiting() == {}
     assert (world.profile(id) or {})["enriched"] is False
-
-
-def test_a_path_that_the_api_does_not_have_is_not_answered(made: Make) -> None:
-    def change(resources: Resources) -> None:
-        [found] = [each["Properties"] for each in resources.values() if each["Properties"].get("PathPart") == "healthz"]
-        found["PathPart"] = "health"
-
-    assert made(change).ask("GET", "/healthz").content["message"] == "Missing Authentication Token"
