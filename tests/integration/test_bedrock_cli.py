@@ -98,6 +98,9 @@ def test_a_search_reranks_in_one_call_and_prints_its_cost(mats: Mats, models, be
     assert answer["results"][0]["signals"]["llm"] > 0
     assert answer["cost"]["usd"] > 0
     assert answer["versions"]["models"]["rerank"] == "amazon.nova-micro-v1:0"
+    stats = mats("stats", "--json", **models).json
+    assert (stats["reranker"], stats["writer"]) == ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
+    assert mats("stats", "--json").json["reranker"] == "none"
     assert len(bedrock.exchanges) == 1
 
 

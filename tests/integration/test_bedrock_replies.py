@@ -125,6 +125,14 @@ def test_every_stop_reason_gives_a_result_or_drops_the_signal_and_keeps_the_raw_
     assert bench.rerank().void
 
 
+@pytest.mark.parametrize("usage", [None, {"inputTokens": -5, "outputTokens": None}, {"x": 10**400}])
+def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, bench, usage):
+    played(server, written({**calling(SCORES, stop="a_reason_of_tomorrow"), "usage": usage}))
+    result = bench.rerank()
+    assert result.scores == (0.9, 0.05, 0.4)
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (0, 0)
+
+
 ONE = [1.0] + [0.0] * (DIMENSION - 1)
 NO_VECTORS: dict[str, Any] = {
     "none": {}, "text": {"embedding": "x"}, "a list": ONE, "one too few": {"embedding": ONE[:-1]},

@@ -10,7 +10,7 @@ import pytest
 from mats.adapters.chat_completions.client import ChatCompletions
 from mats.adapters.chat_completions.form import Output
 from mats.bootstrap import models as bootstrap
-from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted
+from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, ReplyUnusable
 from mats.domain.prompts.usage import Prices
 from mats.ports import RerankResult
 from mats.settings import Settings, SettingsInvalid
@@ -81,6 +81,15 @@ def test_one_text_among_tool_calls_changes_nothing(server):
     server.play = None
     rerank(made)
     assert {way_of(exchange.body) for exchange in server.exchanges} == {"tool"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_repair_is_asked_for_after_the_request(way):
+    with ChatServer(lambda exchange: Answer(text_reply("no")), takes=[way, "text"]) as server:
+        failed = describe(models(server, output=Output(way)))
+        first, second = (exchange.body["messages"][-1]["content"] for exchange in server.exchanges)
+    assert isinstance(failed, ReplyUnusable)
+    assert second.startswith(f"{first}\n\n")
 
 
 def test_a_fixed_output_is_the_only_one_tried():
@@ -223,6 +232,12 @@ def test_an_invalid_usage_counts_as_zero_and_keeps_the_scores(server, said):
     server.play = lambda exchange: Answer(JUDGED | {"usage": said}, loose=True)
     result = rerank(models(server))
     assert (len(result.scores), result.usage.input_tokens) == (3, 0)
+
+
+def test_a_reply_that_reached_the_token_limit_is_cut_off(server):
+    server.play = lambda exchange: Answer(text_reply('{"s": [90, 40, 7', stop="max_tokens"))
+    result = rerank(models(server, output=Output.JSON))
+    assert (result.scores, result.cut_off) == ((0.9, 0.4), True)
 
 
 def test_thoughts_before_the_reply_are_left_out(server):

@@ -151,6 +151,20 @@ def test_nothing_but_files_is_served_and_they_are_only_read(service, method: str
     assert Problem.model_validate(reply.json).status == reply.status == status
 
 
+def test_the_overview_counts_everything(service, stocked):
+    told = ask(service, "/registry").json
+    assert told["home"] == str(stocked.home)
+    assert told["registered"] == told["shows"]["all"] >= 9
+    assert told["findable"] == 5
+    assert told["kinds"]["agent"] == 1
+    assert set(told["kinds"]) == {"model", "agent", "tool", "skill"}
+    assert (told["shows"]["deprecated"], told["shows"]["suspicious"]) == (1, 2)
+    assert told["shows"]["rejected"] >= 3
+    assert told["providers"] == 3
+    assert told["writer"] is None
+    assert told["encoder"].startswith("none")
+
+
 # --- reading ---
 
 

@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import sqlite3
 import stat
 import subprocess
@@ -181,20 +180,11 @@ def test_home_that_is_a_file_is_reported(mats: Mats):
     assert "Traceback" not in ran.err
 
 
-def test_port_in_use_is_one_line_with_a_remedy(mats: Mats):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        ran = mats("serve", "--port", str(taken.getsockname()[1]))
-    assert ran.code == 3
-    assert "--port" in ran.err
-    assert ran.err.strip().count("\n") == 0
-
-
 def test_two_services_on_one_port_are_one_service_and_one_clear_line(mats: Mats):
     with serving(mats) as service:
         ran = mats("serve", "--port", service.url.rpartition(":")[2])
         assert ran.code == 3
+        assert "--port" in ran.err
         assert ran.err.strip().count("\n") == 0
         assert service.request("/healthz")[0] == 200
 

@@ -52,6 +52,7 @@ def test_the_command_says_how_to_report(stocked):
     text = stocked("search", "money back").out
     assert "Report what happened: mats feedback " in text
     assert "Report" not in stocked("search", "money back", MATS_RECEIPT_DAYS="0").out
+    assert "Report" not in stocked("search", "money back", "--namespace", "com.nobody").out
 
 
 def test_wrong_use_is_explained(stocked):

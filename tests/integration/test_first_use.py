@@ -77,6 +77,13 @@ def test_doctor_names_what_is_set_wrong_and_what_to_do(mats, settings, check, na
     assert "short" not in text
 
 
+def test_doctor_names_a_misspelt_setting_beside_an_invalid_one(mats):
+    texts = " ".join(text for _, text in faults(mats, MATS_LLM_URI="http://127.0.0.1:1/v1", MATS_K="99"))
+    assert "set MATS_LLM_URL instead" in texts
+    assert "MATS_K must be" in texts
+    assert "did you mean MATS_LLM_URL?" in mats("stats", MATS_LLM_URI="http://127.0.0.1:1/v1").err
+
+
 SCORED = chat_reply(tool_reply("judge", {"s": [0, 90, 5, 0, 10]}))
 REPLIES: dict[str, tuple[Any, str]] = {
     "refused key": (Refuse("invalid_api_key", "no", 401), "set MATS_LLM_KEY to a valid one"),

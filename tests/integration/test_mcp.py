@@ -131,6 +131,15 @@ def test_stdio_server_ends_with_its_input_and_on_signals(stocked):
         assert b"Traceback" not in process.stderr.read()
 
 
+def test_unusable_registry_is_reported_in_one_line(tmp_path):
+    home = tmp_path / "home"
+    home.write_text("a file")
+    ran = Mats(home)("mcp", stdin=PING)
+    assert ran.code == 3
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+
+
 def test_unsearchable_registry_is_a_tool_error(tmp_path):
     stocked = Mats(tmp_path / "home")
     assert stocked("add", "-", stdin=rows(tool("refund"))).code == 0

@@ -72,6 +72,20 @@ def test_a_source_writes_nothing_that_operators_trust_unless_it_is_bound_or_wrot
     assert (sync(mats)["new"], tools(mats)) == (1, {"refund", "charge", "void"})
 
 
+def test_a_prune_of_more_than_a_fifth_needs_force(mats: Mats):
+    listed = {"document": api("open", "close", "pay")}
+    with site(lambda asked: listed["document"]) as url:
+        mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme")
+        sync(mats)
+        listed["document"] = api("open")
+        refused = mats("sync", "--prune")
+        assert refused.code == 1
+        assert "2 of 3 entries are more than a fifth; --force removes them" in refused.out
+        assert tools(mats) == {"open", "close", "pay"}
+        assert mats("sync", "--prune", "--force").code == 0
+        assert tools(mats) == {"open"}
+
+
 def test_one_dead_source_does_not_stop_the_others(mats: Mats):
     with site(lambda asked: api("open") if asked.path == "/alive" else 503) as url:
         for name in ("a-dead", "b-alive"):

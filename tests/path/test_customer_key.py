@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.aws.deployment import Misconfigured
 from tests.infra.synth import OWN_KEY
 from tests.path.test_feedback import ANN, receipt
 from tests.path.world import Make, item
@@ -42,11 +41,6 @@ def _without_key(of: str) -> Any:
                     ]
 
     return change
-
-
-def test_a_stream_without_the_right_to_the_key_is_noticed(made: Make) -> None:
-    with pytest.raises(Misconfigured, match="may not use arn:aws:kms"):
-        made(_without_key("Streams"), context=OWN_KEY)
 
 
 def test_a_function_without_the_right_to_the_key_is_noticed(made: Make) -> None:

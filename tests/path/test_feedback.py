@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.dynamodb.tables import from_row, to_row
+from mats.adapters.dynamodb.tables import from_row
 from tests.aws.recorder import Call, Refuse
 from tests.path.world import ACCOUNT, Make, World, item
 
@@ -79,25 +79,6 @@ def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
     for subject, status in (("bob", 404), ("ann", 202)):
         vouched = {"principalId": subject, "audiences": ""}
         assert world.ask("POST", "/feedback", body, vouched=vouched).status == status
-
-
-def test_a_capability_that_keeps_failing_sinks_for_those_who_never_reported_on_it(found: World) -> None:
-    found.put(item("reimburse_payment", "Give the money back for a card payment"))
-    found.settle()
-    answer = found.discover(REFUND, caller=BOB)
-    best, other = answer.ids
-    receipt(found, answer.content["query_id"])
-    body = {"query_id": answer.content["query_id"], "outcomes": [{"id": best, "event": "failed"}]}
-    assert found.ask("POST", "/feedback", body, caller=BOB).status == 202
-    [reported] = rows(found, "Tallies")
-    for number in range(8):  # as if so many others had said the same three times each
-        tally = {**reported, "caller": f"{reported['caller']}-{number}", "failures": 3 * reported["failures"]}
-        found.dynamodb.put_item(TableName=found.table("Tallies"), Item=to_row(tally))
-    answer = found.discover(REFUND, caller=ANN)
-    assert answer.ids == [other, best]
-    assert answer.lacks == []
-    reliability = found.look_up(best, caller=ANN).content["reliability"]
-    assert reliability["failures"] > 20
 
 
 def test_what_was_reported_goes_with_a_removed_capability_and_stays_with_one_that_is_back(found: World) -> None:

@@ -135,12 +135,6 @@ def test_endpoints_are_looked_at_by_the_schedule_and_never_in_a_private_network(
     }  # fmt: skip
 
 
-def test_endpoints_are_left_alone_where_the_context_does_not_say_otherwise(world: World) -> None:
-    with pytest.raises(ExecutionFailed, match="probe=true"):
-        world.maintain("probe")
-    assert world.execution.retried == 0
-
-
 def test_what_was_erased_stays_away_whatever_comes_late(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     credentials(monkeypatch, dynamodb=world.servers.dynamodb)
     secret = world.put(item("secret", "Keeps the secret ledger."))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.aws.recorder import Refuse, every
 from tests.path.world import Make, item
 
 pytestmark = pytest.mark.server
@@ -41,10 +40,6 @@ def _renamed(function: str, variable: str) -> Change:
 
 def _set(function: str, variable: str, wrong: str) -> Change:
     return lambda resources: _variables(resources, function).update({variable: wrong})
-
-
-def _unreported(resources: Resources) -> None:
-    del _of(resources, "AWS::Lambda::EventSourceMapping", "Enrichment")["FunctionResponseTypes"]
 
 
 @pytest.mark.parametrize(
@@ -101,14 +96,3 @@ def test_without_the_table_of_callers_nobody_is_admitted(made: Make) -> None:
     world.settle()
     clerk = "arn:aws:sts::123456789012:assumed-role/Clerk/session"
     assert world.discover("refund a card payment", caller=clerk).ids == []
-
-
-def test_without_partial_failures_a_message_that_waits_would_be_lost_and_that_shows(made: Make) -> None:
-    world = made(_unreported)
-    id = world.put(item("refund_payment", REFUND))
-    world.offline[0].weather = every(Refuse(429, "ThrottlingException"), service="bedrock", operation="converse")
-    world.settle()
-    world.weather(None)
-    world.settle()
-    assert world.path.waiting() == {}
-    assert (world.profile(id) or {})["enriched"] is False

@@ -50,22 +50,6 @@ def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -
     assert world.path.waiting() == {}
 
 
-def test_what_operators_trust_is_a_signal_and_never_the_owner_s_word(world: World) -> None:
-    id = world.put(item("refund_payment", REFUND))
-    faked = world.put(item("refund_faster", REFUND, trust=100))
-    world.settle()
-    assert "quality" not in _best(world, "refund a card payment")["signals"]
-    assert "trust is assigned by operators" in _profile(world, faked)["error"]
-
-    world.trust(id, 80)
-    world.settle()
-    assert _best(world, "refund a card payment")["signals"]["quality"] == 0.8
-
-    world.trust(id, None)
-    world.settle()
-    assert "quality" not in _best(world, "refund a card payment")["signals"]
-
-
 def test_the_row_of_a_namespace_reaches_everything_in_it_and_its_withdrawal_too(world: World) -> None:
     in_pay = {"namespace": "com.acme.pay", "provider": "ACME"}
     mine = [world.put({**item(f"refund_{n}", REFUND), **in_pay}) for n in range(23)]
