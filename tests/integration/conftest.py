@@ -15,9 +15,12 @@ from mats.domain.errors import DependencyFailed
 from mats.local.cli.serve import load_sample
 from mats.ports import Encoder
 from mats.settings import Settings
+from tests.aws.recorder import Recorder
+from tests.aws.tables import credentials
 from tests.command import Mats, Ran, Service, in_process, rows, serving, tool, wait_until
 from tests.conftest import skip_or_fail
 from tests.integration.bedrock_workbench import bench, running, server
+from tests.servers.canned import CannedServer
 
 __all__ = ["Mats", "Ran", "Service", "bench", "rows", "running", "server", "serving", "tool", "wait_until"]
 
@@ -77,3 +80,35 @@ def service(stocked: Mats) -> Iterator[Service]:
     """A service over it."""
     with serving(stocked) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def recording() -> Iterator[Recorder]:
+    with Recorder() as recorder:
+        yield recorder
+
+
+@pytest.fixture
+def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """In the place of each service in AWS; nobody is behind it."""
+    credentials(monkeypatch, dynamodb=recording.url("dynamodb"), eventbridge=recording.url("events"))
+    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
+    recording.play = None
+    recording.calls.clear()
+    recording.entries.clear()
+    return recording
+
+
+@pytest.fixture(scope="module")
+def talking() -> Iterator[CannedServer]:
+    with CannedServer() as canned:
+        yield canned
+
+
+@pytest.fixture
+def canned(talking: CannedServer, monkeypatch: pytest.MonkeyPatch) -> CannedServer:
+    """In the place of each service, with the responses of a test."""
+    credentials(monkeypatch, dynamodb=talking.url, eventbridge=talking.url)
+    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
+    talking.connections = 0
+    return talking

@@ -8,18 +8,8 @@ from tests.integration.conftest import rows, tool
 
 
 def test_a_capability_is_added_found_shown_trusted_and_removed(mats):
-    added = mats(
-        "add",
-        "--namespace",
-        "com.acme",
-        "--name",
-        "refund",
-        "--kind",
-        "tool",
-        "--description",
-        "Give money back",
-        "--json",
-    )
+    identity = "--namespace com.acme --name refund --kind tool".split()
+    added = mats("add", *identity, "--description", "Give money back", "--json")
     assert (added.code, added.json) == (0, {"id": "com.acme/refund", "placed": "new", "held": False})
     found = mats("search", "money back", "--json")
     assert [r["id"] for r in found.json["results"]] == ["com.acme/refund"]

@@ -31,7 +31,7 @@ from tests.aws.recorder import Cut, Recorder, Refuse, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile, a_registration, an_item
 from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
-from tests.servers.canned import CannedResponse, CannedServer
+from tests.servers.canned import CannedResponse
 from tests.world import World
 
 SECRET = "the-owner-wrote-this"
@@ -51,34 +51,6 @@ def asking_once(timeout_s: float = 5) -> Tables:
 @cache
 def _made(url: str, key: str | None, timeout_s: float) -> Tables:
     return Tables(timeout_s=timeout_s, attempts=1)
-
-
-@pytest.fixture(scope="module")
-def recording() -> Iterator[Recorder]:
-    with Recorder() as recorder:
-        yield recorder
-
-
-@pytest.fixture
-def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """In DynamoDB's and EventBridge's place; nobody is behind it."""
-    credentials(monkeypatch, dynamodb=recording.url("dynamodb"), eventbridge=recording.url("events"))
-    recording.play = None
-    recording.calls.clear()
-    recording.entries.clear()
-    return recording
-
-
-@pytest.fixture(scope="module")
-def talking() -> Iterator[CannedServer]:
-    with CannedServer() as canned:
-        yield canned
-
-
-@pytest.fixture
-def canned(talking: CannedServer, monkeypatch: pytest.MonkeyPatch) -> CannedServer:
-    credentials(monkeypatch, dynamodb=talking.url, eventbridge=talking.url)
-    return talking
 
 
 def test_without_credentials_no_request_is_sent(recorder, monkeypatch):

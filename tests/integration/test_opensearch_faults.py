@@ -35,22 +35,6 @@ def entry(name: str = "pay", *, rev: int = 1, vector: array | None = VECTOR, tex
     return Stored(profile.model_copy(update={"rev": rev, "encoder": ENCODER.name}), vector)
 
 
-@pytest.fixture(scope="module")
-def recording() -> Iterator[Recorder]:
-    with Recorder() as recorder:
-        yield recorder
-
-
-@pytest.fixture
-def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """In OpenSearch's place; nobody is behind it."""
-    credentials(monkeypatch)
-    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
-    recording.play = None
-    recording.calls.clear()
-    return recording
-
-
 @pytest.fixture
 def domain(recorder: Recorder) -> Domain:
     return Domain(recorder.url("opensearch"), read_s=PATIENCE_S)
@@ -59,14 +43,6 @@ def domain(recorder: Recorder) -> Domain:
 @pytest.fixture
 def hasty(recorder: Recorder) -> Domain:
     return Domain(recorder.url("opensearch"), read_s=0.2)
-
-
-@pytest.fixture
-def canned(monkeypatch: pytest.MonkeyPatch) -> Iterator[CannedServer]:
-    credentials(monkeypatch)
-    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
-    with CannedServer() as canned:
-        yield canned
 
 
 @pytest.fixture

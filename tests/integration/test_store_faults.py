@@ -5,7 +5,7 @@ test_opensearch_faults.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +23,12 @@ from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Target
-from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every
+from tests.aws.recorder import Cut, Refuse, Stall, every
 from tests.aws.tables import credentials
 from tests.builders import a_profile, a_registration
 from tests.failures import Failures
 from tests.fakes import FakeClock, FakeEncoder
-from tests.servers.canned import JSON, CannedResponse, CannedServer
+from tests.servers.canned import JSON, CannedResponse
 
 SECRET = "the-owner-wrote-this"
 ENCODER = FakeEncoder()
@@ -136,24 +136,8 @@ STORES = {
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
+def store(request: pytest.FixtureRequest) -> Store:
     return STORES[request.param]
-
-
-@pytest.fixture
-def recorder(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """In the service's place; nobody is behind it."""
-    with Recorder() as recorder:
-        credentials(monkeypatch, dynamodb=recorder.url("dynamodb"))
-        yield recorder
-
-
-@pytest.fixture
-def canned(monkeypatch: pytest.MonkeyPatch) -> Iterator[CannedServer]:
-    with CannedServer() as canned:
-        credentials(monkeypatch, dynamodb=canned.url)
-        yield canned
 
 
 def failure_of(store: Store, asked: str, client: object) -> DependencyFailed:
