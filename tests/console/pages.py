@@ -5,7 +5,7 @@ import re
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from playwright.sync_api import Locator, Page, Request, Route, expect
+from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.conftest import ROOT
 from tests.integration.conftest import Service, wait_until
@@ -137,13 +137,6 @@ def fulfil(page: Page, answer: Any, *, status: int = 200, url: str | re.Pattern[
     """Let the service say this, whatever is asked."""
     kind = "application/json" if status < 400 else "application/problem+json"
     page.route(url, lambda route: route.fulfill(status=status, content_type=kind, body=json.dumps(answer)))
-
-
-def held(page: Page, url: str, times: int | None = None) -> list[Route]:
-    """Hold requests back from now on, or so many of them, until a test lets them go on."""
-    routes: list[Route] = []
-    page.route(url, lambda route: routes.append(route), times=times)  # noqa: PLW0108 - playwright wants a function of Python's
-    return routes
 
 
 def scrolled_tables(page: Page) -> list[str]:

@@ -31,8 +31,6 @@ from tests.console.pages import (
 )  # fmt: skip
 from tests.integration.conftest import Mats, serving
 
-pytestmark = pytest.mark.server
-
 ADDRESSES = {
     "home": "#/search",
     "answer": at("search", q=REFUND),

@@ -8,8 +8,6 @@ from tests.console.browser import Looks, watched
 from tests.console.hostile import PAYLOADS, hostile_items
 from tests.console.pages import POLICY
 
-pytestmark = pytest.mark.server
-
 URL = "http://127.0.0.1:9"
 HEAD = '<!doctype html><html lang="en"><title>A page</title>'
 

@@ -9,8 +9,6 @@ from tests.builders import an_item
 from tests.console.pages import answered, at, box, find, names, panel, put, told
 from tests.integration.conftest import Mats, serving, wait_until
 
-pytestmark = pytest.mark.server
-
 PATH = "/registry/capabilities/com.acme.pay/"
 
 

@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 from tests.conftest import ROOT
 from tests.console.pages import at, calm
 
-pytestmark = pytest.mark.server
-
 REPORT = json.loads((ROOT / "experiments" / "results" / "report" / "report.json").read_text())
 SECTIONS = REPORT["sections"]
 

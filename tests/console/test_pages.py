@@ -9,8 +9,6 @@ from playwright.sync_api import expect
 from tests.builders import an_item
 from tests.console.pages import answered, at, hold, panel, put, ready, told
 
-pytestmark = pytest.mark.server
-
 REFUNDS, BOATS = "com.acme.pay/refund_payment", "com.acme.pay/rents_boat"
 TEXT = "Gives money back to the card that paid, whole or in part."
 
@@ -95,15 +93,6 @@ def test_outcomes_show_shares_with_intervals_and_the_latest_failures(two, empty)
     expect(page.get_by_role("link", name="most reports")).to_be_focused()
     lines.last.get_by_role("link", name=BOATS).click()
     expect(panel(page).get_by_text("1 failed, 0 wrong")).to_be_visible()
-
-
-def test_pages_without_anything_say_what_fills_them(blank):
-    page = blank.open("#/demand")
-    expect(page.get_by_text("No requests yet.")).to_be_visible()
-    page.goto(f"{blank.url}/#/outcomes")
-    expect(page.get_by_text("No outcomes yet. Callers report them with POST /feedback")).to_be_visible()
-    page.goto(f"{blank.url}/#/search")
-    expect(page.get_by_text("Nothing is registered yet. Import a document.")).to_be_visible()
 
 
 def test_columns_sort_and_keep_the_focus(console, sample):

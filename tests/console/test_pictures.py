@@ -2,12 +2,8 @@
 
 import re
 
-import pytest
-
 from tests.conftest import ROOT
 from tests.console.pictures import PICTURES, take
-
-pytestmark = pytest.mark.server
 
 
 def test_every_picture_of_the_console_is_taken(browser_path, tmp_path):

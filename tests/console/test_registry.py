@@ -11,8 +11,6 @@ from tests.console import homes
 from tests.console.pages import answered, panel, told
 from tests.integration.conftest import Mats, serving
 
-pytestmark = pytest.mark.server
-
 SHOWS = {
     "All": "all", "Sparse": "sparse", "Rejected": "rejected", "Suspicious": "suspicious", "Deprecated": "deprecated",
     "As registered": "unenriched", "No way to call": "uncallable",

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.console.pages import (
@@ -20,8 +19,6 @@ from tests.console.pages import (
     ready,
     unfold,
 )  # fmt: skip
-
-pytestmark = pytest.mark.server
 
 WORD = re.compile(r"[^\W_]+")
 

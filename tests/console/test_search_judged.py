@@ -9,8 +9,6 @@ from playwright.sync_api import expect
 from tests.console.judged import ANSWER, ASKED, FIRST
 from tests.console.pages import at, cards, fulfil, names, reasons, shortlist, signals
 
-pytestmark = pytest.mark.server
-
 
 def shown(console, **changes):
     """The console over an answer with these changes."""
@@ -45,17 +43,6 @@ def test_cost_is_shown_with_tokens_and_models(console):
         expect(shortlist(page).get_by_text(text, exact=True)).to_be_visible()
 
 
-def test_every_kind_of_price_is_shown(console):
-    for tokens, usd, told in (
-        (10, None, "at an unknown price"),
-        (10, 0.0, "free"),
-        (0, 0.0, "no model cost"),
-        (9_999, 0.12345, "0.1235 USD"),
-    ):
-        page = shown(console, cost={"input_tokens": tokens, "output_tokens": 0, "usd": usd})
-        expect(shortlist(page).get_by_text(f"2 results in 840 ms, {told}")).to_be_visible()
-
-
 def test_only_the_spellings_that_were_found_are_marked(console):
     page = shown(console)
     marks = cards(page).nth(0).get_by_role("mark", include_hidden=True)
@@ -79,27 +66,26 @@ def test_warnings_are_shown_as_words(console):
     expect(cards(page).nth(0).get_by_text("version 2.1")).to_be_visible()
 
 
-def test_every_verdict_is_shown(console):
-    for verdict, told in (
-        ("match", "Match The registry has this."),
-        ("weak", "Weak No clear match: check before you use one."),
-        ("none", "None No capability matches: the nearest are probably not it."),
-    ):
-        page = shown(console, verdict=verdict)
-        expect(shortlist(page).get_by_text(told)).to_be_visible()
-
-
-def test_every_degradation_is_shown(console):
-    missing = {
-        "llm": "The language model failed or was late. Words and meaning take its weight.",
-        "neural": "The encoder failed or was late. Searched by words only.",
-        "lexical": "The word search failed or was late. Searched by meaning only.",
-        "audiences": "The lookup of your audiences failed or was late. Only public capabilities are shown.",
-        "something-new": "Degraded: something-new. The answer goes without it.",
-    }
-    page = shown(console, degraded=list(missing))
-    for told in missing.values():
-        expect(shortlist(page).locator(".notice").filter(has_text=told)).to_be_visible()
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"verdict": "match"}, ["Match The registry has this."]),
+        ({"verdict": "weak"}, ["Weak No clear match"]),
+        ({"verdict": "none"}, ["None No capability matches"]),
+        ({"cost": {"input_tokens": 10, "output_tokens": 0, "usd": None}}, ["2 results in 840 ms, at an unknown price"]),
+        ({"cost": {"input_tokens": 10, "output_tokens": 0, "usd": 0.0}}, ["2 results in 840 ms, free"]),
+        ({"cost": {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}}, ["2 results in 840 ms, no model cost"]),
+        ({"cost": {"input_tokens": 9_999, "output_tokens": 0, "usd": 0.12345}}, ["2 results in 840 ms, 0.1235 USD"]),
+        (
+            {"degraded": ["llm", "neural", "lexical", "audiences", "something-new"]},
+            ["Words and meaning take its weight", "by words only", "by meaning only", "Only public", "something-new"],
+        ),
+    ],
+)
+def test_verdict_cost_and_degradation_are_put_into_words(console, changes, told):
+    page = shown(console, **changes)
+    for text in told:
+        expect(shortlist(page).get_by_text(text).first).to_be_visible()
 
 
 def results(*relevance):

@@ -6,8 +6,6 @@ from playwright.sync_api import expect
 from tests.console.pages import at, names, unfold
 from tests.integration.conftest import Mats, rows, serving, tool
 
-pytestmark = pytest.mark.server
-
 READ, WRITE = "read-" * 8, "write-" * 8
 QUESTION = "give money back"
 

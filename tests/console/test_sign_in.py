@@ -20,8 +20,6 @@ from tests.console.pages import (
     shortlist,
 )  # fmt: skip
 
-pytestmark = pytest.mark.server
-
 AUDIENCE = "mats-api"
 
 
@@ -37,7 +35,7 @@ def console(opener, sample):
     return opener(sample.url)
 
 
-ACCESS, OTHER = token_for(AUDIENCE, use="access"), token_for("mats-console", use="id")
+ACCESS = token_for(AUDIENCE, use="access")
 
 
 class Issuer:
@@ -208,19 +206,14 @@ def test_a_token_that_has_expired_is_dropped_and_asked_for_again(console, sample
     assert page.evaluate("sessionStorage.length") == 0
 
 
-def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(opener, empty):
-    page = opener(empty.url).page
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(opener, empty, is_open):
+    console = opener(empty.url)
+    page = console.open("#/registry") if is_open else console.page
     page.goto(f"{empty.url}/#token={empty.token}")
     expect(sign(page, "Sign out")).to_be_visible()
     assert page.url == f"{empty.url}/"
     assert page.evaluate("sessionStorage['mats.token']") == empty.token
-
-
-def test_the_link_signs_in_where_the_console_is_open_already(opener, empty):
-    page = opener(empty.url).open("#/registry")
-    page.goto(f"{empty.url}/#token={empty.token}")
-    expect(sign(page, "Sign out")).to_be_visible()
-    assert page.url == f"{empty.url}/"
 
 
 def test_what_was_typed_before_signing_in_can_be_saved_after_it(opener, empty):

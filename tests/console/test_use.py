@@ -14,8 +14,6 @@ from tests.console import homes
 from tests.console.pages import STRIPE, at, fulfil, panel, ready, told
 from tests.integration.conftest import Mats, serving
 
-pytestmark = pytest.mark.server
-
 NAMESPACE = "com.acme.pay"
 BODY = {"type": "object", "properties": {"reason": {"type": "string", "default": "it's <b>lost</b>"}}}
 CLAIM = an_item(
