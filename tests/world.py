@@ -22,7 +22,7 @@ from mats.usecases.drafts import ProfileMaker
 from mats.usecases.enrich import Enrich
 from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
-from tests.aws_events import proxy_request, respond_to
+from tests.aws_events import call
 from tests.builders import a_discover, a_profile
 from tests.fakes import (
     AtOnce,
@@ -147,9 +147,7 @@ class World:
         audiences: Iterable[str] = (),
     ) -> tuple[int, Any]:
         """The status and JSON of a call: a POST if it has a body."""
-        raw = b"" if body is None else json.dumps(body).encode()
         method = method or ("GET" if body is None else "POST")
-        event = proxy_request(method, path, headers or {}, raw, audiences)
-        event["requestContext"] |= {"identity": {"userArn": arn}, "requestId": "request 1"}
-        response = respond_to(event, self.application)
+        context: dict[str, Any] = {"identity": {"userArn": arn}, "requestId": "request 1"}
+        response = call(self.application, method, path, body, headers=headers, audiences=audiences, **context)
         return response.status, json.loads(response.body)

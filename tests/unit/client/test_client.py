@@ -78,9 +78,6 @@ FAULTS: dict[str, Callable[[socket.socket], None]] = {
 }
 
 
-# --- requests and answers
-
-
 def test_request_follows_the_contract():
     with serving((200, ANSWER)) as server, Client(server.url) as mats:
         answer = mats.discover(
@@ -110,9 +107,6 @@ def test_id_reaches_the_server_unchanged(id, path):
     with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
         mats.capability(id)
     assert server.requests[0].target == path
-
-
-# --- errors
 
 
 @pytest.mark.parametrize(("status", "error"), [
@@ -212,9 +206,6 @@ def test_redirects_are_not_followed():
         with pytest.raises(Refused):
             Client(server.url, auth=Bearer("secret"), retries=retries()).health()
         assert other.requests == []
-
-
-# --- authentication
 
 
 @pytest.mark.parametrize("url", [

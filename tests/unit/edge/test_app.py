@@ -15,7 +15,7 @@ from mats.edge.observers import LOG, MeasureObserver, Observers
 from mats.edge.routes import respond
 from mats.ports import RerankResult
 from mats.usecases.stages import CircuitBreaker
-from tests.aws_events import proxy_request, respond_to
+from tests.aws_events import call, proxy_request
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder, ScriptedReranker, raising
 from tests.world import SECRET, THREE, an_application
@@ -26,19 +26,8 @@ SIGNED = {"identity": {"userArn": "arn:aws:sts::123456789012:assumed-role/Buyer/
 """The context of API Gateway for a caller that signed with the role."""
 
 
-def ask(
-    path: str,
-    body: object = None,
-    application: Application = APPLICATION,
-    *,
-    audiences=(),
-    headers=None,
-    **context: Any,
-) -> Response:
-    raw = b"" if body is None else json.dumps(body).encode()
-    event = proxy_request("GET" if body is None else "POST", path, headers or {}, raw, audiences)
-    event["requestContext"] |= context
-    return respond_to(event, application)
+def ask(path: str, body: object = None, application: Application = APPLICATION, **more: Any) -> Response:
+    return call(application, "GET" if body is None else "POST", path, body, **more)
 
 
 def found(*arguments: Any, **more: Any) -> set[str]:

@@ -35,7 +35,7 @@ from mats.edge.ard.entries import (
 from mats.edge.ard.requests import list_filter
 from mats.local.cli import feedback as replay
 from tests.ard_schema import CODES, SCHEMA, valid
-from tests.aws_events import proxy_request, respond_to
+from tests.aws_events import call
 from tests.builders import a_profile, an_earlier_profile
 from tests.fakes import MemoryIndex, raising
 from tests.world import an_application
@@ -65,14 +65,9 @@ PUBLIC = (FORECAST, WIND, GUIDE, SLIDES, NOVA)
 ALL = (*PUBLIC, SECRET)
 
 
-def ask(
-    method: str, path: str, body: Any = None, *, audiences=(), headers=None, at=None, query="", application=None
-) -> http.Response:
-    """A request through API Gateway; a body of bytes is sent as it is."""
-    sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    event = proxy_request(method, path, headers or {}, sent, audiences, query=query)
-    event["requestContext"] |= {"domainName": "registry.acme.com", "path": f"/live{path}", "stage": "live"}
-    return respond_to(event if at is None else {**event, **at}, application or an_application(*ALL))
+def ask(method: str, path: str, body: Any = None, *, application=None, context=None, **more: Any) -> http.Response:
+    here = {"domainName": "registry.acme.com", "path": f"/live{path}", "stage": "live"} if context is None else context
+    return call(application or an_application(*ALL), method, path, body, **here, **more)
 
 
 def found(response: http.Response, schema: str) -> Any:
@@ -106,9 +101,6 @@ def pages(size: int, **more: Any) -> Iterator[Any]:
         answer = found(ask("GET", "/agents", query=f"pageSize={size}&pageToken={token}", **more), "ListResponse")
         yield answer
         token = answer.get("pageToken")
-
-
-# searching
 
 
 @pytest.mark.parametrize(("wanted", "context", "expected"), [
@@ -196,9 +188,6 @@ def test_any_json_gets_an_answer_or_an_error(body):
     valid("SearchResponse" if response.status == 200 else "Error", response.body)
 
 
-# listing
-
-
 @pytest.mark.parametrize("size", [1, 3, 100])
 @pytest.mark.parametrize("audiences", [(), ("finance",)])
 def test_pages_of_a_list_cover_what_the_caller_may_see_in_order_of_id(size, audiences):
@@ -283,9 +272,6 @@ def test_forged_position_reveals_nothing_and_breaks_nothing():
     refused(ask("GET", "/agents", query=f"pageToken={make_token(chr(0xD800), '')}"), 400)
     token = make_token("com.acme.pay/secre", "")
     assert "secret" not in names(ask("GET", "/agents", query=f"pageToken={token}"))
-
-
-# entries
 
 
 def shown(urn: str, **more: Any) -> http.Response:
@@ -393,15 +379,11 @@ def test_matching_etag_gets_not_modified():
      "https://find.acme.com/", "find.acme.com"),
 ])  # fmt: skip
 def test_the_manifest_has_the_address_that_the_caller_used(headers, context, base, publisher):
-    at = None if headers is None else {"headers": headers, "requestContext": context}
-    response = ask("GET", "/.well-known/ard.json", at=at)
+    response = ask("GET", "/.well-known/ard.json", headers=headers, context=context)
     (entry,) = found(response, "Manifest")["entries"]
     assert entry["type"] == "application/ai-registry+json"
     assert (entry["url"], entry["identifier"]) == (base, f"urn:air:{publisher}:registry:mats")
     assert response.headers["Cache-Control"] == "public, max-age=3600"
-
-
-# errors
 
 
 @pytest.mark.parametrize(("path", "method"), [
@@ -475,9 +457,6 @@ def test_suspicious_and_deprecated_entries_are_marked():
     first, second = (ArdEntry.of(each, BASE).metadata or {} for each in (profile, deprecated))
     assert first["suspicious"]
     assert second["lifecycle"] == "deprecated"
-
-
-# identifiers
 
 
 labels = st.text("abcxyz019-", min_size=1, max_size=8) | st.just("localhost")

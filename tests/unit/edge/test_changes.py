@@ -87,8 +87,6 @@ def test_unreadable_message_is_quoted_in_part():
     assert len(str(refused.value)) < 300
 
 
-# reported outcomes and removals
-
 REPORTED = {"query_id": {"S": "q1"}, "item": {"S": "receipt"}}
 REMOVED = {"namespace": {"S": "com.acme"}, "name": {"S": "pay"}}
 

@@ -30,10 +30,9 @@ from tests.unit.edge.test_openapi import _result, _shortlist
 
 ADDRESS = {"type": "object", "properties": {"address": {"type": "string"}}, "required": ["address"]}
 
-# --- what the targets take: OpenAI's OpenAPI description, and Anthropic's Messages API
-
 
 def closed(**properties: Any) -> dict[str, Any]:
+    """An object as OpenAI's OpenAPI description and Anthropic's Messages API take it."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -145,16 +144,6 @@ def test_invalid_schema_breaks_no_list(schema, kind, format):
     assert_taken(made_of(an_earlier_profile(name="any", input_schema=schema, kind=kind), *REAL, format=format))
 
 
-# --- what becomes of a capability
-
-BAD = {
-    "type": ["object", "null"], "$schema": 7, "required": ["a", 5, "a"], "description": "kept",
-    "properties": {"a": {"type": "string"}, "b": True, "c": False, "d": "text"},
-}  # fmt: skip
-NOTHING = {"type": "object", "properties": {}}
-SAID = {"type": "string", "description": "What to say to it, in full."}
-
-
 def test_top_level_alternatives_become_optional_properties():
     by_id, by_name = {"type": "integer"}, {"type": "string"}
     tool = tool_of(
@@ -232,9 +221,6 @@ def test_suspicious_tool_is_left_out():
     assert [(left.id, left.reason) for left in made.left_out] == [(evil.id, "suspicious")]
 
 
-# --- names
-
-
 @pytest.mark.parametrize(("id", "begins"), [
     ("com.acme/docs/read file", "docs_read_file-"), ("com.acme/調べる", "capability-"), ("com.acme/a__b c", "a_b_c-"),
     (f"com.acme/{'x' * 200}", "xxxxxxxxxx"), ("com%2Facme/x", "x-"),
@@ -245,14 +231,6 @@ def test_tool_name_that_does_not_fit_is_shortened(id, begins):
     assert len(name) <= MAX_NAME
     assert id_of(name) is None
     assert tool_name(Id(id)) == name
-
-
-LABELS = st.text("ab-", min_size=1, max_size=4)
-NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(".".join)
-IDS = st.tuples(NAMESPACES, st.text("aB_-./ é", min_size=1, max_size=70)).map("/".join)
-
-
-# --- the budget
 
 
 @given(st.sampled_from(Format), st.integers(1, 2_000))
@@ -307,9 +285,6 @@ def test_no_tool_takes_the_room_of_a_better_one_or_is_far_less_relevant_than_the
     assert len(of(_shortlist(first, far), token_budget=None).names) == 2
     steps = replace(_shortlist(first, far), parts=(Part(text="far", verdict=Verdict.WEAK, results=(far.id,)),))
     assert len(of(steps, token_budget=200).names) == 2
-
-
-# --- a session: what the caller has, and what operators pin
 
 
 def of_session(known, *profiles: Profile, format: Format = Format.OPENAI_TOOLS, pinned=(), budget=None) -> ReadyMade:
@@ -386,9 +361,6 @@ def test_tokens_are_estimated_within_a_fifth_of_tokenizers(format):
     assert all(0.8 * count <= estimated <= 1.2 * count for count in COUNTS[format])
 
 
-# --- how they are asked for
-
-
 @pytest.mark.parametrize(("body", "parameters"), [
     ({"format": "mcp_tools", "token_budget": 9}, {}), ({}, {"format": ["mcp_tools"], "token_budget": ["9"]}),
     ({"format": "mcp_tools"}, {"format": ["mcp_tools"], "token_budget": ["9"]}),
@@ -413,9 +385,6 @@ def test_invalid_parameter_is_rejected_by_name(body, parameters, field):
     with pytest.raises(RequestInvalid) as refused:
         DiscoverRequest.of({"query": "x", **body}, DiscoverParameters.of(parameters))
     assert [fault.attribute for fault in refused.value.faults] == [field]
-
-
-# --- how the tools are called
 
 
 def test_how_each_tool_is_called_is_beside_the_tools():

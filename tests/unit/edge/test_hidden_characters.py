@@ -23,7 +23,7 @@ from mats.edge.http import Response
 from mats.edge.observers import LineFormatter
 from mats.edge.schema import Format
 from mats.local.cli.output import plain
-from tests.aws_events import proxy_request, respond_to
+from tests import aws_events
 from tests.builders import a_profile, a_registration, an_earlier_profile
 from tests.world import an_application
 
@@ -79,9 +79,8 @@ def written(hidden: str) -> Enrichment:
 
 
 def ask(profile: Profile, method: str, path: str, body: Any = None) -> Response:
-    raw = b"" if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"} if raw else {}
-    return respond_to(proxy_request(method, path, headers, raw, ()), an_application(profile))
+    headers = {"Content-Type": "application/json"}
+    return aws_events.call(an_application(profile), method, path, body, headers=headers)
 
 
 def call(tool: str, profile: Profile, **arguments: Any) -> str:
@@ -198,10 +197,7 @@ def logged(tmp_path: Any) -> Iterator[Callable[[], str]]:
 def test_no_text_forges_or_hides_in_a_log_line(tmp_path):
     forged = "".join(f"{c}2026-01-01 00:00:00,000 INFO mats forged" for c in f"{CONTROLS}\n{HIDDEN}")
     with logged(tmp_path) as content:
-        body = json.dumps({"query": forged}).encode()
-        assert (
-            respond_to(proxy_request("POST", "/discover", {}, body, ()), an_application(accepted(HIDDEN))).status == 200
-        )
+        assert ask(accepted(HIDDEN), "POST", "/discover", {"query": forged}).status == 200
         logging.getLogger("mats").warning("a key of the issuer is invalid: %s", forged)
         try:
             raise ValueError(forged)

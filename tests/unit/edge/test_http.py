@@ -26,17 +26,11 @@ def body_of(event: Mapping[str, Any]) -> Any:
     return parse_request(event).json()
 
 
-# parameters and headers
-
-
 @pytest.mark.parametrize("spelt", ["Origin", "origin", "ORIGIN"])
 def test_header_names_are_case_insensitive(spelt):
     assert parse_request({"headers": {"X": "y", spelt: "here"}}).header("Origin") == "here"
     assert parse_request({"headers": {spelt: "here"}}).header("Host") is None
     assert parse_request({"headers": None}).header("Host") is None
-
-
-# bodies
 
 
 @pytest.mark.parametrize(("event", "value"), [
@@ -78,9 +72,6 @@ def test_nested_body_is_no_query(depth):
             Query.parse(body_of({"body": body}))
 
 
-# paths
-
-
 @pytest.mark.parametrize(("event", "path"), [
     ({"path": "/discover"}, "/discover"),
     ({"path": "/capabilities/com.acme%2Frefund"}, "/capabilities/com.acme/refund"),
@@ -93,9 +84,6 @@ def test_nested_body_is_no_query(depth):
 ])  # fmt: skip
 def test_path_is_percent_decoded_once(event, path):
     assert parse_request(event).decoded_path == path
-
-
-# audiences
 
 
 @pytest.mark.parametrize(("vouched", "audiences"), [
@@ -118,9 +106,6 @@ def test_clients_cannot_set_their_audiences(claimed):
     assert parse_request(claimed).caller.audiences == frozenset()
     authorized = {**claimed, "requestContext": {"authorizer": {"audiences": "dev"}}}
     assert parse_request(authorized).caller.audiences == {"dev"}
-
-
-# answers and problems
 
 
 FAULTS = [Fault("query", "is required"), Fault("kinds.0", "input should be one of four")]

@@ -8,7 +8,7 @@ import pytest
 from mats.edge.app import Application
 from mats.edge.http import Response
 from mats.edge.mcp.tools import capability_details
-from tests.aws_events import proxy_request, respond_to
+from tests.aws_events import call
 from tests.builders import a_profile
 from tests.unit.edge.test_mcp import called
 from tests.world import an_application
@@ -27,7 +27,7 @@ APPLICATION = an_application(PDF, SECRET, TOOL, NESTED, INNER)
 
 
 def get(path: str, *, audiences=(), application: Application = APPLICATION, **headers: str) -> Response:
-    return respond_to(proxy_request("GET", f"/capabilities/{path}", headers, b"", audiences), application)
+    return call(application, "GET", f"/capabilities/{path}", headers=headers, audiences=audiences)
 
 
 @pytest.mark.parametrize("id", ["com.acme/docs/fill%20forms", "com.acme%2Fdocs%2Ffill%20forms"])

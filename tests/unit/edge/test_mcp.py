@@ -23,7 +23,7 @@ from mats.edge.http import MAX_BODY_BYTES, Caller, Response
 from mats.edge.mcp import protocol
 from mats.edge.mcp.tools import McpSession, definitions
 from mats.edge.observers import MeasureObserver
-from tests.aws_events import proxy_request, respond_to
+from tests.aws_events import call
 from tests.builders import a_profile
 from tests.fakes import raising
 from tests.unit.edge.test_feedback import FeedbackWorld
@@ -47,17 +47,13 @@ def post(
     body: Any,
     headers: Mapping[str, str] | None = None,
     *,
-    audiences=(),
     application: Application = APPLICATION,
     url_query: str = "",
     **more: Any,
 ) -> Response:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    event = proxy_request(
-        "POST", "/mcp", {"Content-Type": "application/json", **(headers or {})}, raw, audiences, query=url_query
-    )
-    event["requestContext"].update(more)
-    response = respond_to(event, application)
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    response = call(application, "POST", "/mcp", raw, headers=sent, query=url_query, **more)
     _check_as_documented(raw, response)
     return response
 
@@ -105,9 +101,6 @@ def error(response: Response) -> tuple[int, int]:
 
 def called(tool: str, arguments: Any, **more: Any) -> Any:
     return result(stateless("tools/call", {"name": tool, "arguments": arguments}, **more))
-
-
-# the version of today
 
 
 def test_server_discovery_has_versions_and_capabilities():
@@ -271,13 +264,10 @@ def test_hostile_registration_stays_data():
     assert ORDERS.rstrip("\u202e") in result(response)["structuredContent"]["description"]
 
 
-# versions and headers
-
-
 def test_tool_name_in_header_may_be_base64():
     encoded = f"=?base64?{base64.b64encode(b'get_capability').decode()}?="
-    call = {"name": "get_capability", "arguments": {"id": "x"}}
-    assert result(stateless("tools/call", call, headers={"Mcp-Name": encoded}))["isError"]
+    asked = {"name": "get_capability", "arguments": {"id": "x"}}
+    assert result(stateless("tools/call", asked, headers={"Mcp-Name": encoded}))["isError"]
 
 
 @pytest.mark.parametrize("version", ["2099-01-01", "draft", ""])
@@ -300,9 +290,6 @@ def test_version_must_be_text():
     assert protocol.reply_to(request("tools/list", {"_meta": meta}), session).code == -32602
 
 
-# the versions before
-
-
 @pytest.mark.parametrize(("asked", "agreed"), [
     *zip(protocol.WITH_HANDSHAKE, protocol.WITH_HANDSHAKE, strict=True), ("2026-07-28", "2025-11-25"),
     ("x", "2025-11-25"),
@@ -322,8 +309,8 @@ def test_older_clients_are_served(version):
     tools = result(post(request("tools/list"), headers))
     assert before.ListToolsResult.model_validate(tools)
     assert "ttlMs" not in tools
-    call = {"name": "search_capabilities", "arguments": {"query": "address"}}
-    assert before.CallToolResult.model_validate(result(post(request("tools/call", call), headers)))
+    asked = {"name": "search_capabilities", "arguments": {"query": "address"}}
+    assert before.CallToolResult.model_validate(result(post(request("tools/call", asked), headers)))
     assert error(post(request("resources/list"), headers)) == (200, -32601)
 
 
@@ -353,9 +340,6 @@ def test_batch_is_answered_in_versions_with_batches():
 )
 def test_initialize_in_a_batch_is_rejected(message):
     assert json.loads(post([message]).body)[0]["error"]["code"] == -32600
-
-
-# bodies, methods, origins
 
 
 CALL = {"name": "get_capability", "arguments": {"id": "x"}}
@@ -426,7 +410,7 @@ def test_any_json_gets_a_valid_reply(message, version):
 
 def test_get_and_delete_are_not_allowed():
     for method in ("GET", "DELETE"):
-        response = respond_to(proxy_request(method, "/mcp", {}, b"", ()), APPLICATION)
+        response = call(APPLICATION, method, "/mcp")
         assert (response.status, response.headers["Allow"]) == (405, "POST")
     headers = {"Mcp-McpSession-Id": "x", "Last-Event-ID": "3"}
     response = post(request("ping"), headers)
@@ -461,9 +445,6 @@ def test_foreign_origins_are_rejected(origin, domain, status):
 @pytest.mark.parametrize("media_type", ["text/plain", "", "application/x-www-form-urlencoded", "text/json"])
 def test_a_message_that_a_page_can_send_blindly_is_refused(media_type):
     assert post(request("ping"), {"Content-Type": media_type}).status == 415
-
-
-# reports
 
 
 def test_an_outcome_is_reported_once_and_faults_are_explained():

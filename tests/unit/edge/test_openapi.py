@@ -59,9 +59,6 @@ def _promised(path: str, method: str, status: int) -> dict[str, Any]:
     return content["schema"]
 
 
-# what is answered
-
-
 def _result(profile: Profile, **overrides: Any) -> Result:
     values = {
         "candidate": Candidate(profile=profile, bm25=12.5, cosine=0.43),
@@ -107,9 +104,6 @@ PARTS = (
     Part(text="sing", verdict=Verdict.NONE, results=()),
     Part(text="dance", verdict=None, results=()),
 )
-
-
-# the document
 
 
 LOCAL = json.loads(json.dumps(openapi.document((*ROUTES, *api.ROUTES), scoped=True), allow_nan=False))
@@ -172,9 +166,6 @@ def test_the_registry_and_scopes_are_in_the_document_of_the_local_service_alone(
     assert schemas["Registration"]["required"] == ["namespace", "name", "kind"]
     assert schemas.keys() > SCHEMAS.keys()
     assert {name: schemas[name] for name in SCHEMAS} == SCHEMAS
-
-
-# the answers
 
 
 @pytest.mark.parametrize("shortlist", [FULL, BARE, replace(FULL, parts=PARTS)], ids=["full", "bare", "parts"])
@@ -244,9 +235,6 @@ def test_profile_without_content_is_never_shown():
         Capability.of(nothing)
     with pytest.raises(ValueError, match=r"com\.acme/x"):
         RankedCapability.of(_result(nothing))
-
-
-# the routes
 
 
 def test_a_path_has_one_method():

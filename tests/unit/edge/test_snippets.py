@@ -66,9 +66,6 @@ def value_of(node: ast.expr) -> Any:
         return ast.unparse(node)
 
 
-# --- each protocol
-
-
 def test_a_server_over_stdio():
     found = Snippets.of(a_server(command="npx", args=["-y", "@scope/weather", "--key=1"], env={"TOKEN": "secret"}))
     entry = {"command": "npx", "args": ["-y", "@scope/weather", "--key={key}"], "env": {"TOKEN": ""}}
@@ -257,9 +254,6 @@ def test_without_an_invocation_only_what_is_missing(kind):
     assert found == Snippets(facts={}, missing=WAYS_TO_CALL[kind])
 
 
-# --- examples of input
-
-
 @pytest.mark.parametrize(("schema", "example"), [
     ({"type": "integer"}, 0), ({"type": ["null", "boolean"]}, False),
     ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a"]), ({"default": 3}, 3),
@@ -279,8 +273,6 @@ def test_example_of_a_circular_schema_ends():
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
     assert json.dumps(example_of(node, {"$defs": {"node": node}})).count("next") < 10
 
-
-# --- over HTTP
 
 APPLICATION = an_application(an_operation())
 

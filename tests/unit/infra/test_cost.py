@@ -157,9 +157,6 @@ def test_the_command_reads_numbers_as_people_write_them(capsys):
         cost.main(["--size", "huge"])
 
 
-# --- the domain ---
-
-
 def row(documents: int, *, disk_gb: float, searched_gb: float, cpu_ms: float) -> dict[str, object]:
     state = {"disk_gb": disk_gb, "searched_gb": searched_gb, "node_cpu_ms": cpu_ms}
     return {"documents": documents, "dimension": 1_024, "encoding": "float", "as_filled": state}
