@@ -28,13 +28,6 @@ def failures(response: dict) -> list[str]:
     return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
 
 
-def test_only_unfinished_messages_are_delivered_again():
-    world = World(encoder=FakeEncoder(broken=True))
-    world.registry.put([a_registration(name="a")])
-    batch = sqs_batch([message("a"), message("never-registered")])
-    assert failures(process(batch, world)) == ["m-a"]
-
-
 def test_unreadable_message_fails_alone():
     world = World(encoder=FakeEncoder())
     world.registry.put([a_registration(name="a")])

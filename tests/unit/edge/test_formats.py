@@ -25,7 +25,7 @@ from mats.domain.shortlist.rank import Part
 from mats.edge.schema import DiscoverParameters, DiscoverRequest, Format
 from mats.edge.tools.formats import MAX_NAME, ReadyMade, estimated_tokens, id_of, tool_definition, tool_name, tool_of
 from mats.evaluation.data.datasets import sample
-from tests.builders import a_profile, an_earlier_profile
+from tests.builders import a_profile
 from tests.unit.edge.test_openapi import _result, _shortlist
 
 ADDRESS = {"type": "object", "properties": {"address": {"type": "string"}}, "required": ["address"]}
@@ -125,25 +125,6 @@ def test_every_format_is_valid_for_its_api(format, profiles):
     assert made.left_out == []
 
 
-TEXTS = st.text(max_size=20)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | TEXTS | st.sampled_from(["object", "string"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=8,
-)
-SCHEMAS = st.dictionaries(
-    st.sampled_from(
-        ["type", "properties", "required", "anyOf", "oneOf", "allOf", "enum", "$schema", "$ref", "not", "title"]
-    ),
-    VALUES,
-)
-
-
-@given(SCHEMAS, st.sampled_from(Kind), st.sampled_from(Format))
-def test_invalid_schema_breaks_no_list(schema, kind, format):
-    assert_taken(made_of(an_earlier_profile(name="any", input_schema=schema, kind=kind), *REAL, format=format))
-
-
 def test_top_level_alternatives_become_optional_properties():
     by_id, by_name = {"type": "integer"}, {"type": "string"}
     tool = tool_of(
@@ -184,11 +165,6 @@ def test_top_level_references_are_resolved(top):
     }
     flat = tool_of(a_profile(input_schema={**top, "$defs": defined})).flat_schema
     assert flat == {"type": "object", "properties": {"key": {"type": "string"}}, "$defs": defined}
-
-
-@pytest.mark.parametrize("format", Format)
-def test_text_of_hidden_characters_breaks_no_list(format):
-    assert_taken(made_of(an_earlier_profile(name="\u200b", description="\u200b"), *REAL, format=format))
 
 
 @pytest.mark.parametrize("format", [format for format in Format if format is not Format.MCP_TOOLS])
@@ -313,15 +289,6 @@ def test_known_tools_are_named_and_not_defined_again(format):
     everything = of_session([A.id, B.id], A, B, format=format, budget=1)
     assert (defined(everything), everything.left_out) == ([], [])
     assert len(everything.names) == 2
-
-
-def test_a_session_of_appended_definitions_keeps_its_beginning():
-    tools: list[Any] = []
-    for found in ((B, A), (C, A), (A, B, C)):
-        before = json.dumps(tools)[:-1]
-        tools += of_session([tool["function"]["name"] for tool in tools], *found).output
-        assert json.dumps(tools).startswith(before)
-    assert [tool["function"]["name"][-1] for tool in tools] == ["a", "b", "c"]
 
 
 def test_pinned_tools_come_first_and_are_there_without_a_match():

@@ -7,7 +7,6 @@ import pytest
 
 from mats.edge.app import Application
 from mats.edge.http import Response
-from mats.edge.mcp.tools import capability_details
 from tests.aws_events import call
 from tests.builders import a_profile
 from tests.unit.edge.test_mcp import called
@@ -78,10 +77,3 @@ def test_mcp_gives_instructions_if_asked():
     shown = called("get_capability", {"id": PDF.id}, application=APPLICATION)["structuredContent"]
     assert not shown.get("instructions")
     assert called("get_capability", {"id": SECRET.id, "instructions": True}, application=APPLICATION)["isError"]
-
-
-def test_mcp_does_not_truncate_instructions():
-    text = "Read this. " * 2_000
-    details = capability_details(a_skill("long", text), None, instructions=True)
-    assert details["instructions"] == text.strip()
-    assert "shortened" not in details

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.learning.outcome import Feedback, Receipt
-from mats.domain.profile.profile import Cause, Status
+from mats.domain.profile.profile import Cause
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
 from mats.ports import Change, Target
 from mats.usecases.backfill import Backfill
@@ -112,17 +112,6 @@ def test_an_empty_index_is_filled_in_as_many_pieces_as_the_time_allows(left_ms: 
     assert len(outputs) == pieces + (pieces > 1)  # the last one finds nothing left
     assert outputs[-1]["counts"] == {"compared": 7, "sent": 0, "reindexed": 7, "orphans": 0, "purged": 0, "given_up": 0}
     assert account.sent == []
-
-
-def test_what_differs_is_sent_and_what_is_equal_is_not():
-    account = registered()
-    account.world.registry.put([a_registration(name="new")])
-    account.world.registry.remove(IDS[3])
-    assert account.pieces({"task": "reconcile"})[-1]["counts"]["sent"] == 2
-    assert sorted(account.sent) == sorted([a_registration(name="new").id, IDS[3]])
-    account.deliver()
-    assert account.world.profile(IDS[3]).status is Status.DELETED
-    assert account.pieces({"task": "reconcile"})[-1]["counts"]["sent"] == 0
 
 
 def test_a_piece_that_fails_is_repeated_from_where_it_began(monkeypatch: pytest.MonkeyPatch):

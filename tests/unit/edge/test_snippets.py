@@ -194,13 +194,6 @@ def test_credentials_are_variables_with_names_of_ours(schemes, in_curl, in_pytho
     assert in_python in ast.unparse(ast.parse(found.python))
 
 
-def test_of_alternative_schemes_the_first_is_used():
-    both = {**BEARER["securitySchemes"], "k": {"type": "apiKey", "in": "header", "name": "X-Key"}}
-    found = Snippets.of(an_operation(security=[{}, {"k": []}, {"t": []}], securitySchemes=both))
-    assert "$API_KEY" in found.curl
-    assert "API_TOKEN" not in found.curl
-
-
 def test_methods_without_a_body():
     plain = {"method": "get", "parameters": [], "requestMediaTypes": []}
     found = Snippets.of(a_profile(endpoint="https://api.example.com/x", descriptor=plain))
@@ -240,14 +233,6 @@ def test_a_model_of_bedrock():
     assert (found.mcp, found.curl, found.converse) == ("", "", "")
 
 
-def test_a_tool_of_converse_is_that_of_the_format():
-    spec = json.loads(Snippets.of(an_operation()).converse)["toolSpec"]
-    assert spec["name"] == "com_acme_pay__refund_payment"
-    assert spec["inputSchema"]["json"]["required"] == CLAIM["required"]
-    suspicious = an_operation().model_copy(update={"suspicious": ("odd",)})
-    assert Snippets.of(suspicious).converse == ""
-
-
 @pytest.mark.parametrize("kind", Kind)
 def test_without_an_invocation_only_what_is_missing(kind):
     found = Snippets.of(a_profile(kind=kind))
@@ -269,11 +254,6 @@ def test_example_of_a_schema(schema, example):
     )
 
 
-def test_example_of_a_circular_schema_ends():
-    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
-    assert json.dumps(example_of(node, {"$defs": {"node": node}})).count("next") < 10
-
-
 APPLICATION = an_application(an_operation())
 
 
@@ -290,9 +270,3 @@ def test_snippets_are_in_the_answer_if_asked_for():
     status, answer = get("true")
     assert answer.pop("snippets") == Snippets.of(an_operation()).model_dump()
     assert (status, answer) == (200, plain)
-
-
-@pytest.mark.parametrize("values", [["yes"], [""]])
-def test_another_value_is_a_fault(values):
-    status, problem = get(*values)
-    assert (status, problem["errors"]) == (422, [{"field": "snippets", "message": "must be `true` or `false`"}])
