@@ -8,47 +8,31 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.profile import Cause, Enrichment
+from mats.domain.profile.profile import Enrichment
 from mats.domain.ranking.blend import Signal, Thresholds, VerdictThresholds
 from mats.local.preview.report import Preview, choose_queries, without_example
-from mats.ports import Change, Written
-from mats.usecases.drafts import ProfileMaker
-from mats.usecases.enrich import Enrich
+from mats.ports import Written
 from tests.builders import a_discover, a_profile, a_registration
-from tests.fakes import (
-    AtOnce,
-    FakeEncoder,
-    MemoryIndex,
-    MemoryProfiles,
-    MemoryRegistry,
-    MemoryTrust,
-    ScriptedReranker,
-    ScriptedWriter,
-)
+from tests.fakes import FakeEncoder, ScriptedReranker, ScriptedWriter
+from tests.world import World
 
 EXACT = Thresholds(match=0.5, weak=0.1)
 
 
-class World:
+class PreviewWorld(World):
     """A registry with an index over it, and a preview of what is not there."""
 
     def __init__(
         self, *registrations: Registration, writer: ScriptedWriter | None = None, encoder: bool = True
     ) -> None:
-        self.registry, self.trust = MemoryRegistry(), MemoryTrust()
-        self.profiles, self.index = MemoryProfiles(), MemoryIndex()
         self.encoder = FakeEncoder()
         self.reranker = ScriptedReranker(lambda query, profiles: DependencyFailed("must not be asked"))
-        self.enrich = Enrich(
-            registry=self.registry, trust=self.trust, profiles=self.profiles, index=self.index,
-            maker=ProfileMaker(encoder=self.encoder if encoder else None, writer=None),
-            writer_threads=AtOnce(),
-        )  # fmt: skip
-        discover = a_discover(self.index, encoder=self.encoder if encoder else None, reranker=self.reranker)
-        discover = replace(discover, thresholds=VerdictThresholds(reranked=EXACT, hybrid=EXACT, lexical=EXACT))
+        given = self.encoder if encoder else None
+        super().__init__(encoder=given)
         self.put(*registrations)
+        discover = a_discover(self.index, encoder=given, reranker=self.reranker)
         self.preview = Preview(
-            discover=discover,
+            discover=replace(discover, thresholds=VerdictThresholds(reranked=EXACT, hybrid=EXACT, lexical=EXACT)),
             index=self.index,
             maker=replace(self.enrich.maker, writer=writer),
             registry=self.registry,
@@ -56,8 +40,8 @@ class World:
         )
 
     def put(self, *registrations: Registration) -> None:
-        self.registry.put(registrations)
-        self.enrich([Change(r.id, Cause(event_id="1", time="2026")) for r in registrations])
+        for registration in registrations:
+            self.register(registration)
 
     def state(self) -> Any:
         kept = (self.registry.items, self.trust.given, self.profiles.kept, self.profiles.earlier, self.index.entries)
@@ -76,7 +60,7 @@ def flags(report) -> set[str]:
 
 
 def test_a_preview_changes_nothing_and_asks_no_reranker():
-    world = World(TIDES, REFUND)
+    world = PreviewWorld(TIDES, REFUND)
     before = world.state()
     world.preview(a_registration(name="new", description="high water", examples=["tides please"]))
     world.preview(TIDES)
@@ -85,7 +69,7 @@ def test_a_preview_changes_nothing_and_asks_no_reranker():
 
 
 def test_the_owners_examples_are_the_queries():
-    report = World(REFUND).preview(TIDES)
+    report = PreviewWorld(REFUND).preview(TIDES)
     (query,) = report.queries
     assert (query.query, query.origin) == ("when is high water at the harbour tomorrow", "its examples")
     assert query.place == 1
@@ -93,7 +77,9 @@ def test_the_owners_examples_are_the_queries():
 
 
 def test_without_examples_queries_are_derived_from_the_text():
-    report = World(TIDES).preview(a_registration(name="refundCard", tags=["money"], description="Pays back. Slowly."))
+    report = PreviewWorld(TIDES).preview(
+        a_registration(name="refundCard", tags=["money"], description="Pays back. Slowly.")
+    )
     assert [(p.query, p.origin) for p in report.queries] == [
         ("Pays back.", "derived from its description"),
         ("refund Card", "derived from its name"),
@@ -107,7 +93,7 @@ def test_a_registration_without_words_has_no_queries():
 
 
 def test_competitors_are_named_with_the_reason():
-    world = World(TIDES, REFUND)
+    world = PreviewWorld(TIDES, REFUND)
     world.trust.put(TIDES.id, Assigned(trust=90))
     world.put(TIDES)
     weak = a_registration(name="clock", description="Says what time it is.", examples=["high water at the harbour"])
@@ -123,7 +109,7 @@ def test_competitors_are_named_with_the_reason():
 
 
 def test_unaided_place_ignores_the_query_among_the_examples():
-    report = World(TIDES).preview(
+    report = PreviewWorld(TIDES).preview(
         a_registration(name="clock", description="Says the time.", examples=["high water at the harbour on a day"])
     )
     (query,) = report.queries
@@ -132,7 +118,7 @@ def test_unaided_place_ignores_the_query_among_the_examples():
 
 
 def test_a_registered_capability_does_not_compete_with_itself():
-    world = World(TIDES, REFUND)
+    world = PreviewWorld(TIDES, REFUND)
     report = world.preview(a_registration(**{**TIDES.item(), "version": "2"}))
     assert report.placed is Placed.CHANGED
     assert not report.duplicates
@@ -141,43 +127,43 @@ def test_a_registered_capability_does_not_compete_with_itself():
 
 
 def test_an_id_of_another_kind_is_taken():
-    report = World(TIDES).preview(a_registration(**{**TIDES.item(), "kind": "agent"}))
+    report = PreviewWorld(TIDES).preview(a_registration(**{**TIDES.item(), "kind": "agent"}))
     assert report.placed is Placed.OTHER_KIND
     assert report.advice[0].flag == "taken id"
 
 
 def test_a_near_duplicate_has_its_overlap_and_its_cosine():
     copied = a_registration(**{**TIDES.item(), "namespace": "org.copy", "examples": []})
-    (duplicate,) = World(TIDES, REFUND).preview(copied).duplicates
+    (duplicate,) = PreviewWorld(TIDES, REFUND).preview(copied).duplicates
     assert (duplicate.id, duplicate.same_namespace, duplicate.overlap) == (TIDES.id, False, 1.0)
     assert duplicate.cosine
     assert duplicate.cosine > 0.7
 
 
 def test_without_an_encoder_only_words_are_compared():
-    report = World(TIDES, encoder=False).preview(a_registration(**{**TIDES.item(), "namespace": "org.copy"}))
+    report = PreviewWorld(TIDES, encoder=False).preview(a_registration(**{**TIDES.item(), "namespace": "org.copy"}))
     assert report.duplicates[0].cosine is None
     assert "encoder" in report.without[0]
-    world = World(TIDES)
+    world = PreviewWorld(TIDES)
     world.encoder.broken = True
     assert "encoder" in world.preview(REFUND).without[0]
 
 
 def test_a_failing_writer_leaves_the_owners_description():
     written = Enrichment(summary="Tells tides.", positive_examples=("is it low water now",))
-    report = World(writer=ScriptedWriter(lambda r: Written(enrichment=written))).preview(
+    report = PreviewWorld(writer=ScriptedWriter(lambda r: Written(enrichment=written))).preview(
         a_registration(name="tides", description="Says when the water is high or low.")
     )
     assert report.described_by == "fake-writer"
     assert report.queries[0].origin == "the writer's examples"
-    failing = World(writer=ScriptedWriter(lambda r: DependencyFailed("no credentials"))).preview(TIDES)
+    failing = PreviewWorld(writer=ScriptedWriter(lambda r: DependencyFailed("no credentials"))).preview(TIDES)
     assert failing.described_by == "its owner"
     assert "no credentials" in failing.without[0]
 
 
 def test_hidden_capabilities_are_neither_competitors_nor_duplicates():
     secret = a_registration(**{**TIDES.item(), "namespace": "org.secret", "visible_to": ["finance"]})
-    world = World(secret)
+    world = PreviewWorld(secret)
     mine = a_registration(**{**TIDES.item(), "visible_to": ["finance"]})
     report = world.preview(mine)
     assert report.duplicates == ()
@@ -186,7 +172,7 @@ def test_hidden_capabilities_are_neither_competitors_nor_duplicates():
 
 
 def test_signals_of_the_candidate_are_those_of_discovery():
-    world = World(REFUND)
+    world = PreviewWorld(REFUND)
     world.trust.put(TIDES.id, Assigned(trust=70))
     (query,) = world.preview(TIDES).queries
     assert query.signals[Signal.QUALITY] == 0.7 * query.signals[Signal.RETRIEVAL]
