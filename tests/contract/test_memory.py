@@ -132,21 +132,13 @@ def test_a_removed_capability_is_gone(made: Learning):
     assert set(made.memory.with_outcomes([PAY, SHIP], near.memory.caller)) == {SHIP}
 
 
-def test_vectors_of_another_encoder_are_silent(made: Learning, learning: Making):
+@pytest.mark.parametrize(("encoder", "vector"), [("other", EAST), ("wider", array("f", [1.0, 0.0, 0.0]))])
+def test_vectors_of_another_encoder_or_dimension_are_silent(made: Learning, learning: Making, encoder, vector):
     tell(made, "q1")
-    other = learning("other", 2)
-    assert found(other) == []
-    tell(other, "q2", encoder="other")
-    assert found(other) == ["q2"]
-
-
-def test_vectors_of_another_dimension_are_silent(made: Learning, learning: Making):
-    tell(made, "q1")
-    other = learning("wider", 3)
-    wide = array("f", [1.0, 0.0, 0.0])
-    assert found(other, wide) == []
-    tell(other, "q2", vector=wide, encoder="wider")
-    assert found(other, wide) == ["q2"]
+    other = learning(encoder, len(vector))
+    assert found(other, vector) == []
+    tell(other, "q2", vector=vector, encoder=encoder)
+    assert found(other, vector) == ["q2"]
 
 
 def test_callers_hide_no_lesson_and_lessons_count_for_no_other_request(made: Learning):
