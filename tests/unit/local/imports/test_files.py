@@ -61,27 +61,24 @@ def test_lines_of_a_pipe_are_read_as_they_arrive():
         assert lines.readline() == row("a")
 
 
-def test_lines_may_hold_documents_of_other_formats(tmp_path):
-    file = tmp_path / "servers.jsonl"
-    file.write_bytes(b"\n".join(json.dumps(v).encode() for v in (d.SERVER, d.OLD_SERVER, d.CARD)) + b"\n" + row("a"))
-    report = imported(file).report
-    assert (report.rows, report.placed[Placed.NEW], report.rejected) == (4, 4, [])
+SEVERAL = b"\n".join(json.dumps(v).encode() for v in (d.SERVER, d.OLD_SERVER, d.CARD)) + b"\n" + row("a")
+LIST = json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1).encode()
 
 
-def test_faults_in_a_list_are_reported_by_position(tmp_path):
-    file = tmp_path / "list.json"
-    file.write_text(json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1))
-    report = imported(file).report
-    assert report.placed[Placed.NEW] == 1
-    assert [(bad.place.where, len(bad.faults)) for bad in report.rejected] == [("[1]", 3), ("[2]", 1)]
-
-
-def test_bad_first_line_does_not_reject_the_others(tmp_path):
-    file = tmp_path / "rows.txt"
-    file.write_bytes(b"{not json}\n" + row("a"))
-    report = imported(file).report
-    assert [bad.place.line for bad in report.rejected] == [1]
-    assert report.placed[Placed.NEW] == 1
+@pytest.mark.parametrize(
+    ("name", "content", "new", "rejected"),
+    [
+        ("servers.jsonl", SEVERAL, 4, []),
+        ("list.json", LIST, 1, [("[1]", 0, 3), ("[2]", 0, 1)]),
+        ("rows.txt", b"{not json}\n" + row("a"), 1, [("", 1, 1)]),
+    ],
+)
+def test_what_is_rejected_is_reported_by_its_place_and_the_rest_is_imported(tmp_path, name, content, new, rejected):
+    (tmp_path / name).write_bytes(content)
+    report = imported(tmp_path / name).report
+    assert report.placed[Placed.NEW] == new
+    assert report.rows == new + len(rejected)
+    assert [(bad.place.where, bad.place.line, len(bad.faults)) for bad in report.rejected] == rejected
 
 
 def test_too_large_document_is_rejected_early(tmp_path, monkeypatch):
