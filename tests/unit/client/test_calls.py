@@ -195,10 +195,6 @@ def test_answers_are_bounded_in_size_and_time():
                 call(protocol, {}, private=True, timeout_s=0.3)
 
 
-def rpc(result: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, **result}).encode()
-
-
 @pytest.mark.parametrize(
     ("version", "reply", "ok"),
     [
@@ -210,7 +206,8 @@ def rpc(result: Any) -> bytes:
     ],
 )
 def test_message_to_an_agent(version, reply, ok):
-    with answering(response("200 OK\r\nContent-Type: application/json", rpc(reply))) as url:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, **reply}).encode()
+    with answering(response("200 OK\r\nContent-Type: application/json", body)) as url:
         called = call({"protocol": "a2a", "url": url, "version": version}, {"message": "Hi"}, private=True)
     assert called == Called(ok=ok, status=200, content=reply.get("result", reply.get("error")))
 

@@ -188,13 +188,6 @@ def test_invalid_response_is_not_retried(content):
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>Bad gateway</html>", b"{}", b'{"status": "x"}', b"\xff"])
-def test_error_without_a_problem_still_raises_one(content):
-    with serving((403, content)) as server, pytest.raises(NotAllowed) as caught:
-        Client(server.url, retries=retries()).health()
-    assert caught.value.problem.status == 403
-
-
 def test_endless_response_is_bounded():
     def endless(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")

@@ -3,8 +3,7 @@
 import json
 import logging
 import unicodedata
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -177,33 +176,16 @@ def test_no_hidden_character_reaches_the_writer():
     assert not [c for c in "".join(every_text(sent.requests)) if is_hidden(c)]
 
 
-@contextmanager
-def logged(tmp_path: Any) -> Iterator[Callable[[], str]]:
-    """The text of a log file as `mats serve` writes it."""
-    handler = logging.FileHandler(tmp_path / "mats.log", encoding="utf-8")
-    handler.setFormatter(LineFormatter())
-    logger = logging.getLogger("mats")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield lambda: (tmp_path / "mats.log").read_bytes().decode()
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
-        handler.close()
-
-
-def test_no_text_forges_or_hides_in_a_log_line(tmp_path):
+def test_no_text_forges_or_hides_in_a_log_line(caplog):
     forged = "".join(f"{c}2026-01-01 00:00:00,000 INFO mats forged" for c in f"{CONTROLS}\n{HIDDEN}")
-    with logged(tmp_path) as content:
+    with caplog.at_level("INFO", "mats"):
         assert ask(accepted(HIDDEN), "POST", "/discover", {"query": forged}).status == 200
         logging.getLogger("mats").warning("a key of the issuer is invalid: %s", forged)
         try:
             raise ValueError(forged)
         except ValueError:
             logging.getLogger("mats").exception("internal error at %s", forged)
-        lines = content().splitlines()
+    lines = "\n".join(map(LineFormatter().format, caplog.records)).splitlines()
     assert len([line for line in lines if line.startswith("20")]) == 3
     assert all(line.startswith(("20", "    ")) for line in lines)
     assert all(line.isascii() and line.isprintable() for line in lines)

@@ -69,7 +69,8 @@ class Account:
                 ids=ids, page=page,
             ),
             reindex=Reindex(profiles=world.profiles, generations=self.generations, page=page),
-            backfill=Backfill(enrich=resend, clock=clock, ids=ids, pause=_never, page=page),
+            backfill=Backfill(enrich=resend, clock=clock, ids=ids, pause=raising(AssertionError("slept")),
+                page=page),
             registry=world.registry,
             generations=self.generations,
             tidy=self._follow,
@@ -90,10 +91,6 @@ class Account:
             event = json.loads(json.dumps(self.maintenance(event, lambda: left_ms)))
             outputs.append(event)
         return outputs
-
-
-def _never(seconds: float) -> None:
-    raise AssertionError("a function is paid for while it sleeps")
 
 
 def registered() -> Account:

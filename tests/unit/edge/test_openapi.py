@@ -53,12 +53,6 @@ def _refs(node: Any) -> Iterator[str]:
             yield from _refs(value)
 
 
-def _promised(path: str, method: str, status: int) -> dict[str, Any]:
-    """The schema of what a path answers with a status."""
-    (content,) = DOCUMENT["paths"][path][method]["responses"][str(status)]["content"].values()
-    return content["schema"]
-
-
 def _result(profile: Profile, **overrides: Any) -> Result:
     values = {
         "candidate": Candidate(profile=profile, bm25=12.5, cosine=0.43),
@@ -163,7 +157,8 @@ def test_the_registry_and_scopes_are_in_the_document_of_the_local_service_alone(
 @pytest.mark.parametrize("shortlist", [FULL, BARE, replace(FULL, parts=PARTS)], ids=["full", "bare", "parts"])
 def test_answers_match_the_document(shortlist):
     response = http.json_response(Answer.of(shortlist))
-    assert _conforms(json.loads(response.body), _promised("/discover", "post", 200))
+    (promised,) = DOCUMENT["paths"]["/discover"]["post"]["responses"]["200"]["content"].values()
+    assert _conforms(json.loads(response.body), promised["schema"])
     assert Answer.model_validate_json(response.body) == Answer.of(shortlist)
     assert bool(Answer.of(shortlist).versions.models) == (shortlist is not BARE)
 

@@ -60,12 +60,9 @@ def test_dry_run_reports_placements_and_writes_nothing():
 def read(content: bytes) -> list[tuple[int, object]]:
     """The number and value of each line; None for a line that is too long."""
     return [
-        (place.line, None if is_overlong(value) else value) for place, value in read_lines("f", io.BytesIO(content))
+        (place.line, None if isinstance(value, MappedValue) and "longer than" in value.faults[0].message else value)
+        for place, value in read_lines("f", io.BytesIO(content))
     ]
-
-
-def is_overlong(value: object) -> bool:
-    return isinstance(value, MappedValue) and "longer than" in value.faults[0].message
 
 
 def test_blank_lines_are_skipped_and_counted():

@@ -110,15 +110,10 @@ def test_what_waits_for_an_operator_is_held(local: LocalSystem):
     assert look(local, one.id)["cause"] == Cause.HELD
 
 
-def twins(local: LocalSystem) -> tuple[Id, Id]:
-    ours, theirs = a_tool("tides"), a_tool("tides", namespace="com.two")
-    local.stores.trust.put(theirs.id, Assigned(trust=90))
-    fill(local, ours, theirs)
-    return ours.id, theirs.id
-
-
 def test_a_twin_that_comes_first_is_named_with_its_words_and_signals(local: LocalSystem):
-    ours, theirs = twins(local)
+    ours, theirs = a_tool("tides").id, a_tool("tides", namespace="com.two").id
+    local.stores.trust.put(theirs, Assigned(trust=90))
+    fill(local, a_tool("tides"), a_tool("tides", namespace="com.two"))
     search(local)
     found = look(local, ours)
     assert (found["cause"], found["asked"], found["lost"], found["first"]) == (Cause.TWIN, 2, 2, 0)
