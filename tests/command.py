@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -262,6 +263,13 @@ def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
     finally:
         process.kill()
         process.communicate()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def wait_until(holds: Callable[[], bool], *, seconds: float = 20) -> None:

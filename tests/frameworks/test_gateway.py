@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mats.client import Client
-from tests.command import Mats, wait_until
+from tests.command import Mats, free_port, wait_until
 from tests.frameworks.conftest import PYTHON, Program, commands, environment
 from tests.frameworks.tool_server import ToolServer
 from tests.pages import INTEGRATIONS
@@ -42,13 +42,6 @@ def path(tmp_path: Path) -> str:
     )
     uvx.chmod(0o755)
     return f"{folder}:{PYTHON.parent}:{os.environ['PATH']}"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def listens(port: int) -> bool:

@@ -32,9 +32,6 @@ def made() -> Deployment:
     return deployment(**CONSOLE)
 
 
-# --- what is served ---
-
-
 def test_files_are_where_the_local_service_has_them():
     found = console.files_of(parse(CONSOLE))
     assert found["index.html"] == (ROOT / "console" / "index.html").read_bytes()
@@ -77,8 +74,6 @@ def test_a_token_endpoint_elsewhere_may_be_spoken_to():
     policy = console.file_headers(context)["Content-Security-Policy"]
     assert f"connect-src 'self' {context.issuer_origin} https://sign-in.example.com;" in policy
 
-
-# --- the templates ---
 
 server = pytest.mark.server
 

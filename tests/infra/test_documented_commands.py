@@ -1,6 +1,6 @@
 """The commands of README, docs/aws.md and the runbook for a first deployment, run in a fresh clone.
 
-Without an account a command has to come to the point where it needs one. The commands are those of the pages.
+Without an account a command has to come to the point where it needs one.
 """
 
 import re

@@ -102,9 +102,6 @@ def test_the_bill_counts_what_the_stack_has(deployed, alarms):
     assert maintenance["Timeout"] - RESERVE_MS / 1000 == cost.ASSUMED["piece_s"]
 
 
-# --- dashboard and queries ---
-
-
 @pytest.mark.parametrize(("context", "logged"), [("trial", "text"), ("production, bigger", "hash")])
 def test_the_dashboard_shows_metrics_and_queries(context: str, logged: str):
     from infra.constructs import dashboard

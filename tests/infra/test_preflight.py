@@ -208,9 +208,6 @@ def problems(found: list[CheckResult], check: str) -> list[str]:
     return [each.message for each in wrong]
 
 
-# --- an account that is ready ---
-
-
 @pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "ap-south-1"])
 def test_a_prepared_account_has_no_problem(look: Look, region: str):
     found = look(region=region)
@@ -244,9 +241,6 @@ def test_what_is_deployed_already_is_no_problem(look: Look):
         "apigateway.GetAccount": {"cloudwatchRoleArn": f"arn:aws:iam::{ACCOUNT}:role/mats-ApiRole-1"},
     })  # fmt: skip
     assert {each.status for each in found} == {"ok"}, found
-
-
-# --- what stops a deployment ---
 
 
 @pytest.mark.parametrize("code", ["InvalidClientTokenId", "ExpiredToken"])
@@ -380,9 +374,6 @@ def test_a_quota_of_zero_is_a_problem_where_the_model_is_under_it(look: Look, re
     assert all(zero in each and "is 0" in each and "Service Quotas" in each for each in said)
 
 
-# --- what may not be looked at ---
-
-
 @pytest.mark.parametrize(
     ("call", "check"),
     [
@@ -400,9 +391,6 @@ def test_what_the_caller_may_not_see_is_said_and_is_no_problem(look: Look, call:
     assert check in {each.check for each in unknown}
     assert all(each.message.startswith("not checked: ") for each in unknown)
     assert not [each for each in found if each.status == "problem"]
-
-
-# --- the plan, and the command ---
 
 
 def test_the_plan_has_every_name_that_the_templates_give():

@@ -73,9 +73,6 @@ def domain_path(deployed: Deployment, path: str) -> str:
     return f"{deployed.one('AWS::OpenSearchService::Domain').arn}/{path}"
 
 
-# --- the functions ---
-
-
 READS = ("GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect")
 WRITES = (
     "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete",
@@ -163,6 +160,9 @@ def test_functions_make_their_calls_of_tables_and_no_others(any_deployment: Depl
     tallies = any_deployment.one("AWS::DynamoDB::Table", "Tallies").arn
     whole = {"dynamodb:FullTableScan": "true"}
     assert not iam.allowed(allows(any_deployment, "discovery"), "dynamodb:PartiQLSelect", tallies, whole)
+    profiles = any_deployment.one("AWS::DynamoDB::Table", "Profiles").arn
+    of_the_list = {"dynamodb:LeadingKeys": _KEY["namespace"]["S"]}
+    assert iam.allowed(allows(any_deployment, "maintenance"), "dynamodb:PutItem", profiles, of_the_list)
 
 
 def test_functions_make_their_calls_of_the_domain_and_no_others(any_deployment: Deployment):
@@ -180,18 +180,6 @@ def test_functions_make_their_calls_of_the_domain_and_no_others(any_deployment: 
         arn for one in allows(any_deployment, "discovery") if actions([one], "es") for arn in texts(one["Resource"])
     ]
     assert queries == [domain_path(any_deployment, call.split()[1]) for call in PATHS_OF_INDEX["discovery"][True]]
-
-
-@pytest.mark.parametrize(
-    ("name", "model"), [("discovery", "amazon.nova-micro-v1:0"), ("enrichment", "amazon.nova-lite-v1:0")]
-)
-def test_each_function_invokes_exactly_its_two_models(trial: Deployment, name: str, model: str):
-    bedrock = [one for one in allows(trial, name) if "bedrock:InvokeModel" in texts(one["Action"])]
-    here = f"arn:aws:bedrock:{trial.region}::foundation-model/"
-    assert {arn for one in bedrock for arn in texts(one["Resource"])} == {
-        here + model, here + "amazon.titan-embed-text-v2:0",
-    }  # fmt: skip
-    assert actions(allows(trial, name), "bedrock") == {"bedrock:InvokeModel"}
 
 
 def test_a_small_deployment_has_a_bucket_in_place_of_a_domain_and_each_function_its_rights():
@@ -227,15 +215,6 @@ def test_every_environment_can_be_read_by_its_function(any_deployment: Deploymen
     if any(each for each in any_deployment.all("AWS::Lambda::Function") if "AuthorizerFunction" in each.id):
         settings = Settings.from_env(function(any_deployment, "authorizer")["Environment"]["Variables"])
         assert (settings.jwt_issuer, settings.jwt_audience) == (JWT["jwt_issuer"], JWT["jwt_audience"])
-
-
-# --- maintenance ---
-
-
-def test_maintenance_writes_the_list_of_indices_into_profiles(any_deployment: Deployment):
-    profiles = any_deployment.one("AWS::DynamoDB::Table", "Profiles").arn
-    of_the_list = {"dynamodb:LeadingKeys": _KEY["namespace"]["S"]}
-    assert iam.allowed(allows(any_deployment, "maintenance"), "dynamodb:PutItem", profiles, of_the_list)
 
 
 def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deployment: Deployment):
@@ -294,9 +273,6 @@ def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):
     assert iam.allowed(allowed, "states:StartExecution", machine.arn)
     assert iam.allowed(allowed, "states:DescribeExecution", run)
     assert iam.allowed(allowed, "states:StopExecution", run)
-
-
-# --- tables ---
 
 
 ALWAYS: dict[str, dict[str, object]] = {
@@ -386,9 +362,6 @@ def test_only_operators_write_what_operators_say(any_deployment: Deployment, tab
     assert all(one in operators for one in writing)
 
 
-# --- people ---
-
-
 def test_owners_reach_only_rows_of_the_namespaces_in_their_tags(any_deployment: Deployment):
     of_key = {"kms:Decrypt", "kms:DescribeKey"}
     for one in people(any_deployment, "Owners"):
@@ -473,8 +446,6 @@ def test_no_wildcard_is_on_a_data_action(any_deployment: Deployment):
                 assert action in without_data or action.split(":")[0] in without_data, one
 
 
-# --- the event path ---
-
 BUS = "AWS::Events::EventBus"
 
 
@@ -546,9 +517,6 @@ def test_few_batches_run_at_once(any_deployment: Deployment):
     assert all(each["BisectBatchOnFunctionError"] for each in streams_of(any_deployment))
 
 
-# --- the index ---
-
-
 def test_another_engine_upgrades_the_domain_and_the_functions_know_its_scores():
     for version, context in (("2.19", "trial"), ("3.5", "production, bigger")):
         deployed = deployment(**CONTEXTS[context])
@@ -581,9 +549,6 @@ def test_production_survives_the_loss_of_a_zone():
     cluster = deployment(**CONTEXTS["production"]).one("AWS::OpenSearchService::Domain")["ClusterConfig"]
     assert (cluster["InstanceCount"], cluster["DedicatedMasterCount"]) == (3, 3)
     assert cluster["ZoneAwarenessConfig"] == {"AvailabilityZoneCount": 3}
-
-
-# --- the API ---
 
 
 def methods(deployed: Deployment) -> list[Resource]:
@@ -717,9 +682,6 @@ def test_an_audit_records_writes_by_their_table():
     trail = deployment(**CONTEXTS["private"]).one("AWS::CloudTrail::Trail")
     (selector,) = trail["AdvancedEventSelectors"]
     assert any(field["Field"] == "readOnly" and field["Equals"] == ["false"] for field in selector["FieldSelectors"])
-
-
-# --- tools ---
 
 
 def test_what_smoke_looks_for_is_put_out():

@@ -111,9 +111,6 @@ def test_two_deployments_share_no_physical_name():
     assert set(templates(name="alpha", **everything)) == {"alpha", "alpha-data"}
 
 
-# --- what CloudFormation's schemas say ---
-
-
 def replacements(before: Template, after: Template) -> Iterator[tuple[str, str]]:
     """Type and logical id of what is in both and differs in a property that cannot be updated."""
     for id, old in before["Resources"].items():

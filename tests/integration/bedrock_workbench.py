@@ -1,7 +1,4 @@
-"""The three models of the stand-in for Bedrock, and what they give when one fails.
-
-How an answer or a profile degrades is tested in tests/unit/usecases.
-"""
+"""The three models of the stand-in for Bedrock, and what they give when one fails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -3,24 +3,18 @@
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 
 from mats.adapters.clock import SystemClock
 from mats.bootstrap import models as bootstrap
-from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, ReplyUnusable
-from mats.domain.profile.profile import ChangeResult
-from mats.domain.ranking.query import Query
-from mats.ports import Change
 from mats.settings import Settings
 from mats.usecases.stages import Budgets
 from tests.aws.bedrock import Act, BedrockServer, Cut, Drip, Exchange, Play, Raw, Refuse, Stall, tool_reply
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
-    CAUSE,
     HASTE_S,
     LITE,
     MICRO,
@@ -94,12 +88,6 @@ def test_a_reply_that_the_service_cannot_read_is_repaired_once_and_then_given_up
     assert text not in first
     assert text in bench.rerank().void
     assert type(bench.encode()) is DependencyFailed
-
-
-def test_denied_access_names_region_and_causes(server, bench):
-    server.play = always(Refuse("AccessDeniedException", "no identity-based policy allows it"))
-    for part in ("us-east-1", "IAM", "policy of the organisation", "region where the model is not"):
-        assert part in str(bench.rerank())
 
 
 def test_one_throttled_document_among_refused_ones_keeps_the_batch_waiting(server, bench):
@@ -192,26 +180,6 @@ def test_online_never_retries_throttled_calls(server):
         with pytest.raises(DependencyFailed, match="ThrottlingException"):
             models.encoder.encode_query("x")
         assert len(server.exchanges) == 2 * n
-
-
-@pytest.mark.parametrize(
-    ("code", "outcome"),
-    [("AccessDeniedException", ChangeResult.REFUSED), ("ThrottlingException", ChangeResult.DEGRADED)],
-)
-def test_without_titan_the_local_registry_searches_lexically(server, tmp_path, code, outcome, monkeypatch):
-    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
-    server.play = lambda exchange: Refuse(code) if exchange.operation == "InvokeModel" else None
-    settings = Settings(bedrock=True, home=tmp_path, encoder=TITAN)
-    with aws_settings(server.client_environment()), closing(local_system(settings)) as local:
-        local.stores.registry.put([REFUND])
-        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: outcome}
-        answer = local.discover(Query(query="money back"))
-        assert [result.id for result in answer.ranked] == [REFUND.id]
-        assert answer.degraded == ("neural",)
-        server.play = None
-        assert local.enrich([Change(REFUND.id, CAUSE)]) == {REFUND.id: ChangeResult.INDEXED}
-        assert local.stores.profiles.get([REFUND.id])[REFUND.id].profile.enriched
-        assert local.discover(Query(query="money back")).degraded == ()
 
 
 def endpoint_of(server: BedrockServer) -> dict[str, str]:

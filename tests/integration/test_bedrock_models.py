@@ -73,14 +73,10 @@ def test_the_type_is_asked_for_only_if_a_candidate_has_type_tags(server, models)
         result = reranker.rerank("x", [*several(2), a_profile(name="pay", type_tags=tags)])
         body = server.exchanges[-1].body
         if model == MICRO:
-            assert list(forced_properties(body)) == asked_for
+            [tool] = body["toolConfig"]["tools"]
+            assert list(tool["toolSpec"]["inputSchema"]["json"]["properties"]) == asked_for
             assert len(result.scores) == 3
         assert ('"t"' in json.dumps(body["system"]).replace("\\", "")) == (model == PLAIN and "t" in asked_for)
-
-
-def forced_properties(body: dict[str, Any]) -> dict[str, Any]:
-    [tool] = body["toolConfig"]["tools"]
-    return dict(tool["toolSpec"]["inputSchema"]["json"]["properties"])
 
 
 DIALECTS = {

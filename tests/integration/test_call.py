@@ -43,9 +43,6 @@ def variable(name: str, base: str) -> str:
     return f"{name}_127_0_0_1___{urlsplit(base).port}"
 
 
-# what is called
-
-
 @contextmanager
 def echoing() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A server that keeps each request and answers with it; its address, and the requests."""

@@ -92,9 +92,6 @@ def listed(service: Service, query: str = "") -> list[str]:
     return [one["id"] for one in ask(service, f"/registry/capabilities?{query}").json["capabilities"]]
 
 
-# --- files ---
-
-
 @pytest.mark.parametrize("path", ["/", "/console/index.html", "/console/headers.json", "/evaluation/scale.svg"])
 def test_every_file_carries_the_headers(service, path: str):
     for method in ("GET", "HEAD"):
@@ -163,9 +160,6 @@ def test_the_overview_counts_everything(service, stocked):
     assert told["providers"] == 3
     assert told["writer"] is None
     assert told["encoder"].startswith("none")
-
-
-# --- reading ---
 
 
 def test_every_item_that_breaks_the_contract_is_listed_and_can_be_looked_at(service):
@@ -249,9 +243,6 @@ def test_a_body_that_cannot_be_read_is_a_problem(service, raw: bytes, status: in
         assert Problem.model_validate(reply.json).status == reply.status == status
 
 
-# --- who is let in ---
-
-
 @pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "null"}, {"sec_fetch_site": "cross-site"}])
 def test_cross_origin_pages_are_rejected(service, headers):
     for method, path, sent in (
@@ -284,9 +275,6 @@ def test_preview_equals_the_output_of_the_command(service, stocked):
     assert told == stocked("preview", "-", "--json", stdin=rows(item)).json
     assert told["placed"] == "new"
     assert "com.acme/pay back" not in listed(service, "limit=200")
-
-
-# --- writing ---
 
 
 def test_an_item_is_registered_found_changed_and_taken_out(service):

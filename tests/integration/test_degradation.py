@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.clock import SystemClock
-from mats.domain.ranking.query import Query
-from mats.ports import RerankResult
-from mats.usecases.stages import Budgets
 from tests.aws.bedrock import BedrockServer, Drip, Stall, tool_reply
-from tests.fakes import Never, ScriptedReranker
-from tests.integration.bedrock_workbench import QUERY, UNJUDGED, discover_with, ranking
 from tests.integration.conftest import Mats, Service, serving, tool
 
 BUDGET_MS, SLACK_MS = 2_500, 50
@@ -93,18 +87,3 @@ def test_thirty_callers_at_once_all_get_an_answer_while_the_reranker_drips(stock
         assert service.request("/healthz")[0] == 200
     assert all(answer["degraded"] == ["llm"] for answer in answers)
     assert all("lexical" in answer["took_ms"] for answer in answers)
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize("budget_ms", [0, 20, 150])
-def test_reranker_without_a_free_thread_costs_at_most_its_budget(budget_ms):
-    reranker = ScriptedReranker(lambda query, shown: RerankResult(scores=(0.5,) * len(shown)))
-    discover = discover_with(
-            reranker=reranker,
-            clock=SystemClock(), models={"rerank": Never()}, budgets=Budgets(rerank_ms=budget_ms),
-    )  # fmt: skip
-    answer = discover(Query(query=QUERY.query))
-    assert answer.degraded == ("llm",)
-    assert answer.trace.faults == [f"rerank: rerank took longer than {budget_ms} ms"]
-    assert budget_ms <= answer.trace.took_ms["total"] <= budget_ms + SLACK_MS
-    assert ranking(answer) == UNJUDGED

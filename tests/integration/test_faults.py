@@ -136,16 +136,6 @@ def test_file_damaged_in_the_middle_is_reported(mats: Mats):
     assert "Traceback" not in ran.err
 
 
-def test_another_versions_file_is_refused_untouched(mats: Mats):
-    mats("import", "-", stdin=registrations(1))
-    connection = sqlite3.connect(mats.home / "mats.db")
-    connection.execute("PRAGMA user_version = 999")
-    connection.close()
-    ran = mats("stats")
-    assert ran.code == 3
-    assert "another version" in ran.err
-
-
 def test_read_only_registry_is_reported(mats: Mats, tmp_path):
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         skip_or_fail("setpriv, and root writes everywhere")

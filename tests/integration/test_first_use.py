@@ -15,6 +15,7 @@ from mats.evaluation.data.datasets import load
 from mats.local.cli import output
 from tests.aws.bedrock import tool_reply
 from tests.aws.model_server import Answer, Raw, Refuse
+from tests.command import free_port
 from tests.integration.conftest import Mats, Ran, rows, serving, tool
 from tests.servers.chat_completions import ChatServer, chat_reply
 
@@ -31,15 +32,9 @@ def model() -> Iterator[ChatServer]:
         yield running
 
 
-def a_free_port() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
-
-
 def faults(mats: Mats, *arguments: str, **settings: str) -> list[tuple[str, str]]:
     """The faults that the doctor finds; its exit code agrees with them."""
-    port = () if "--port" in arguments else ("--port", a_free_port())
+    port = () if "--port" in arguments else ("--port", str(free_port()))
     ran = mats("doctor", "--json", *port, *arguments, **settings)
     found = [(row["check"], row["text"]) for row in ran.json["checks"] if row["state"] == "fault"]
     assert (ran.code, ran.json["faults"]) == (int(bool(found)), len(found)), ran.err
@@ -47,7 +42,7 @@ def faults(mats: Mats, *arguments: str, **settings: str) -> list[tuple[str, str]
 
 
 def a_note(mats: Mats, check: str, **settings: str) -> str:
-    checks = mats("doctor", "--json", "--port", a_free_port(), **settings).json["checks"]
+    checks = mats("doctor", "--json", "--port", str(free_port()), **settings).json["checks"]
     return " ".join(row["text"] for row in checks if (row["check"], row["state"]) == (check, "note"))
 
 
@@ -56,7 +51,7 @@ def test_doctor_finds_nothing_wrong_with_a_sound_installation(mats):
     assert "1 of them are hidden from you" in a_note(mats, "registry")
     assert a_note(mats, "registry", MATS_AUDIENCES="finance") == ""
     assert "none at" in a_note(Mats(mats.home / "elsewhere"), "registry")
-    ran = mats("doctor", "--port", a_free_port())
+    ran = mats("doctor", "--port", str(free_port()))
     assert (ran.code, "No fault." in ran.out, ran.err) == (0, True, "")
 
 
@@ -161,8 +156,6 @@ def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, 
     assert found["packages"] == "missing onnxruntime: pip install '.[local]' in a clone of mats"
 
 
-# Servers of MCP clients
-
 SERVER = """
 import json, os, sys
 for line in sys.stdin:
@@ -249,9 +242,6 @@ def test_init_without_a_configuration_says_where_it_looked(mats, tmp_path):
     assert mats("init", "/no/such/folder").code == 2
 
 
-# Degraded answers
-
-
 def test_a_search_says_why_it_is_degraded_and_logs_nothing_else(mats):
     wrong = {"MATS_LLM_URL": "http://127.0.0.1:9/v1", "MATS_LLM_MODEL": "m"}
     shown, told = mats("search", "refund", **wrong), mats("search", "refund", "--json", **wrong)
@@ -266,9 +256,6 @@ def test_health_tells_the_reason_to_operators(mats, model):
         for _ in range(8):  # beyond the circuit breaker, whose message hides the reason
             service.request("/discover", {"query": "refund"})
         assert "out of memory" in service.request("/healthz")[1]["faults"][0]
-
-
-# Own queries
 
 
 def test_a_new_set_is_measured_and_names_its_misses(mats, tmp_path):
@@ -310,9 +297,6 @@ def test_a_set_of_nothing_is_refused(mats, tmp_path):
     ran = mats("dataset", "new", str(tmp_path / "own"), "--namespace", "com.nobody")
     assert (ran.code, "--namespace" in ran.err) == (1, True)
     assert not (tmp_path / "own").exists()
-
-
-# Messages
 
 
 def test_home_may_stand_after_the_command(mats, tmp_path):

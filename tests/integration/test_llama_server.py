@@ -1,11 +1,6 @@
-"""Writer and reranker at a real llama.cpp server: its tokenizer, grammar, template and stop reasons.
-
-The model is made here and knows one word and one number (tests/servers/tiny_model.py). It shows that the loop holds,
-and nothing about quality.
-"""
+"""Writer and reranker at a real llama.cpp server whose model knows one word: its grammar, template and stop reasons."""
 
 import importlib.util
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import free_port
 from tests.conftest import ROOT, skip_or_fail
 from tests.integration.conftest import serving, tool, wait_until
 from tests.servers.tiny_model import SCORE, WORD, write_tiny_model
@@ -32,9 +28,7 @@ def llama_server(folder: Path, *, context: int) -> Iterator[dict[str, str]]:
     """A server with a context of so many tokens: the settings that lead to it."""
     if importlib.util.find_spec("xllamacpp") is None:
         skip_or_fail("llama.cpp (requirements/servers.txt)")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     model = write_tiny_model(folder / "tiny.gguf")
     command = [sys.executable, "-m", "tests.servers.llama", str(model), port, str(context)]
     with (folder / "log").open("wb") as log:

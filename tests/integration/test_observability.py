@@ -46,16 +46,12 @@ def test_metrics_show_requests_answers_and_the_registry(mats):
 PAGE, DASHBOARD = ROOT / "docs/how-to-observe.md", ROOT / "examples/grafana-dashboard.json"
 
 
-def queried() -> set[str]:
-    """The metrics that the dashboard and the page name."""
-    queries = [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
-    return set(re.findall(r"\b(?:mats|process)_[a-z_]+", " ".join([*queries, PAGE.read_text()])))
-
-
 def test_dashboard_and_page_name_what_the_service_has_and_the_page_all_of_it(mats):
     with serving(mats) as service, urllib.request.urlopen(f"{service.url}/metrics") as response:
         families = set(re.findall(r"^# TYPE (mats_\w+|process_\w+) ", response.read().decode(), re.MULTILINE))
-    bare = {re.sub(r"_(bucket|sum|count)$", "", name) for name in queried()}
+    queries = [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
+    queried = re.findall(r"\b(?:mats|process)_[a-z_]+", " ".join([*queries, PAGE.read_text()]))
+    bare = {re.sub(r"_(bucket|sum|count)$", "", name) for name in queried}
     assert bare - families == set()
     own = {name for name in families if name.startswith("mats_") and not name.endswith("_created")}
     assert own - set(re.findall(r"\bmats_[a-z_]+", PAGE.read_text())) == set()

@@ -316,21 +316,16 @@ def test_secrets_in_arguments_and_addresses_are_not_shown(mats: Mats):
     assert "s3cret" not in added.out + added.err + mats("source", "list").out + mats("source", "list", "--json").out
 
 
-def a_config(tmp_path: Path, **servers: dict[str, Any]) -> Path:
-    file = tmp_path / ".mcp.json"
-    file.write_text(json.dumps({"mcpServers": servers}))
-    return file
-
-
 def test_servers_of_a_configuration_are_asked_for_their_tools(mats: Mats, tmp_path: Path):
     server = tmp_path / "server.py"
     server.write_text(STDIO_SERVER)
-    file = a_config(
-        tmp_path,
-        one={"command": sys.executable, "args": [str(server)], "env": {"TOOL": "${NAMED:-first}", "KEY": "s3cret"}},
-        dead={"command": "/no/such/command"},
-        needs={"command": "x", "env": {"KEY": "${NOT_SET_ANYWHERE}"}},
-    )
+    servers = {
+        "one": {"command": sys.executable, "args": [str(server)], "env": {"TOOL": "${NAMED:-first}", "KEY": "s3cret"}},
+        "dead": {"command": "/no/such/command"},
+        "needs": {"command": "x", "env": {"KEY": "${NOT_SET_ANYWHERE}"}},
+    }
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
     listed = mats("import", str(file), "--namespace", "com.acme", "--json").json
     assert [one["id"] for one in listed["registered"]] == ["com.acme/one", "com.acme/dead", "com.acme/needs"]
     mats("source", "add", str(file), "--live", "--name", "servers", "--namespace", "com.acme")

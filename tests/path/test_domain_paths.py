@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from infra.constructs.search_domain import INDEX
 from tests.aws.recorder import Account
 from tests.infra.synth import deployment
 from tests.path.index_requests import Node, Request, allowed_requests
@@ -14,7 +13,6 @@ from tests.path.world import Servers, rights_of
 pytestmark = pytest.mark.server
 
 DOMAIN = Account().domain
-QUERIES_BY_SUFFIX = {"es:ESHttpPost": [f"capabilities*/_{call}" for call in ("search", "msearch", "count", "mget")]}
 
 
 @pytest.fixture
@@ -45,26 +43,6 @@ def test_enrichment_can_write_documents_and_make_indices_and_nothing_else(any_no
         assert name.startswith("capabilities-")
         assert method == "PUT" or name.endswith("-write")
         assert parts <= {f"index {name}", f"documents of {name}"}, path
-
-
-@pytest.mark.parametrize(
-    ("calls", "writes"),
-    [
-        (QUERIES_BY_SUFFIX, {"_doc/_search", "_doc/_count", "_create/_mget", "_update/_search"}),
-        (INDEX, {"_settings", "_mapping", "_alias/x", "_doc/x"}),
-    ],
-    ids=["queries by suffix", "INDEX without INDEX_DENIED"],
-)
-def test_wildcards_alone_let_through_other_writes_and_this_suite_notices(
-    node: Node, calls: dict[str, list[str]], writes: set[str]
-):
-    statements = [
-        {"Effect": "Allow", "Action": action, "Resource": [f"{DOMAIN}/{path}" for path in paths]}
-        for action, paths in calls.items()
-    ]
-    below = "/capabilities-1/"
-    requests = [each for each in allowed_requests(statements, DOMAIN) if each.path.startswith(below)]
-    assert {each.path.removeprefix(below) for each in node.changes(requests)} >= writes
 
 
 def allowed_to(function: str) -> Sequence[Request]:

@@ -8,7 +8,6 @@ import pytest
 from mats.adapters.dynamodb.tables import to_row
 from tests.aws import iam
 from tests.aws.deployment import ACCOUNT, texts
-from tests.infra.synth import PRODUCTION, deployment
 from tests.path.world import Environment, Make, World, item, rights_of
 
 pytestmark = pytest.mark.server
@@ -28,7 +27,7 @@ def test_maintenance_uses_every_right_that_it_has_and_lacks_none(world: World) -
     assert world.night()[0]["counts"]["orphans"] == 1
     world.maintain("reindex")
     world.check()
-    rights, _ = _rights("Maintenance")
+    rights, _ = rights_of(world.deployment, world.deployment.one("AWS::Lambda::Function", "Maintenance"))
     granted = {action for one in rights for action in texts(one["Action"]) if one["Effect"] == "Allow"}
     assert _actions(world.repair) == {action for action in granted if action.split(":")[0] not in _NOT_OURS}
 
@@ -56,14 +55,6 @@ def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: Wo
     calls = world.offline[0].recorder.calls
     assert [call.path for call in calls if call.method == "PUT"] == ["/capabilities-1"]
     assert {entry["id"] for entry in world.indexed()} == {"com.acme/refund_payment"}
-
-
-def test_models_behind_an_inference_profile_are_invoked_within_the_roles(made: Make) -> None:
-    world = made(context={"inference_profile": "us", **PRODUCTION})
-    _live(world)
-    world.check()
-    models = {arn for each in world.environments for _, arn in each.recorder.needs if ":inference-profile/" in arn}
-    assert {arn.rpartition("/")[2] for arn in models} == {"us.amazon.nova-micro-v1:0", "us.amazon.nova-lite-v1:0"}
 
 
 def _without(action: str, kind: str = "AWS::IAM::Policy") -> Callable[[dict[str, Any]], None]:
@@ -115,15 +106,6 @@ def _live(world: World) -> None:
 
 def _actions(environment: Environment) -> set[str]:
     return {action for action, _ in environment.recorder.needs}
-
-
-def _rights(named: str) -> tuple[list[iam.Statement], list[iam.Statement]]:
-    """By its role, and by the domain."""
-    return rights_of(deployment(), deployment().one("AWS::Lambda::Function", named))
-
-
-def _table(named: str) -> str:
-    return deployment().one("AWS::DynamoDB::Table", named).arn
 
 
 def test_enrichment_cannot_say_which_indices_are_written_to(world: World) -> None:

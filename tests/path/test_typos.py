@@ -1,7 +1,4 @@
-"""What a typo in a setting of a function does: a dead letter, a refusal, or an answer that says what it lacks.
-
-What one in the event path does is in tests/aws/tests/test_event_path.py.
-"""
+"""What a typo in a setting of a function does: a dead letter, a refusal, or an answer that says what it lacks."""
 
 from collections.abc import Callable
 from typing import Any

@@ -246,8 +246,6 @@ class World:
     def _domain(self) -> Resource:
         return self.deployment.one("AWS::OpenSearchService::Domain")
 
-    # --- what people do ---
-
     def table(self, named: str) -> str:
         """The name of a table."""
         return self.deployment.one("AWS::DynamoDB::Table", named).ref
@@ -280,8 +278,6 @@ class World:
         """An operator says which audiences a role belongs to."""
         row = to_row({"caller": caller, "audiences": list(audiences)})
         self.dynamodb.put_item(TableName=self.table("Callers"), Item=row)
-
-    # --- what happens by itself ---
 
     def enrich(self, event: Event, *, environment: int = 0) -> Invocation:
         """A queue hands a batch to its function; what enrichment tells the bus goes there."""
@@ -352,8 +348,6 @@ class World:
         """The faults of calls of both functions from now on."""
         for each in self.environments:
             each.weather = play
-
-    # --- what can be seen ---
 
     def profile(self, id: str) -> Item | None:
         """The row of Profiles."""

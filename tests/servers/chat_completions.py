@@ -69,11 +69,7 @@ class ChatServer(ModelServer):
             return f"response_format of type {way!r} is not supported"
         if way == "tool":
             [tool] = body["tools"]
-            wrong = tool.keys() ^ {"type", "function"} or tool["function"].keys() ^ {
-                "name",
-                "description",
-                "parameters",
-            }
+            wrong = tool.keys() ^ {"type", "function"} or tool["function"].keys() ^ _TOOL
             return "a tool has other keys" if wrong or body["tool_choice"] != "required" else ""
         if way == "schema":
             named = body["response_format"]["json_schema"]
