@@ -31,7 +31,7 @@ from tests.aws.recorder import Cut, Recorder, Refuse, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile, a_registration, an_item
 from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
-from tests.servers.canned import CannedResponse
+from tests.servers.canned import CannedResponse, in_json
 from tests.world import World
 
 SECRET = "the-owner-wrote-this"
@@ -81,7 +81,7 @@ class TestManyRows:
 
     def said(self, *rows: object, left: bool) -> CannedResponse:
         waiting = {"table": {"Keys": [KEY], "ConsistentRead": True}} if left else {}
-        return CannedResponse(json.dumps({"Responses": {"table": list(rows)}, "UnprocessedKeys": waiting}).encode())
+        return in_json({"Responses": {"table": list(rows)}, "UnprocessedKeys": waiting})
 
     def test_keys_that_were_not_got_round_to_are_asked_for_again(self, canned):
         canned.respond(self.said(left=True), self.said(left=True), self.said({**KEY, "trust": {"N": "7"}}, left=False))
@@ -96,7 +96,7 @@ class TestManyRows:
 
     def test_interrupted_listing_fails_without_a_partial_list(self, canned):
         first = {"Items": [KEY], "Count": 1, "LastEvaluatedKey": KEY}
-        canned.respond(CannedResponse(json.dumps(first).encode()), CannedResponse(b"", 503))
+        canned.respond(in_json(first), CannedResponse(b"", 503))
         with pytest.raises(DependencyFailed):
             list(DynamoRegistry(asking_once(), "table").ids())
 
@@ -108,7 +108,7 @@ def cancelled(*codes: str) -> CannedResponse:
         "Message": f"Transaction cancelled for specific reasons [{', '.join(codes)}]",
         "CancellationReasons": [{"Code": code} for code in codes],
     }
-    return CannedResponse(json.dumps(said).encode(), 400, "application/x-amz-json-1.0")
+    return in_json(said, 400, type="application/x-amz-json-1.0")
 
 
 class TestTwoAtOnce:
@@ -140,7 +140,7 @@ class TestTwoAtOnce:
 
     def test_constantly_changing_list_of_indices_fails_with_a_readable_error(self, canned):
         empty = CannedResponse(b"{}")
-        late = CannedResponse(json.dumps({"__type": "ConditionalCheckFailedException", "message": "no"}).encode(), 400)
+        late = in_json({"__type": "ConditionalCheckFailedException", "message": "no"}, 400)
         canned.respond(*[empty, late] * 20)
         with pytest.raises(DependencyFailed, match="check whether another reindex is running"):
             DynamoTargets(asking_once(), "table").change(lambda there: [*there, Target("x", "")])
@@ -164,11 +164,11 @@ class TestCallers:
         return self.holding({"L": [{"S": each} for each in audiences]})
 
     def holding(self, value: object) -> CannedResponse:
-        return CannedResponse(json.dumps({"Item": {"caller": {"S": self.ROLE}, "audiences": value}}).encode())
+        return in_json({"Item": {"caller": {"S": self.ROLE}, "audiences": value}})
 
     def scanned(self, *callers: str, **more: Any) -> CannedResponse:
         rows = [{"caller": {"S": caller}, "audiences": {"L": [{"S": "ops"}]}} for caller in callers]
-        return CannedResponse(json.dumps({"Items": rows, **more}).encode())
+        return in_json({"Items": rows, **more})
 
     def callers(self, clock: Turn, **how: Any) -> DynamoCallers:
         return DynamoCallers(asking_once(), "table", clock, **how)
@@ -278,7 +278,7 @@ class TestTheBus:
 
     def test_one_that_was_not_taken_is_an_error_though_the_call_was_none(self, canned):
         entries = [{"EventId": "1"}, {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}]
-        canned.respond(CannedResponse(json.dumps({"FailedEntryCount": 1, "Entries": entries}).encode()))
+        canned.respond(in_json({"FailedEntryCount": 1, "Entries": entries}))
         with pytest.raises(DependencyFailed, match="bus mats rejected 1 of the events"):
             self.bus().announce_rejections([rejected(1), rejected(2)])
 

@@ -24,7 +24,7 @@ from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile
 from tests.integration.test_store_faults import ENCODER, SECRET, STORES, TARGET, VECTOR, an_index
-from tests.servers.canned import CannedResponse, CannedServer
+from tests.servers.canned import CannedResponse, CannedServer, in_json
 
 PAY = a_profile(name="pay").id
 PATIENCE_S = 5
@@ -92,7 +92,7 @@ class TestTheNetwork:
     def test_a_page_that_breaks_off_gives_no_half_list(self, canned, echoing, monkeypatch):
         monkeypatch.setattr("mats.adapters.opensearch.index._PAGE", 1)
         hit = {"fields": {"id": ["a/b"]}, "sort": ["a/b"]}
-        canned.respond(CannedResponse(json.dumps({"hits": {"hits": [hit]}}).encode()), CannedResponse(b"", 503))
+        canned.respond(in_json({"hits": {"hits": [hit]}}), CannedResponse(b"", 503))
         with pytest.raises(DependencyFailed):
             list(an_index(echoing).ids())
 
@@ -100,13 +100,13 @@ class TestTheNetwork:
 class TestHalfAnswers:
     def test_documents_that_a_shard_does_not_give_are_not_taken_for_missing(self, canned, echoing):
         lost = {"_index": "x", "_id": "1", "error": {"type": "no_shard_available_action_exception", "reason": SECRET}}
-        canned.respond(CannedResponse(json.dumps({"docs": [{"_id": "2", "found": False}, lost]}).encode()))
+        canned.respond(in_json({"docs": [{"_id": "2", "found": False}, lost]}))
         with pytest.raises(DependencyFailed, match="no_shard_available_action_exception") as failed:
             an_index(echoing).fetch([PAY])
         assert SECRET not in str(failed.value)
 
     def test_searches_ask_for_all_shards_or_none(self, canned, echoing):
-        canned.respond(CannedResponse(json.dumps({"hits": {"hits": []}}).encode()))
+        canned.respond(in_json({"hits": {"hits": []}}))
         an_index(echoing).exact(["x"], Filter(), most=5)
         assert "allow_partial_search_results=false" in canned.asked[0]
 
@@ -115,7 +115,7 @@ def results(*said: tuple[int, str]) -> CannedResponse:
     """The outcome of each action of a bulk request."""
     errors = [{"error": {"type": what, "reason": f"because {what}"}} if what else {} for _, what in said]
     items = [{"index": {"status": status, **error}} for (status, _), error in zip(said, errors, strict=True)]
-    return CannedResponse(json.dumps({"errors": True, "items": items}).encode())
+    return in_json({"errors": True, "items": items})
 
 
 class TestBulk:
@@ -136,19 +136,13 @@ class TestBulk:
 
     def test_what_an_owner_wrote_is_not_quoted(self, canned, echoing):
         quoted = f"failed to parse field [rev]. Preview of field's value: '{SECRET}'"
-        canned.respond(
-            CannedResponse(
-                json.dumps(
-                    {"items": [{"index": {"status": 400, "error": {"type": "mapper", "reason": quoted}}}]}
-                ).encode()
-            )
-        )
+        canned.respond(in_json({"items": [{"index": {"status": 400, "error": {"type": "mapper", "reason": quoted}}}]}))
         with pytest.raises(DependencyFailed, match=r"failed to parse field \[rev\]") as failed:
             an_index(echoing).put([entry()])
         assert SECRET not in str(failed.value)
 
     def test_an_error_without_a_reason_is_an_error_still(self, canned, echoing):
-        canned.respond(CannedResponse(json.dumps({"items": [{"index": {"status": 500}}]}).encode()))
+        canned.respond(in_json({"items": [{"index": {"status": 500}}]}))
         with pytest.raises(DependencyFailed, match="500"):
             an_index(echoing).put([entry()])
 

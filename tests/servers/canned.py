@@ -1,10 +1,11 @@
 """An HTTP server that gives canned responses, whatever is requested."""
 
+import json
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.aws.listening import LoopbackServer, QuietConnection
 
@@ -20,6 +21,11 @@ class CannedResponse:
     type: str = JSON
     length: int | None = None
     closes: bool = False  # The connection is closed after it
+
+
+def in_json(value: object, status: int = 200, **more: Any) -> CannedResponse:
+    """A response of this JSON."""
+    return CannedResponse(json.dumps(value).encode(), status, **more)
 
 
 @dataclass
