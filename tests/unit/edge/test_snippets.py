@@ -254,6 +254,11 @@ def test_example_of_a_schema(schema, example):
     )
 
 
+def test_example_of_a_circular_schema_ends():
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
+    assert json.dumps(example_of(node, {"$defs": {"node": node}})).count("next") < 10
+
+
 APPLICATION = an_application(an_operation())
 
 

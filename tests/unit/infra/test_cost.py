@@ -47,15 +47,6 @@ def test_the_bill_is_what_stands_plus_what_is_asked_plus_what_changes(traffic):
     assert total(replace(traffic, queries=0, changes=0)) == pytest.approx(total(traffic, fixed=True))
 
 
-@given(TRAFFIC, st.integers(1, 50))
-def test_the_cost_of_queries_is_proportional_to_their_number_but_for_metrics_of_every_hour(traffic, times):
-    def cost(queries: int) -> float:
-        lines = estimate(replace(traffic, changes=0, queries=queries))
-        return sum(line.usd for line in lines if not line.fixed and line.unit != "custom metrics")
-
-    assert cost(traffic.queries * times) == pytest.approx(cost(traffic.queries) * times)
-
-
 def test_metrics_are_charged_for_the_hours_in_which_they_are_written():
     def metrics(**traffic: int) -> float:
         return sum(x.quantity for x in estimate(Traffic(**traffic)) if x.unit == "custom metrics")
@@ -119,14 +110,6 @@ def test_every_choice_of_a_model_is_priced_and_none_costs_nothing(key: str, mode
     assert {line.service for line in of_models} - {f"Bedrock {model}"} == {
         f"Bedrock {getattr(Traffic(), k)}" for k in others
     }
-
-
-def test_fewer_calls_of_the_reranker_cost_less():
-    saved = {**ASSUMED, "reranked_share": 0.25}
-    tokens = [
-        sum(x.usd for x in estimate(Traffic(changes=0), a) if "nova-micro" in x.service) for a in (saved, ASSUMED)
-    ]
-    assert tokens[0] == pytest.approx(tokens[1] / 4)
 
 
 def test_probing_costs_by_the_endpoint_though_nobody_asks():

@@ -178,15 +178,6 @@ def test_what_a_killed_run_left_is_removed_and_what_is_not_ours_stays(run, deplo
     assert set(deployment.registry) == {"mine", "probe-x-y", young}
 
 
-def test_calls_are_signed_for_the_api(run, deployment):
-    run()
-    signed = deployment.heard[-1]
-    assert re.match(
-        r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-west-1/execute-api/aws4_request, ", signed["Authorization"]
-    )
-    assert signed["X-Amz-Security-Token"] == "session"
-
-
 def test_with_a_token_calls_bear_it_and_nothing_else(run, deployment, url):
     replace(run, api=api_client(url, boto3.session.Session(), "ey.ey.ey"))()
     assert {heard["Authorization"] for heard in deployment.heard} == {"Bearer ey.ey.ey"}

@@ -36,12 +36,6 @@ def test_preconditions_are_those_of_http(if_match, if_none_match, on_a: bool, on
     assert (holds("a"), holds(None)) == (on_a, on_nothing)
 
 
-def test_a_query_string_becomes_a_list_query():
-    asked = parse_query(b"show=sparse&kind=tool&kind=agent&q=caf%C3%A9+au%20lait&after=a/b&limit=7", ListQuery)
-    assert asked == ListQuery(show="sparse", kind=("tool", "agent"), q="café au lait", after="a/b", limit=7)
-    assert parse_query(b"", ListQuery) == parse_query(b"&&", ListQuery) == ListQuery()
-
-
 @pytest.mark.parametrize(("query", "field"), [
     (b"limit=0", "limit"), (b"limit=201", "limit"), (b"limit=x", "limit"), (b"limit=", "limit"),
     (b"show=everything", "show"), (b"kind=robot", "kind.0"), (b"q=%zz", "q"), (b"q=%", "q"), (b"q=%ff", "q"),
@@ -82,12 +76,6 @@ def test_a_vector_is_pending_where_words_find_what_the_encoder_has_not_encoded(e
     row = list_row(a_profile().model_copy(update={"encoder": encoded_by}), indexed=indexed, encoder=encoder)
     assert row.vector_pending is row.to_json()["vector_pending"] is pending
     assert (Show.PENDING in row.shows) is pending
-
-
-def test_texts_of_a_row_are_truncated():
-    row = list_row(a_profile(description="word " * 4_000).model_copy(update={"error": "x" * 16_000}), indexed=True)
-    assert len(row.summary) <= 200
-    assert len(row.error) <= 1_000
 
 
 ROWS = [

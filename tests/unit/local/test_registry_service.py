@@ -50,16 +50,6 @@ def only(service: RegistryService) -> dict:
     return row
 
 
-def test_a_registration_is_listed_before_it_has_a_profile(local, service):
-    local.stores.registry.put([a_registration()])
-    row = only(service)
-    assert (row["id"], row["kind"], row["status"], row["rev"]) == (REFUND, "tool", "waiting", 0)
-    overview = service.overview()
-    assert (overview["registered"], overview["findable"], overview["changes"]["waiting"]) == (1, 0, 1)
-    drain(local)
-    assert (only(service)["status"], service.overview()["findable"]) == ("active", 1)
-
-
 def test_a_removed_capability_leaves_the_list_at_once_and_comes_back_as_new(local, service):
     local.stores.registry.put([a_registration()])
     drain(local)

@@ -40,10 +40,6 @@ def test_decision_in_no_log_is_reported_as_missing(tmp_path):
         decision("q2", [a_log(tmp_path / "mats.log", json.dumps(RECORD))])
 
 
-def test_the_question_comes_back_with_its_filter():
-    assert logged_query(RECORD) == Query(query="money back", kinds=("tool",))
-
-
 def test_query_logged_as_hash_cannot_be_replayed():
     hashed = {key: value for key, value in RECORD.items() if key != "query"} | {"query_hash": "ab"}
     with pytest.raises(NotPossible, match="MATS_LOG_QUERIES"):

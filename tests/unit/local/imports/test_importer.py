@@ -1,11 +1,8 @@
 """The importer, the lines that it reads, and sources of live servers."""
 
 import io
-from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.origin import Placed
@@ -65,10 +62,6 @@ def read(content: bytes) -> list[tuple[int, object]]:
     ]
 
 
-def test_blank_lines_are_skipped_and_counted():
-    assert read(b"1\n\n  \n2") == [(1, 1), (4, 2)]
-
-
 def test_blank_lines_between_others_do_not_outlast_the_limit(monkeypatch):
     monkeypatch.setattr(lines, "_MOST_BLANK", 10)
     assert [line for line, _ in read(b"1\n\n" * 100)] == list(range(1, 200, 2))
@@ -97,12 +90,6 @@ def test_overlong_line_is_never_read_as_a_whole(monkeypatch):
 
     assert [place.line for place, _ in read_lines("f", Counting(b"1" * 1_000 + b"\n2\n"))] == [1, 2]
     assert max(sizes) == 10
-
-
-@given(st.binary(max_size=200))
-def test_any_line_is_a_registration_or_is_rejected(line: bytes):
-    with suppress(RegistrationInvalid):
-        assert parse_row(parse_line(line)).id
 
 
 @pytest.mark.parametrize("line", [b"9" * 5_000, b"[" * 100_000, b"\xff", b"{}", b"null", b'"text"', b"[1]"])

@@ -108,15 +108,6 @@ def test_competitors_are_named_with_the_reason():
     assert "outranked" in flags(report)
 
 
-def test_unaided_place_ignores_the_query_among_the_examples():
-    report = PreviewWorld(TIDES).preview(
-        a_registration(name="clock", description="Says the time.", examples=["high water at the harbour on a day"])
-    )
-    (query,) = report.queries
-    assert query.place_unaided == 2
-    assert any("word for word" in one.what for one in report.advice if one.flag == "outranked") or query.place == 2
-
-
 def test_a_registered_capability_does_not_compete_with_itself():
     world = PreviewWorld(TIDES, REFUND)
     report = world.preview(a_registration(**{**TIDES.item(), "version": "2"}))
