@@ -97,6 +97,20 @@ class InMemory:
         """Nothing is shared between tests."""
 
 
+def _announcer() -> Announcer:
+    return Announcer(FakeClock(), CountingIds())
+
+
+def _over_database(made: Callable[..., Any], *more: Callable[[], Any]) -> Callable[..., Any]:
+    """A port of InSqlite."""
+    return lambda store, *given: made(store.database, *(one() for one in more), *given)
+
+
+def _in_a_table(made: Callable[..., Any], *keys: str) -> Callable[..., Any]:
+    """A port of InDynamo, in a table of its own with these keys."""
+    return lambda store, *given: made(store.tables, a_table(store.tables, **({"keys": keys} if keys else {})), *given)
+
+
 class InSqlite:
     """One file."""
 
@@ -105,29 +119,9 @@ class InSqlite:
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self.database = request.getfixturevalue("database")
 
-    def registry(self) -> SqliteRegistry:
-        return SqliteRegistry(self.database, Announcer(FakeClock(), CountingIds()))
-
-    def trust(self) -> SqliteTrust:
-        return SqliteTrust(self.database, Announcer(FakeClock(), CountingIds()))
-
-    def synonyms(self) -> SqliteSynonyms:
-        return SqliteSynonyms(self.database)
-
-    def proofs(self) -> SqliteProofs:
-        return SqliteProofs(self.database)
-
-    def sources(self) -> SqliteSources:
-        return SqliteSources(self.database)
-
-    def profiles(self, *retention: Retention) -> SqliteProfiles:
-        return SqliteProfiles(self.database, *retention)
-
-    def receipts(self, retention: Retention) -> SqliteReceipts:
-        return SqliteReceipts(self.database, retention)
-
-    def outcomes(self) -> SqliteOutcomes:
-        return SqliteOutcomes(self.database)
+    registry, trust = (_over_database(made, _announcer) for made in (SqliteRegistry, SqliteTrust))
+    profiles, receipts, outcomes = map(_over_database, (SqliteProfiles, SqliteReceipts, SqliteOutcomes))
+    synonyms, proofs, sources = map(_over_database, (SqliteSynonyms, SqliteProofs, SqliteSources))
 
     def index(self) -> SqliteIndex:
         return SqliteIndex(self.database, encoder=ENCODER.name, **self.exact)
@@ -136,7 +130,7 @@ class InSqlite:
         return Renewable(self.profiles(), self.index(), SqliteGenerations(self.database, self.index().name))
 
     def learning(self) -> Callable[[str, int], Learning]:
-        outcomes = self.outcomes()
+        outcomes = SqliteOutcomes(self.database)
         return lambda encoder, dimension: Learning(
             outcomes, SqliteMemory(self.database, encoder=encoder), lambda ids: None
         )
@@ -155,29 +149,14 @@ class InDynamo:
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self.tables = request.getfixturevalue("tables")
 
-    def registry(self) -> DynamoRegistry:
-        return DynamoRegistry(self.tables, a_table(self.tables))
-
-    def trust(self) -> DynamoTrust:
-        return DynamoTrust(self.tables, a_table(self.tables))
-
-    def profiles(self, *retention: Retention) -> DynamoProfiles:
-        return DynamoProfiles(self.tables, a_table(self.tables), *retention)
-
-    def receipts(self, retention: Retention) -> DynamoReceipts:
-        return DynamoReceipts(self.tables, a_table(self.tables, keys=("query_id",)), retention)
+    registry, trust, profiles = map(_in_a_table, (DynamoRegistry, DynamoTrust, DynamoProfiles))
+    receipts = _in_a_table(DynamoReceipts, "query_id")
+    synonyms, proofs, model_switch = (
+        _in_a_table(made, "name") for made in (DynamoSynonyms, DynamoProofs, DynamoModelSwitch)
+    )
 
     def outcomes(self) -> DynamoOutcomes:
         return DynamoOutcomes(self.tables, an_outcomes_table(self.tables), a_table(self.tables, keys=("id", "caller")))
-
-    def synonyms(self) -> DynamoSynonyms:
-        return DynamoSynonyms(self.tables, a_table(self.tables, keys=("name",)))
-
-    def proofs(self) -> DynamoProofs:
-        return DynamoProofs(self.tables, a_table(self.tables, keys=("name",)))
-
-    def model_switch(self) -> DynamoModelSwitch:
-        return DynamoModelSwitch(self.tables, a_table(self.tables, keys=("name",)))
 
 
 class InOpenSearch:
