@@ -16,19 +16,18 @@ from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import CloudStores, cloud_system
-from mats.bootstrap.local import LocalStores, local_system
+from mats.bootstrap.local import local_system
 from mats.bootstrap.models import RERANKED, load_calibration
 from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.domain.profile.profile import Profile, Refusal, Status
-from mats.domain.ranking.blend import WEIGHT_SETS
 from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.http import local_caller
 from mats.edge.observers import MeasureObserver
 from mats.ports import OperationFailed
-from mats.settings import TITAN, WEIGHTS, Settings, SettingsInvalid
+from mats.settings import TITAN, Settings, SettingsInvalid
 from tests.aws.tables import credentials
 from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch
 
@@ -50,12 +49,6 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_aws(**more: str) -> Settings:
     return Settings(index_endpoint=NOWHERE, encoder="none", **TABLES, **more)
-
-
-def test_settings_without_an_endpoint_open_the_local_system(tmp_path: Path):
-    system = bootstrap.open_system(Settings(home=tmp_path, encoder="none"))
-    assert isinstance(system.stores, LocalStores)
-    system.close()
 
 
 @pytest.mark.parametrize(
@@ -210,13 +203,6 @@ def test_an_answer_names_the_constants_of_another_encoder(offline):
     assert bootstrap.open_system(in_aws()).discover.calibration == CalibrationSource(
         name="opensearch-1/none", fitted=True
     )
-
-
-def test_every_set_of_weights_can_be_chosen(tmp_path: Path):
-    assert set(WEIGHT_SETS) == set(WEIGHTS)
-    for name, weights in WEIGHT_SETS.items():
-        with closing(local_system(Settings(home=tmp_path / name, encoder="none", weights=name))) as system:
-            assert system.discover.scoring.weights == weights
 
 
 @pytest.mark.parametrize(

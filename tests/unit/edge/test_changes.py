@@ -31,28 +31,22 @@ def _message(event: object) -> dict[str, str]:
     return {"messageId": "m-1", "body": json.dumps(event)}
 
 
-def test_message_has_the_capability_and_the_cause():
-    assert parse_change(_message(EVENT)) == Change(
-        id="com.acme/docs/read", cause=Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
-    )
-
-
+CAUSE = Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
 ROW = {"namespace": {"S": "com.acme.*"}, "name": {"S": "*"}}
+OF_A_ROW = {"table": "Trust", "change": "MODIFY", "keys": ROW}
 
 
-def test_the_row_of_a_namespace_is_a_change_of_all_of_it():
-    event = {**EVENT, "detail": {"table": "Trust", "change": "MODIFY", "keys": ROW}}
-    cause = Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
-    assert parse_change(_message(event)) == NamespaceChange("com.acme", cause)
-    event["detail"]["after"] = "com.acme/docs"
-    assert parse_change(_message(event)) == NamespaceChange("com.acme", cause, after="com.acme/docs")
-
-
-def test_an_item_with_the_key_of_a_namespace_is_a_bad_item():
-    event = {**EVENT, "detail": {**EVENT["detail"], "keys": ROW}}
-    assert parse_change(_message(event)) == Change(
-        id="com.acme.*/*", cause=Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
-    )
+@pytest.mark.parametrize(
+    ("detail", "change"),
+    [
+        ({}, Change("com.acme/docs/read", CAUSE)),
+        (OF_A_ROW, NamespaceChange("com.acme", CAUSE)),
+        ({**OF_A_ROW, "after": "com.acme/docs"}, NamespaceChange("com.acme", CAUSE, after="com.acme/docs")),
+        ({"keys": ROW}, Change("com.acme.*/*", CAUSE)),  # an item with the key of a namespace, which is a bad item
+    ],
+)
+def test_a_message_has_the_capability_or_the_namespace_and_the_cause(detail, change):
+    assert parse_change(_message({**EVENT, "detail": {**EVENT["detail"], **detail}})) == change
 
 
 @pytest.mark.parametrize("message", [
