@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import botocore.session
@@ -49,6 +50,7 @@ class Deployment:
         self.status: int | None = None
         self.interrupt = False
         self.heard: list[dict[str, str]] = []
+        self.told: list[str] = []
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -144,29 +146,24 @@ def api_at(url: str, auth: Bearer | SigV4) -> Client:
 
 
 @pytest.fixture
-def told() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def run(deployment: Deployment, url: str, told: list[str]) -> Smoke:
+def run(deployment: Deployment, url: str) -> Smoke:
     return Smoke(
         tables=TablesOver(deployment),
         registry_table="registry",
         profiles_table="profiles",
         api=api_at(url, SigV4("eu-west-1", Credentials("AKIDEXAMPLE", "secret", "session"))),
-        tell=told.append,
+        tell=deployment.told.append,
         timeout_s=60,
         now=lambda: deployment.now,
         sleep=deployment.sleep,
     )
 
 
-def test_an_item_goes_in_is_found_and_goes_out_again(run, deployment, told):
+def test_an_item_goes_in_is_found_and_goes_out_again(run, deployment):
     run()
     assert deployment.registry == {}
     assert deployment.index == set()
-    assert [line.split(":")[0] for line in told if ": yes" in line] == [
+    assert [line.split(":")[0] for line in deployment.told if ": yes" in line] == [
         "profile", "found through the API", "described by the models", "profile marked as deleted", "no longer found"
     ]  # fmt: skip
 
@@ -182,10 +179,6 @@ def test_with_a_token_calls_bear_it_and_nothing_else(run, deployment, url):
     replace(run, api=api_client(url, boto3.session.Session(), "ey.ey.ey"))()
     assert {heard["Authorization"] for heard in deployment.heard} == {"Bearer ey.ey.ey"}
     assert not any("X-Amz-Date" in heard for heard in deployment.heard)
-
-
-def runbook() -> str:
-    return (ROOT / "docs" / "runbook.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -208,8 +201,9 @@ def test_a_broken_part_is_named_and_the_item_removed(run, deployment, broken, sa
     with pytest.raises(Stuck, match=says) as stuck:
         run()
     assert deployment.registry == {}
+    runbook = (ROOT / "docs" / "runbook.md").read_text("utf-8")
     for section in re.findall(r"See docs/runbook\.md: (.*?)\.(?: |$)", str(stuck.value)):
-        assert [title for title in section.split(", ") if f"## {title}\n" not in runbook()] == []
+        assert [title for title in section.split(", ") if f"## {title}\n" not in runbook] == []
 
 
 @pytest.mark.parametrize(
@@ -240,20 +234,20 @@ def test_an_address_where_nobody_or_something_else_answers_is_told(run, deployme
         run()
 
 
-def test_an_interrupted_run_removes_its_item(run, deployment, told):
+def test_an_interrupted_run_removes_its_item(run, deployment):
     deployment.interrupt = True
     with pytest.raises(KeyboardInterrupt):
         run()
     assert deployment.registry == {}
-    assert told[-1].startswith("removed")
+    assert deployment.told[-1].startswith("removed")
 
 
-def test_an_item_that_cannot_be_removed_is_named_and_hides_no_earlier_fault(run, deployment, told):
+def test_an_item_that_cannot_be_removed_is_named_and_hides_no_earlier_fault(run, deployment):
     deployment.broken = {"delete_item", "path"}
     with pytest.raises(Stuck, match="has not come to enrichment"):
         run()
     (left,) = deployment.registry
-    assert any(left in line and "by hand" in line for line in told)
+    assert any(left in line and "by hand" in line for line in deployment.told)
     deployment.broken = {"delete_item"}
     with pytest.raises(Stuck, match="not allowed to delete_item"):
         run()
@@ -265,25 +259,17 @@ def test_without_models_nobody_waits_for_them(run, deployment):
 
 
 def test_what_the_stacks_say_of_themselves_is_found_whatever_the_cdk_puts_around_it():
-    class Stacks:
-        def get_paginator(self, name: str) -> "Stacks":
-            assert name == "describe_stacks"
-            return self
+    def stack(name: str, **outputs: str) -> dict:
+        return {"StackName": name, "Outputs": [{"OutputKey": key, "OutputValue": outputs[key]} for key in outputs]}
 
-        def paginate(self) -> list[dict]:
-            def stack(name: str, **outputs: str) -> dict:
-                return {
-                    "StackName": name,
-                    "Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()],
-                }
-
-            return [
-                {"Stacks": [stack("mats-dev-data", RegistryTable="not-ours"), {"StackName": "mats-empty"}]},
-                {"Stacks": [stack("mats-data", RegistryTableName12AB="r", TablesProfilesTable="p")]},
-                {"Stacks": [stack("mats", ApiUrlOutput="https://api.example/live/")]},
-            ]
-
-    known = smoke.outputs(Stacks(), "mats")
+    stacks = Mock()
+    stacks.get_paginator.return_value.paginate.return_value = [
+        {"Stacks": [stack("mats-dev-data", RegistryTable="not-ours"), {"StackName": "mats-empty"}]},
+        {"Stacks": [stack("mats-data", RegistryTableName12AB="r", TablesProfilesTable="p")]},
+        {"Stacks": [stack("mats", ApiUrlOutput="https://api.example/live/")]},
+    ]
+    known = smoke.outputs(stacks, "mats")
+    stacks.get_paginator.assert_called_once_with("describe_stacks")
     assert known == {"registry_table": "r", "profiles_table": "p", "url": "https://api.example/live/"}
 
 
@@ -322,7 +308,7 @@ def test_the_command_says_in_one_line_how_the_test_ended(run, deployment, monkey
 
 
 @pytest.mark.server
-def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, told, dynamodb_url, monkeypatch):
+def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, dynamodb_url, monkeypatch):
     credentials(monkeypatch, dynamodb=dynamodb_url)
     tables = Tables()
     registry, profiles = a_table(tables), a_table(tables)
@@ -339,7 +325,7 @@ def test_the_command_as_it_is_wired_works_on_real_tables(deployment, url, told, 
 
     given = ["--url", url, "--registry-table", registry, "--profiles-table", profiles]
     smoke_of = smoke.smoke_of(smoke.parser().parse_args(given))
-    replace(smoke_of, tell=told.append, timeout_s=60, now=lambda: deployment.now, sleep=path)()
+    replace(smoke_of, tell=deployment.told.append, timeout_s=60, now=lambda: deployment.now, sleep=path)()
     assert list(tables.all_rows(registry, "scan")) == []
-    assert f"removed {NAMESPACE}/{left['name']} from {registry}" in told
-    assert told[-1].startswith("no longer found: yes")
+    assert f"removed {NAMESPACE}/{left['name']} from {registry}" in deployment.told
+    assert deployment.told[-1].startswith("no longer found: yes")
