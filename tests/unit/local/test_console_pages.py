@@ -20,8 +20,9 @@ from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery, ListRow
 from mats.local.console.use_counts import OutcomeQuery, UseCounts
 from mats.local.worker import drain
-from mats.ports import ChangedOutcomes, OutcomeCounts, ShownAnswer, ShownAnswers
+from mats.ports import ChangedOutcomes, ShownAnswer, ShownAnswers
 from tests.builders import a_registration, an_item
+from tests.fakes import FakeClock
 
 REFUND = a_registration().id
 OTHER = a_registration(name="other").id
@@ -71,17 +72,9 @@ class Log:
         return {}
 
 
-class FixedClock:
-    def __init__(self, now: str) -> None:
-        self.time = now
-
-    def now(self) -> str:
-        return self.time
-
-
 def test_answers_are_counted_once_and_leave_after_their_days():
     log = Log(ShownAnswer("2026-10-01T10:00:00+00:00", [REFUND], unmatched=True))
-    clock = FixedClock("2026-10-02T10:00:00+00:00")
+    clock = FakeClock("2026-10-02T10:00:00+00:00")
     uses = UseCounts(log, clock)
     for _ in range(2):
         uses.refresh()
@@ -102,7 +95,7 @@ def test_a_list_is_ordered_again_only_after_a_count_has_changed(monkeypatch):
         Log(ShownAnswer("2026-10-01T10:00:00+00:00", [REFUND], unmatched=False)),
         Snapshot([ListRow(id=OTHER, kind=Kind.TOOL), ListRow(id=REFUND, kind=Kind.TOOL)]),
     )
-    uses = UseCounts(log, FixedClock("2026-10-02T10:00:00+00:00"))
+    uses = UseCounts(log, FakeClock("2026-10-02T10:00:00+00:00"))
 
     def listed(**more) -> list[Id]:
         uses.refresh()
@@ -186,7 +179,7 @@ ROWS = [
     ],
 )
 def test_rows_are_ordered_and_narrowed_by_namespace(query: bytes, ids: str):
-    asked, uses = parse_query(query, ListQuery), UseCounts(Log(), FixedClock("2026-01-01T00:00:00+00:00"))
+    asked, uses = parse_query(query, ListQuery), UseCounts(Log(), FakeClock("2026-01-01T00:00:00+00:00"))
     assert [row.id for row in asked.order(asked.select(ROWS), uses)] == ids.split()
 
 
@@ -318,26 +311,16 @@ def test_lone_surrogates_and_wrong_namespaces_are_faults(service):
         imported(service, "{}", namespace="No Such")
 
 
-class Ticks:
-    """A clock that a computation moves on."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 def test_cheap_demand_is_always_current_and_costly_demand_is_kept():
-    ticks, found = Ticks(), []
+    clock, found = FakeClock(), []
 
     def find(days: int) -> dict:
-        ticks.time += cost
+        clock.ms += 1_000 * cost
         found.append(days)
         return {"gaps": [], "number": len(found)}
 
     cost = 0.01
-    reader = ReportReader(find, ticks)
+    reader = ReportReader(find, lambda: clock.elapsed_ms() / 1_000)
     assert [reader.get(7)["number"] for _ in range(2)] == [1, 2]
     cost = 2.0
     assert [reader.get(30)["number"] for _ in range(3)] == [3, 3, 3]
@@ -348,7 +331,7 @@ def test_demand_that_cannot_be_computed_in_the_background_is_tried_again():
     def fail(days: int) -> dict:
         raise DependencyFailed("held by another process")
 
-    reader = ReportReader(fail, Ticks())
+    reader = ReportReader(fail, lambda: 0.0)
     assert reader.peek(30) is None
     with pytest.raises(DependencyFailed):
         reader.get(30)
@@ -360,4 +343,3 @@ def test_home_has_kinds_the_newest_and_demand(local, service):
     assert (page["kinds"]["tool"], page["registered"], page["demand"]) == (2, 2, [])
     assert {one["id"] for one in page["newest"]} == {REFUND, OTHER}
     assert page["never_found"] == {"count": 1, "ids": [OTHER]}
-    assert OutcomeCounts() == (0, 0, 0, 0, None, None)
