@@ -1,5 +1,6 @@
 """Fusion, the absolute scale, the blend and the order."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -17,8 +18,11 @@ from mats.domain.ranking.blend import (
     VerdictThresholds,
     best_first,
     blend,
+    count_terms,
     fallback_weights,
     fuse,
+    idf,
+    in_reference,
     intent,
     shares,
 )
@@ -40,9 +44,6 @@ scales = st.builds(
     lambda c, lo, width: Scale(c=c, lo=lo, hi=lo + width), st.floats(0.1, 100), st.floats(-1, 0.9), st.floats(0.01, 1)
 )
 bm25_scores, cosines = st.floats(0, 1_000), st.floats(-1, 1)
-
-
-# blend
 
 
 @given(some_signals, any_weights)
@@ -87,9 +88,6 @@ def test_a_blend_equals_the_calculation_by_hand(present, expected):
     assert blend({signal: values[signal] for signal in present}, PAPER_WEIGHTS) == pytest.approx(expected)
 
 
-# shares
-
-
 @given(some_signals, any_weights)
 def test_the_shares_of_present_signals_sum_to_one(signals, weights):
     weighed = shares(signals, weights)
@@ -103,15 +101,9 @@ def test_a_signal_without_weight_has_no_share(signals):
     assert shares(signals, only_model) == ({LLM: 1.0} if LLM in signals else {})
 
 
-# the fallback signal
-
-
 def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
     assert fallback_weights(PAPER_WEIGHTS) == {RETRIEVAL: 0.50, BM25: 0.05, QUALITY: 0.30, INTENT: 0.15}
     assert fallback_weights(WITH_RETRIEVAL) == {RETRIEVAL: 0.70, QUALITY: 0.30, INTENT: 0.15}
-
-
-# intent
 
 
 @pytest.mark.parametrize(
@@ -141,18 +133,12 @@ def test_a_tag_does_not_put_a_better_candidate_behind_an_untagged_one(inferred, 
     assert scores[0] > scores[1]
 
 
-# the order
-
-
 @given(st.dictionaries(ids, st.sampled_from([0.0, 0.5, 1.0])), st.data())
 def test_best_first_puts_higher_scores_first_and_equal_ones_by_id(scores, data):
     ordered = best_first(scores)
     assert sorted(ordered) == sorted(scores)
     assert all((-scores[a], a) < (-scores[b], b) for a, b in pairwise(ordered))
     assert best_first(dict(data.draw(st.permutations(list(scores.items()))))) == ordered
-
-
-# fusion
 
 
 @given(lexical_lists, neural_lists, units)
@@ -178,9 +164,6 @@ def test_a_fusion_equals_the_calculation_by_hand():
     neural = {Id("b"): 0.9, Id("c"): 0.7, Id("d"): 0.5}
     fused = fuse(lexical, neural, lexical_share=0.6)
     assert fused == pytest.approx({"a": 0.6 * 1, "b": 0.6 * 0.5 + 0.4 * 1, "c": 0.4 * 0.5, "d": 0.0})
-
-
-# the absolute scale
 
 
 @given(scales, *[st.tuples(values, values).map(sorted) for values in (bm25_scores, cosines, counts)])
@@ -240,9 +223,6 @@ def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs
     assert measured == (None if expected is None else pytest.approx(expected))
 
 
-# the verdict
-
-
 @pytest.mark.parametrize(
     ("best", "verdict"),
     [
@@ -264,3 +244,49 @@ def test_among_fewer_capabilities_less_is_a_weak_match_and_a_match_the_same(sear
     small = Thresholds(match=0.7, weak=0.3)
     among = VerdictThresholds(reranked=small, hybrid=small, lexical=small).of(reranked=False, searched=searched)
     assert (among.match, among.weak) == (0.7, pytest.approx(weak))
+
+
+WEIGHTS = {"name": 1.0, "other": 0.5}
+TEXTS = st.lists(st.sampled_from(["refund", "refunds", "a", "Card", "e-mail", "支付宝", "café"]), max_size=8).map(
+    " ".join
+)
+
+
+def test_a_word_counts_as_its_field_weighs_and_once_in_the_length():
+    counts = count_terms({"name": "getRefund refunds", "other": "Refunded, or not"}, WEIGHTS)
+    assert counts.frequencies == {"getrefund": 1.0, "refund": 1.5, "or": 0.5, "not": 0.5}
+    assert counts.length == 5
+
+
+@given(TEXTS, TEXTS)
+def test_frequencies_of_equal_weights_sum_to_the_length(name: str, other: str):
+    counts = count_terms({"name": name, "other": other}, {"name": 1.0, "other": 1.0})
+    assert sum(counts.frequencies.values()) == counts.length
+
+
+@given(TEXTS, TEXTS)
+def test_a_text_counts_alike_in_one_piece_and_in_two(name: str, other: str):
+    apart = count_terms({"name": name, "other": other}, {"name": 2.0, "other": 2.0})
+    assert count_terms({"name": f"{name} {other}"}, {"name": 2.0}) == apart
+
+
+@given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_the_rarer_a_term_the_more_it_is_worth(counts: tuple[int, int]):
+    holding, documents = counts
+    assert 0 < idf(holding, documents) <= idf(max(holding - 1, 0), documents)
+
+
+@pytest.mark.parametrize(("holding", "worth"), [(1, math.log(1999.5 / 1.5)), (1001, 1e-6), (2000, 1e-6)])
+def test_a_term_of_most_documents_is_worth_hardly_anything(holding: int, worth: float):
+    assert idf(holding, 2_000) == worth
+
+
+@given(st.integers(1, 2_000))
+def test_a_rare_term_never_loses_worth_as_a_registry_grows(documents: int):
+    assert idf(1, 1) > idf(500, 1_500)
+    assert idf(1, documents) <= idf(1, documents + 1)
+
+
+@pytest.mark.parametrize(("holding", "documents", "held"), [(1, 12, 21), (6, 12, 92), (1, 300, 5.5), (7, 2_000, 7)])
+def test_a_small_registry_counts_as_a_part_of_a_larger_one(holding: int, documents: int, held: float):
+    assert in_reference(holding, documents) == (pytest.approx(held, rel=0.02), max(documents, 1_500))

@@ -14,6 +14,7 @@ from mats.domain.text.fence import (
     is_hidden,
     remove_hidden,
     size,
+    skeleton,
     spell_out,
     truncate_json,
     visible,
@@ -144,3 +145,25 @@ def test_escaped_json_has_the_same_value(text):
     assert json.loads(escaped) == text
     assert len(escaped.splitlines()) == 1
     assert not any(map(is_hidden, escaped))
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("Refund", "refund"),
+        ("\u0420\u0430\u0443ment", "payment"),
+        ("\uff32efund", "refund"),
+        ("re\u200bf\u00adund", "refund"),
+        ("r\u00e9fund", "refund"),
+        ("PayPaI 10", "paypai io"),
+        ("PayPal IO", "paypai io"),
+        ("\u0392\u0395\u03a4\u0391", "beta"),
+    ],
+)
+def test_the_skeleton_is_what_a_reader_sees(written: str, seen: str):
+    assert skeleton(written) == seen
+
+
+@given(st.text())
+def test_the_skeleton_of_a_skeleton_is_itself(text: str):
+    assert skeleton(skeleton(text)) == skeleton(text)

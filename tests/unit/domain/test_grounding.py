@@ -179,8 +179,6 @@ def test_a_sentence_or_entry_is_kept_whole_or_dropped_whole(text):
     assert kept.keywords in ((text,), ())
 
 
-# proper names and promotion
-
 MUSIC = a_registration(
     name="TokApi: search",
     description="search songs on GitHub by natural language processing; Use the Sensor Tower API",
@@ -226,9 +224,6 @@ def test_products_are_dropped_from_keywords_only():
     kept = ground(said, MUSIC)
     assert kept.enrichment == said.model_copy(update={"keywords": ("Song Search",)})
     assert kept.notes == ("dropped from keywords: 'TikTok' (TikTok is not in the registration)",)
-
-
-# bare names
 
 
 @pytest.mark.parametrize("name", ["xq7_proc", "proc-41", "f3a9 sum", "x9 calc"])
@@ -307,9 +302,6 @@ def test_a_name_of_one_plain_word_can_be_used(name, summary):
 
 def test_a_number_is_the_same_with_zeros_that_say_nothing():
     assert ground(Enrichment(keywords=("up to 5000.00 EUR",)), REFUND).notes == ()
-
-
-# support
 
 
 def _item(name: str, about: str) -> Registration:

@@ -16,7 +16,7 @@ from mats.domain.profile.index_fields import (
     lexical_fields,
     pairs_found,
 )
-from mats.domain.profile.origin import Recipe, fingerprint
+from mats.domain.profile.origin import Placed, Recipe, fingerprint, place, version_of
 from mats.domain.profile.profile import (
     Cause,
     Contract,
@@ -29,7 +29,7 @@ from mats.domain.profile.profile import (
 )
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
 from mats.domain.text.words import pairs, query_terms
-from tests.builders import a_profile, a_registration
+from tests.builders import a_profile, a_registration, an_item
 
 WRITTEN = Enrichment(
     summary="Returns money to a payer.",
@@ -37,8 +37,6 @@ WRITTEN = Enrichment(
     keywords=("chargeback",),
     positive_examples=("undo the double booking of order 7",),
 )
-
-# negative examples
 
 MARK = "qzx"  # Begins no word of any language that these tests write
 
@@ -54,9 +52,6 @@ def test_negative_examples_and_what_a_writer_wrote_beside_examples_are_not_index
     profile = a_profile(negative_examples=owners, examples=positive, tags=tags, enrichment=enrichment)
     assert profile.enrichment.negative_examples
     assert MARK not in "\n".join([*lexical_fields(profile).values(), embedded_text(profile)])
-
-
-# raw and enriched
 
 
 def test_a_raw_profile_has_the_owners_text_and_is_not_enriched():
@@ -148,8 +143,6 @@ def test_a_profile_with_content_that_is_not_deleted_is_findable(profile, findabl
     assert profile.findable is findable
 
 
-# the schema of the input
-
 SCHEMA = {"type": "object", "properties": {"straße": {"type": "string"}}}
 
 
@@ -176,9 +169,6 @@ def test_a_schema_that_no_model_would_be_given_is_not_carried():
     most = "é" * ((MAX_SCHEMA_BYTES - frame) // 2)
     assert a_profile(input_schema={"description": most}).input_schema
     assert not a_profile(input_schema={"description": most + "éé"}).input_schema
-
-
-# the content fingerprint
 
 
 def test_a_profile_with_an_approved_version_is_a_key_of_caches():
@@ -241,9 +231,6 @@ def test_the_origin_changes_with_what_a_model_reads_and_with_nothing_else():
     assert {RECIPE.origin(a_registration(**change)) for change in UNREAD} == {origin}
 
 
-# the origin fingerprint
-
-
 def test_the_origin_changes_with_the_recipe_and_its_parts_cannot_stand_for_each_other():
     recipes = [
         RECIPE,
@@ -274,9 +261,6 @@ WORDS = " ".join(f"word{number}" for number in range(20))
 )
 def test_a_registration_is_sparse_with_few_words_and_few_examples(given, sparse):
     assert is_sparse(a_registration(**given)) is sparse
-
-
-# the lexical fields
 
 
 def test_a_profile_without_content_has_all_fields_too():
@@ -345,9 +329,6 @@ def test_control_characters_of_a_description_reach_no_index():
     assert profile.enrichment.summary == "Moves files [31m quickly"
 
 
-# explanations
-
-
 def test_the_explanation_has_words_in_query_order_and_fields_in_index_order():
     profile = a_profile(examples=["undo a double card payment"], provider="Acme Bank")
     assert explain(("bank", "card", "weather", "payments"), profile) == MatchedWords(
@@ -360,9 +341,6 @@ def test_the_explanation_has_words_in_query_order_and_fields_in_index_order():
 @pytest.mark.parametrize(("asked", "name"), [("ids", "list_id"), ("id", "list_ids"), ("VMs", "stop_vm"), ("vm", "VMs")])
 def test_the_plural_of_a_two_letter_word_is_explained_like_any_other(asked, name):
     assert explain(query_terms(asked), a_profile(description="", name=name)).fields == ("name",)
-
-
-# pairs of words
 
 
 @pytest.mark.parametrize(
@@ -418,3 +396,23 @@ def test_the_words_of_a_known_format_are_not_searched():
     source = SourceText.of(a_registration(descriptor=card))
     assert "refund" in source.parameter_names
     assert "protocol" not in f"{source.parameter_names} {source.parameter_text}".lower()
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (1, True), ("a", "b")])
+def test_any_other_value_is_a_change(before, after):
+    item = place(version_of(an_item(descriptor={"n": before})), version_of(an_item(descriptor={"n": after})))
+    assert item is Placed.CHANGED
+
+
+def test_another_kind_is_rejected_even_where_all_else_is_equal():
+    assert place(version_of(an_item(kind="tool")), version_of(an_item(kind="agent"))) is Placed.OTHER_KIND
+
+
+def test_an_item_without_a_kind_may_be_replaced():
+    before = {name: value for name, value in an_item().items() if name != "kind"}
+    assert place(version_of(before), version_of(an_item())) is Placed.CHANGED
+
+
+@pytest.mark.parametrize("placed", Placed)
+def test_only_new_and_changed_items_are_written(placed):
+    assert placed.writes is (placed in {Placed.NEW, Placed.CHANGED})

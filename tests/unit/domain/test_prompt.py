@@ -23,9 +23,6 @@ GOOD = {
 }
 
 
-# the request
-
-
 def test_a_bare_registration_is_its_name_and_kind():
     assert json.loads(brief(a_registration(description=None))) == {"kind": "tool", "name": "refund_payment"}
 
@@ -128,9 +125,6 @@ def test_a_long_part_costs_the_others_nothing():
     parts = [json.loads(brief(registration)) for registration in (quiet, loud)]
     assert [part.pop("description")[:4] for part in parts] == ["Give", "very"]
     assert parts[0] == parts[1]
-
-
-# the reply
 
 
 def test_a_good_reply_is_its_fields_without_negative_examples():

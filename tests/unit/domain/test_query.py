@@ -49,9 +49,6 @@ def _faults(body: object) -> dict[str, str]:
     return {fault.attribute: fault.message for fault in refused.value.faults}
 
 
-# valid queries
-
-
 def test_a_query_may_say_everything():
     asked = Query.parse(
         {"query": "q", "kinds": ["tool", "agent"], "namespaces": ["com.acme"], "tags": ["a", "b"], "limit": 25,
@@ -63,9 +60,6 @@ def test_a_query_may_say_everything():
 
 def test_a_repeated_kind_counts_once():
     assert Query.parse({"query": "q", "kinds": ["tool", "tool", "agent", "tool"]}).kinds == (Kind.TOOL, Kind.AGENT)
-
-
-# invalid queries
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "x" * 2_001, 3, None, ["q"], {"text": "q"}, "\ud800"])
@@ -114,9 +108,6 @@ def test_any_json_is_either_a_query_or_rejected_with_its_faults(body):
         faults = refused.faults
     assert faults
     assert all(fault.message for fault in faults)
-
-
-# filters
 
 
 def test_a_filter_has_the_querys_filters_and_the_callers_audiences():
@@ -192,9 +183,6 @@ def test_every_tag_of_the_filter_is_required(asked, carried, admitted):
 )
 def test_a_capability_exists_for_everyone_or_for_the_audiences_it_names(audiences, visible_to, seen):
     assert Filter(audiences=frozenset(audiences)).sees(visible_to) is seen
-
-
-# requests for several things
 
 
 def test_steps_are_texts_beside_the_whole_request():

@@ -214,8 +214,6 @@ def test_no_claimed_provider_ever_stands_above_the_verified_one(some: list[Candi
         ]
 
 
-# the rule for trust
-
 trusts = st.none() | st.integers(0, 100)
 relevances = st.floats(0, 1)
 

@@ -27,9 +27,6 @@ def _nested(levels: int) -> dict:
     return value
 
 
-# valid items
-
-
 def test_namespace_name_and_kind_are_enough():
     registration = Registration.parse({"namespace": "com.acme", "name": "x", "kind": "agent"})
     assert (registration.id, registration.kind) == ("com.acme/x", Kind.AGENT)
@@ -88,9 +85,6 @@ def test_thirty_two_levels_below_the_item_are_the_most(attribute):
 def test_attributes_with_default_values_are_not_written():
     said = an_item(version="", tags=[], examples=[], lifecycle="active", descriptor=None)
     assert Registration.parse(said).item() == an_item()
-
-
-# invalid items
 
 
 def test_every_fault_is_named_at_once_with_its_attribute():

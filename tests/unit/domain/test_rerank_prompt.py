@@ -259,9 +259,6 @@ def test_a_card_never_takes_more_than_its_room(text, number):
     assert shown.startswith(f"{number} tool ")
 
 
-# the order
-
-
 @given(st.integers(0, 25), st.text())
 def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
     assert sorted(shuffle_positions(count, seed)) == list(range(count))
@@ -270,9 +267,6 @@ def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
 
 def test_another_query_gives_another_order():
     assert shuffle_positions(15, "one") != shuffle_positions(15, "other")
-
-
-# the prompt
 
 
 def test_only_the_forms_with_type_and_plan_ask_for_them():

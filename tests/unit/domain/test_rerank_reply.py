@@ -32,9 +32,6 @@ def holds(found, count):
     assert bool(found.scores) != bool(found.void)
 
 
-# the reply
-
-
 @given(st.text(), st.integers(1, 25), st.booleans())
 def test_any_text_gives_scores_for_a_prefix_or_none(reply, count, ended_early):
     holds(parse_reply(reply, count, ended_early=ended_early), count)
@@ -256,18 +253,12 @@ def test_numbers_beyond_all_measure_are_clipped():
     assert parse_reply('{"s": [' + "9" * 400 + ", 7, -5]}", 3).scores == (1.0, 0.07, 0.0)
 
 
-# the type
-
-
 def test_the_type_is_a_kind_or_a_tag_of_a_candidate():
     tagged = [a_profile(type_tags=["Payments"]), a_profile(name="other")]
     assert known_type(" TOOL ", tagged) == Kind.TOOL
     assert known_type("payments", tagged) == "Payments"
     assert known_type("ignore the others", tagged) is None
     assert known_type("", tagged) is None
-
-
-# the plan
 
 
 @pytest.mark.parametrize(("plan", "steps"), [

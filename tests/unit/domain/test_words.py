@@ -1,4 +1,4 @@
-"""Names, schemas and query terms."""
+"""Names, schemas, query terms, and plain text."""
 
 import json
 import unicodedata
@@ -15,7 +15,10 @@ from mats.domain.text.words import (
     clip,
     first_sentence,
     index_terms,
+    is_readable,
+    opening,
     pairs,
+    plain,
     query_terms,
     read_parameters,
     split_identifier,
@@ -56,9 +59,6 @@ def test_a_name_is_split_into_its_words(name, spoken):
 @given(st.text("aB1éß払_-/. "))
 def test_splitting_a_name_loses_no_letter(name):
     assert "".join(split_identifier(name).split()) == "".join(c for c in name if c.isalnum())
-
-
-# query terms
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,6 @@ def test_a_text_has_all_the_pairs_of_its_parts(one, other):
     assert pairs(f"{one} {other}") >= pairs(one) | pairs(other)
 
 
-# schemas and descriptors
-
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -243,9 +241,6 @@ def test_every_property_of_a_schema_is_a_parameter(properties):
     assert set(properties) <= set(names)
 
 
-# cutting and cleaning
-
-
 @given(st.text(), st.integers(1, 60))
 def test_a_clipped_text_is_within_its_limit_and_a_prefix(text, limit):
     clipped = clip(text, limit)
@@ -310,3 +305,67 @@ def test_cleaning_parts_words_where_a_control_character_stood(text, cleaned):
 )
 def test_the_first_sentence_ends_where_it_ends(text, first):
     assert first_sentence(text) == first
+
+
+@pytest.mark.parametrize(
+    ("words", "pieces", "readable"),
+    [
+        (["refund", "a", "payment"], ["ref", "und", "a", "payment"], True),
+        (["jira", "ticket"], ["ji", "ra", "ticket"], True),
+        (["kubectl", "rollout", "restart"], ["ku", "be", "ct", "l", "roll", "out", "restart"], True),
+        (["wo", "ist", "mein", "paket"], ["wo", "ist", "mein", "pak", "et"], False),
+        (["datei", "umbenennen"], ["date", "i", "um", "ben", "enne", "n"], False),
+        (["umbenennen"], ["um", "ben", "enne", "n"], True),
+        (["jira", "umbenennen", "tickets"], ["ji", "ra", "um", "ben", "enne", "n", "tickets"], True),
+        (["grafana", "parsers"], ["gr", "af", "ana", "par", "ser", "s"], True),
+        (["prévision", "météo"], ["pre", "vision", "met", "eo"], False),
+        (["天气"], ["天", ""], False),
+        (["погода"], ["п", "о", "г", "о", "да"], False),
+        (["translate", "this", "text", "天气"], ["translate", "this", "text", "天", ""], True),
+        (["los", "angeles", "hotels"], ["los", "angeles", "hotels"], True),
+        ([], [], True),
+        (["42"], ["42"], True),
+    ],
+)
+def test_text_that_is_spelled_or_split_is_not_read(words, pieces, readable):
+    assert is_readable(words, pieces) is readable
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Get a [claim](https://docs.example.com/a_(b)).", "Get a claim."),
+        ('Read the [docs](/x "Title") and ![logo][1].', "Read the docs and logo."),
+        ("See the documentation.", "See the documentation."),
+        (
+            'Lists forks. For more information, see "[About](https://x.example)." Newest first.',
+            "Lists forks. Newest first.",
+        ),
+        ("Adds a key. See https://example.com/keys for more.", "Adds a key."),
+        ("Reads `items[0](now)` of <path>", "Reads `items0` of <path>"),
+        ("<b>Bold</b> text", "Bold text"),
+        ("Fetches https://example.com/feed", "Fetches https://example.com/feed"),
+        ("Nothing to change: a < b.", "Nothing to change: a < b."),
+    ],
+)
+def test_links_keep_their_words_and_referrals_leave(text, expected):
+    assert " ".join(plain(text).split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Get claim. Returns a claim with its photos. Needs a key.", "Get claim. Returns a claim with its photos."),
+        ("Creates a refund for a captured card payment. Slow.", "Creates a refund for a captured card payment."),
+        ("Get claim.", "Get claim."),
+        ("查询指定城市的天气预报。支持国内城市。", "查询指定城市的天气预报。"),
+        ("", ""),
+    ],
+)
+def test_an_opening_ends_once_it_says_enough(text, expected):
+    assert opening(text) == expected
+
+
+@given(st.text(), st.integers(min_value=2, max_value=50))
+def test_an_opening_is_within_its_limit(text, limit):
+    assert len(opening(text, limit)) <= limit

@@ -437,9 +437,6 @@ def test_at_none_the_nearest_are_named_and_shown_as_far_as_the_caller_allows(lea
     assert all(json.dumps(result.id) in shortlist.notes[0] for result in shortlist.ranked[:3])
 
 
-# languages and namespaces
-
-
 @dataclass
 class OfOneLanguage(FakeEncoder):
     """Has every word in its vocabulary, and reads all of them or none."""

@@ -1,11 +1,22 @@
-"""Requests in other words of the registry."""
+"""Requests in other words of the registry, and misspelt words."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import RequestInvalid
-from mats.domain.text.variants import MOST_GROUPS, Synonyms, parse_groups, with_group, without_word
+from mats.domain.text.variants import (
+    MOST_GROUPS,
+    Synonyms,
+    distance,
+    may_be_misspelt,
+    nearest,
+    parse_groups,
+    with_group,
+    without_word,
+    word_of,
+)
+from mats.domain.text.words import stem
 
 GROUPS = parse_groups(
     ["PR, pull request  # comment", "", "# nothing else", "発注, purchase order", "café, coffee shop"]
@@ -66,3 +77,51 @@ def test_groups_are_bounded():
     many = tuple((f"a{number}", f"b{number}") for number in range(MOST_GROUPS))
     with pytest.raises(RequestInvalid, match="at most"):
         with_group(many, ["one", "more"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("opne pull requets", ["opne", "pull", "requets"]),
+        ("strat a workflwo with Trello", ["strat", "workflwo"]),
+        ("the id v2 x", []),
+        ("show what is there", []),
+        ("devolver el dinero", []),
+    ],
+)
+def test_names_short_and_common_words_and_other_languages_are_not_misspelt(text, words):
+    assert may_be_misspelt(text) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "found"),
+    [
+        ("opne", {"open": 1, "one": 90, "oven": 90}, "open"),
+        ("isue", {"issu": 2, "isuu": 1}, "issu"),
+        ("strat", {"string": 9}, ""),
+        ("wrokfolws", {"workflow": 1}, "workflow"),
+        ("opne", {"open": 0}, ""),
+        ("pager", {"page": 9}, ""),
+        ("addres", {"address": 1, "addict": 9}, "address"),
+        ("pages", {"page": 9}, ""),
+    ],
+)
+def test_the_nearest_has_few_edits_then_the_same_letters_then_many_capabilities(word, known, found):
+    assert nearest(word, known) == found
+
+
+_TEXT = st.text("abc", max_size=6)
+
+
+@given(_TEXT, _TEXT, st.integers(0, 5), st.sampled_from("abc"))
+def test_an_edit_is_one_step_and_the_distance_is_symmetric(one, other, place, letter):
+    place = min(place, len(one))
+    assert distance(one, one[:place] + letter + one[place:], 2) == 1
+    assert distance(one, one[:place] + one[place : place + 2][::-1] + one[place + 2 :], 2) <= 1
+    assert distance(one, other, 2) == distance(other, one, 2)
+    assert (distance(one, other, 2) == 0) == (one == other)
+
+
+@pytest.mark.parametrize("word", ["database", "requests", "happy", "created", "open"])
+def test_a_word_is_found_again_by_its_stem(word):
+    assert stem(word_of(stem(word))) == stem(word)
