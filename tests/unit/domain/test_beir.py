@@ -30,13 +30,8 @@ def test_a_judged_row_becomes_a_registration():
     assert Registration.parse(item_of(row)).id == "lab-set.t-1/convert_units"
 
 
-def test_a_row_that_says_no_more_than_its_name_is_a_registration_all_the_same():
-    assert item_of({"_id": 7, "type": "agent", "name": "Planner"}) == {
-        "namespace": "7", "name": "Planner", "kind": "agent",
-    }  # fmt: skip
-
-
 def test_entries_that_say_nothing_are_left_out():
+    assert item_of({"_id": 7, "type": "agent", "name": "x"}) == {"namespace": "7", "name": "x", "kind": "agent"}
     row = _row(description="", provider=None, parameters={}, skills=[], category=None)
     assert item_of(row) == {"namespace": "lab-set.t-1", "name": "convert_units", "kind": "tool"}
 
@@ -60,7 +55,6 @@ def test_marks_of_an_evaluation_are_dropped(label):
         {},
         None,
         "a line",
-        3,
         [1],
     ],
 )
@@ -89,7 +83,6 @@ def test_parameters_that_are_no_json_schema_go_to_the_descriptor_and_are_read_th
     ("source", "id", "namespace"),
     [
         ("Lab Set", "T_1", "lab-set.t-1"),
-        ("lab.v2", "a/b#c", "lab-v2.a-b-c"),
         (None, 42, "42"),
         ("", "x", "x"),
         ("--", "_x_", "x"),

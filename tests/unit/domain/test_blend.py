@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id, Kind
@@ -37,8 +37,6 @@ weights_of_all = st.fixed_dictionaries({signal: st.floats(0.01, 1) for signal in
 any_weights = st.just(PAPER_WEIGHTS) | weights_of_all
 
 ids = st.text("abc/.", min_size=1, max_size=3).map(Id)
-lexical_lists = st.dictionaries(ids, st.floats(1e-6, 100), max_size=6)
-neural_lists = st.dictionaries(ids, st.floats(-1, 1), max_size=6)
 counts = st.integers(0, 1_000)
 scales = st.builds(
     lambda c, lo, width: Scale(c=c, lo=lo, hi=lo + width), st.floats(0.1, 100), st.floats(-1, 0.9), st.floats(0.01, 1)
@@ -58,20 +56,6 @@ def test_a_stronger_signal_never_weakens_the_blend(signals, weights, value, data
     assert blend({**signals, signal: weak}, weights) <= blend({**signals, signal: strong}, weights)
 
 
-@given(st.dictionaries(st.sampled_from(MEASURED), st.floats(0.01, 1), min_size=1, max_size=3), any_weights, st.data())
-def test_an_absent_signal_is_not_a_zero(signals, weights, data):
-    absent = data.draw(st.sampled_from([signal for signal in MEASURED if signal not in signals]))
-    assert blend(signals, weights) > blend({**signals, absent: 0.0}, weights)
-
-
-@given(some_signals, any_weights, st.data())
-def test_a_signal_that_drops_out_counts_as_the_mean_of_the_others(signals, weights, data):
-    assume(len(signals) < len(MEASURED))
-    absent = data.draw(st.sampled_from([signal for signal in MEASURED if signal not in signals]))
-    mean = blend(signals, weights)
-    assert blend({**signals, absent: mean}, weights) == pytest.approx(mean)
-
-
 @pytest.mark.parametrize(
     ("present", "expected"),
     [
@@ -86,13 +70,6 @@ def test_a_signal_that_drops_out_counts_as_the_mean_of_the_others(signals, weigh
 def test_a_blend_equals_the_calculation_by_hand(present, expected):
     values = {LLM: 0.8, BM25: 0.4, QUALITY: 0.6, INTENT: 1.0}
     assert blend({signal: values[signal] for signal in present}, PAPER_WEIGHTS) == pytest.approx(expected)
-
-
-@given(some_signals, any_weights)
-def test_the_shares_of_present_signals_sum_to_one(signals, weights):
-    weighed = shares(signals, weights)
-    assert sum(weighed.values()) == pytest.approx(1)
-    assert weighed.keys() == signals.keys()
 
 
 @given(signals_of_one)
@@ -110,27 +87,15 @@ def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
     ("inferred", "kind", "type_tags", "expected"),
     [
         ("payment", Kind.TOOL, ("payment", "finance"), 1.0),
-        ("tool", Kind.TOOL, ("tool",), 1.0),
         ("tool", Kind.TOOL, ("payment",), 0.5),
         ("agent", Kind.TOOL, ("payment",), 0.0),
         ("travel", Kind.TOOL, ("payment",), 0.0),
-        ("travel", None, ("payment",), 0.0),
         ("tool", Kind.TOOL, (), 0.5),
-        ("agent", Kind.TOOL, (), 0.0),
         ("travel", Kind.TOOL, (), 0.25),
     ],
 )
 def test_intent_is_one_for_a_tag_half_for_a_kind_and_a_prior_for_the_untagged(inferred, kind, type_tags, expected):
     assert intent(inferred, kind=kind, type_tags=type_tags) == expected
-
-
-@pytest.mark.parametrize(("inferred", "tagged", "untagged"), [("tool", 1.0, 0.9), ("tool", 0.95, 0.9), ("x", 1.0, 0.9)])
-def test_a_tag_does_not_put_a_better_candidate_behind_an_untagged_one(inferred, tagged, untagged):
-    scores = [
-        blend({Signal.LLM: llm, Signal.INTENT: intent(inferred, kind=Kind.TOOL, type_tags=tags)}, PAPER_WEIGHTS)
-        for llm, tags in ((tagged, ("payments",)), (untagged, ()))
-    ]
-    assert scores[0] > scores[1]
 
 
 @given(st.dictionaries(ids, st.sampled_from([0.0, 0.5, 1.0])), st.data())
@@ -139,13 +104,6 @@ def test_best_first_puts_higher_scores_first_and_equal_ones_by_id(scores, data):
     assert sorted(ordered) == sorted(scores)
     assert all((-scores[a], a) < (-scores[b], b) for a, b in pairwise(ordered))
     assert best_first(dict(data.draw(st.permutations(list(scores.items()))))) == ordered
-
-
-@given(lexical_lists, neural_lists, units)
-def test_a_fused_score_lies_between_zero_and_one(lexical, neural, share):
-    fused = fuse(lexical, neural, lexical_share=share)
-    assert fused.keys() == lexical.keys() | neural.keys()
-    assert all(0 <= score <= 1 for score in fused.values())
 
 
 @given(st.dictionaries(ids, st.integers(1, 100), min_size=1), st.floats(0.05, 0.95))
@@ -180,15 +138,11 @@ def test_no_higher_measurement_lowers_retrieval(scale, scores, cosines, pairs):
     ("score", "cosine", "expected"),
     [
         (20, None, 0.5),
-        (0, None, 0.0),
         (60, None, 0.75),
         (None, 0.2, 0.0),
-        (None, 0.5, 0.5),
         (None, 0.8, 1.0),
         (None, -1, 0.0),
-        (None, 1, 1.0),
         (20, 0.8, 0.75),
-        (0, 0.2, 0.0),
         (None, None, None),
     ],
 )
@@ -211,7 +165,6 @@ def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
     [
         (20, 0.5, 0, 0.5),
         (20, 0.5, 3, 0.6),
-        (20, 0.5, 1, 0.55),
         (20, None, 3, 0.6),
         (0, 0.0, 3, 0.2),
         (None, 0.5, 3, 0.5),
@@ -227,12 +180,10 @@ def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs
     ("best", "verdict"),
     [
         (None, Verdict.NONE),
-        (0.0, Verdict.NONE),
         (0.39, Verdict.NONE),
         (0.4, Verdict.WEAK),
         (0.69, Verdict.WEAK),
         (0.7, Verdict.MATCH),
-        (1.0, Verdict.MATCH),
     ],
 )
 def test_the_verdict_follows_the_most_relevant_candidate(best, verdict):
@@ -256,12 +207,6 @@ def test_a_word_counts_as_its_field_weighs_and_once_in_the_length():
     counts = count_terms({"name": "getRefund refunds", "other": "Refunded, or not"}, WEIGHTS)
     assert counts.frequencies == {"getrefund": 1.0, "refund": 1.5, "or": 0.5, "not": 0.5}
     assert counts.length == 5
-
-
-@given(TEXTS, TEXTS)
-def test_frequencies_of_equal_weights_sum_to_the_length(name: str, other: str):
-    counts = count_terms({"name": name, "other": other}, {"name": 1.0, "other": 1.0})
-    assert sum(counts.frequencies.values()) == counts.length
 
 
 @given(TEXTS, TEXTS)

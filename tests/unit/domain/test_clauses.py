@@ -14,10 +14,6 @@ SEVERAL = {
         "convert 100 euros to dollars",
         "send the result to my accountant",
     ),
-    "refund a card payment, and then turn a street address into coordinates": (
-        "refund a card payment",
-        "turn a street address into coordinates",
-    ),
     "Find a flight to Rome, book a hotel near the station, and rent a car.": (
         "Find a flight to Rome",
         "book a hotel near the station",
@@ -41,17 +37,9 @@ SEVERAL = {
         "I need the latest match scores",
         "the league table",
     ),
-    "Translate the letter into French. After that, please mail it to Anna Berg.": (
-        "Translate the letter into French.",
-        "mail it to Anna Berg.",
-    ),
     "I run a small shop. Can you list unpaid invoices? Additionally, I would like to remind those customers.": (
         "I run a small shop. Can you list unpaid invoices?",
         "I would like to remind those customers.",
-    ),
-    "open an issue about the failing build. Then assign it to me.": (
-        "open an issue about the failing build.",
-        "assign it to me.",
     ),
     "Which services are down? Show their logs and draw a chart of the last hour": (
         "Which services are down?",
@@ -65,11 +53,9 @@ ONE = (
     "Who attended the last meeting of the board? Please provide a list.",
     "Find products by their names, and then get me the details",
     "find a tool that reads and summarizes PDF files",
-    "tools that create and delete users",
     "find order numbers and list prices of books",
     "Book a hotel, which has a swimming pool",
     "I am organizing a conference. Can you find a venue for 300 guests?",
-    "Generate a QR code. I want it to be blue.",
     "send the message 'call me, and then book a table' to Bob",
     'find the page titled "Read, write and execute permissions"',
     "run `sort data.txt; then print the lines` in a shell",
@@ -79,10 +65,8 @@ ONE = (
     "add 1,000, 2,500 and 3,700",
     "If it rains tomorrow, cancel my tennis lesson",
     "Suche einen Flug nach Rom und buche dann ein Hotel; danach miete ein Auto.",
-    "Trouve un vol pour Rome, puis réserve un hôtel, et compare les prix des voitures.",
     "Busca un vuelo a Roma y después reserva un hotel. También alquila un coche.",
     "查询天气，然后预订酒店，并且发送邮件给我",
-    "天気を調べて、それからホテルを予約してください。",
     "",
     "and then",
 )

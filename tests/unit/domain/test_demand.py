@@ -42,24 +42,17 @@ def asked(text: str = "print a shipping label", caller: str = "ann", at: str = "
         ({"verdict": Verdict.MATCH, "events": frozenset({Event.FAILED, Event.SELECTED})}, REPORTED),
         ({"events": frozenset({Event.SUCCEEDED, Event.WRONG})}, -REPORTED),
         ({"events": frozenset({Event.SELECTED})}, -REPORTED),
-        ({"narrowed": True, "missing": "a label"}, REPORTED),
     ],
 )
 def test_what_the_caller_reports_outweighs_the_verdict(changes, unmet):
     assert asked(**changes).unmet == unmet
 
 
-def test_two_requests_without_a_match_are_a_gap_and_one_is_none():
+def test_two_requests_or_one_caller_who_says_what_is_missing_are_a_gap_that_served_requests_fill():
     assert is_gap([asked(), asked()], 0)
     assert not is_gap([asked()], 0)
     assert not is_gap([asked(verdict=Verdict.WEAK)] * 2, 0)
-
-
-def test_one_caller_who_says_what_is_missing_is_enough():
     assert is_gap([asked(missing="a label")], 0)
-
-
-def test_served_requests_of_the_same_meaning_count_against_it():
     assert not is_gap([asked(), asked()], 4 - LEAST + 0.1)
 
 
@@ -86,11 +79,8 @@ def test_examples_are_few_and_short_and_differ():
     assert gap.examples == ("x" * 199 + "…", "b", "c")
 
 
-def test_without_texts_a_gap_has_counts_alone():
+def test_a_gap_may_have_no_texts_and_no_nearest_capability():
     gap = gap_of([asked(""), asked("")], 0, {})
     assert (gap.name, gap.examples, gap.requests) == ("", (), 2)
     assert gap.nearest is not None
-
-
-def test_a_gap_may_have_no_nearest_capability():
     assert gap_of([asked(nearest=None)], 0, {}).nearest is None

@@ -44,11 +44,8 @@ def test_truncated_text_is_within_its_limit_and_a_prefix(text, room):
         assert fit == text
 
 
-def test_a_text_is_cut_between_words_with_an_ellipsis():
+def test_a_text_is_cut_between_words_with_an_ellipsis_and_a_long_one_uses_its_room():
     assert truncate_json("refund a payment to the card", 20) == "refund a payment…"
-
-
-def test_a_long_plain_text_uses_its_room():
     assert size(truncate_json("x" * 5_000, 240)) == 240
 
 
@@ -79,14 +76,10 @@ def test_characters_without_a_face_are_dropped(hidden):
     assert visible(f"pay{hidden}ment") == "payment"
 
 
-def test_every_hidden_category_of_unicode_is_hidden():
+def test_every_hidden_category_of_unicode_is_hidden_and_no_assigned_character_for_its_plane_alone():
     hidden = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cf", "Co", "Cs")}
     assert all(map(is_hidden, hidden))
-
-
-def test_no_assigned_character_is_hidden_for_its_plane_alone():
-    named = [chr(code) for code in range(0x40000, 0xE0000) if unicodedata.name(chr(code), "")]
-    assert not named
+    assert not [chr(code) for code in range(0x40000, 0xE0000) if unicodedata.name(chr(code), "")]
 
 
 SHAPED = [

@@ -40,7 +40,6 @@ EITHER = {**MCP, "auth": [{"scheme": "bearer", "option": 1}, {"scheme": "apiKey"
 @pytest.mark.parametrize(
     ("looks", "life"),
     [
-        ([(0, ALIVE)], Life.ALIVE),
         ([(0, GATED)], Life.GATED),
         ([(0, MISSED), (30, MISSED)], Life.MISSED),
         ([(0, MISSED), (5, MISSED), (19, MISSED)], Life.MISSED),
@@ -59,15 +58,8 @@ def test_an_endpoint_is_dead_after_three_misses_in_a_row_over_twenty_minutes(loo
 
 
 def test_text_of_proofs_has_those_not_alive_first_and_the_latest_first():
-    given = {
-        Target("head", name): Proof(life, at(minute))
-        for name, life, minute in (
-            ("a", Life.ALIVE, 1),
-            ("b", Life.ALIVE, 3),
-            ("c", Life.DEAD, 0),
-            ("d", Life.GATED, 2),
-        )
-    }
+    looks = (("a", Life.ALIVE, 1), ("b", Life.ALIVE, 3), ("c", Life.DEAD, 0), ("d", Life.GATED, 2))
+    given = {Target("head", name): Proof(life, at(minute)) for name, life, minute in looks}
     read = proofs_from_text(proofs_to_text(given))
     assert read == given
     assert [target.url for target in read] == ["d", "c", "b", "a"]
@@ -89,7 +81,6 @@ def test_text_of_proofs_has_those_not_alive_first_and_the_latest_first():
         ({"protocol": "http", "url": "https://{host}/v1"}, None),
         ({"protocol": "a2a", "url": URL}, Target("a2a", URL)),
         ({"protocol": "a2a", "url": URL, "transport": "GRPC"}, None),
-        ({}, None),
     ],
     ids=str,
 )
@@ -101,11 +92,9 @@ def test_what_is_looked_at_is_an_address_without_what_a_caller_fills_in(invocati
     ("invocation", "holds", "life", "because"),
     [
         (MCP, None, None, ""),
-        (MCP, None, Life.ALIVE, ""),
         (MCP, None, Life.GATED, ""),
         (MCP, None, Life.MISSED, "endpoint missed: status 401"),
         (MCP, None, Life.DEAD, "endpoint dead: status 401"),
-        (MCP, {"transports": ["mcp"]}, Life.MISSED, "endpoint missed: status 401"),
         (MCP, {"transports": ["mcp"]}, Life.DEAD, "endpoint dead: status 401"),
         (MCP, {"auth": []}, Life.GATED, "asks for authentication: status 401"),
         (MCP, {"auth": ["bearer"]}, Life.GATED, ""),
@@ -114,7 +103,6 @@ def test_what_is_looked_at_is_an_address_without_what_a_caller_fills_in(invocati
         (KEYED, {"auth": ["bearer", "apiKey@com"]}, None, ""),
         (EITHER, {"auth": ["apiKey"]}, None, ""),
         (EITHER, {"auth": []}, None, "needs bearer or apiKey"),
-        (KEYED, {"transports": ["mcp"]}, None, ""),
         (MCP, {"transports": ["stdio", "http"]}, None, "is called over mcp/streamable-http"),
         (MCP, {"read_only": True}, None, "is not said to be read-only"),
         ({}, {"auth": []}, None, "its owner gave no way to call it"),

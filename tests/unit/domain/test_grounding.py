@@ -128,14 +128,6 @@ def test_whole_sentences_go_and_the_others_stay_as_they_were():
     assert ground(Enrichment(summary=summary), REFUND).enrichment.summary == "Gives money back. Takes a charge_id."
 
 
-@given(st.lists(st.sampled_from(["refunds", "money", "quickly", "charge_id", "5,000", *INVENTED]), max_size=8))
-def test_nothing_invented_is_ever_left(chosen):
-    planted = [word for word in chosen if word in INVENTED]
-    kept = ground(written(" ".join(chosen)), REFUND).enrichment
-    left = " ".join(kept.texts())
-    assert not any(word in left.split() for word in planted)
-
-
 @pytest.mark.parametrize("short", ["e.g.", "i.e.", "the U.S.", "9 a.m."])
 def test_a_sentence_with_an_abbreviation_is_dropped_whole(short):
     kept = ground(Enrichment(summary=f"Gives money back. Serves {short} acct_77x holders."), REFUND)
@@ -162,15 +154,6 @@ def test_no_invention_survives_between_harmless_words_in_any_field(before, inven
     assert invention not in " ".join(kept.enrichment.texts())
     assert kept.notes
     assert all(note.startswith(f"dropped from {field}: ") for note in kept.notes)
-
-
-@given(st.lists(harmless, min_size=1, max_size=9))
-def test_harmless_words_survive_in_every_field(chosen):
-    text = " ".join(("refunds", *chosen))
-    kept = ground(written(text), REFUND)
-    assert " ".join(kept.enrichment.summary.split()) == f"Gives money back. {text}"
-    assert kept.enrichment.keywords == ("money back", text)
-    assert kept.notes == ()
 
 
 @given(st.text(max_size=200))
@@ -262,17 +245,6 @@ def test_a_telling_word_in_a_bare_name_grounds_keywords_and_examples(name):
     assert ground(written("Processes data"), bare).enrichment.positive_examples == ("money back", "Processes data")
 
 
-@pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
-def test_a_generic_name_with_more_text_grounds_what_that_says(more):
-    demo = a_registration(**{"name": "Demo Project", "description": None, **more})
-    assert ground(Enrichment(keywords=("money back",)), demo).enrichment.keywords == ("money back",)
-
-
-@pytest.mark.parametrize("name", ["refund_payment", "getWeatherForecast", "translate text", "翻訳 文書"])
-def test_a_name_of_words_is_not_opaque(name):
-    assert not is_opaque(name)
-
-
 @pytest.mark.parametrize(
     ("summary", "stays"),
     [
@@ -289,8 +261,10 @@ def test_the_summary_of_a_bare_name_uses_only_words_of_the_name(summary, stays):
 
 
 @pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
-def test_a_registration_with_more_than_a_name_is_not_bare(more):
-    assert not is_bare(a_registration(**{"description": None, **more}))
+def test_a_registration_with_more_than_a_name_is_not_bare_and_grounds_what_that_says(more):
+    demo = a_registration(**{"name": "Demo Project", "description": None, **more})
+    assert not is_bare(demo)
+    assert ground(Enrichment(keywords=("money back",)), demo).enrichment.keywords == ("money back",)
 
 
 @pytest.mark.parametrize(("name", "summary"), [("calculator", "A calculator tool."), ("translate", "Translates.")])

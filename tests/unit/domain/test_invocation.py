@@ -257,11 +257,7 @@ def test_any_descriptor_has_an_invocation_or_none(kind, descriptor, format, endp
     given = {**descriptor, "format": format} if format else descriptor
     found = invocation_of(a_registration(kind=kind, descriptor=given, endpoint=endpoint))
     assert from_text(to_text(found)) == found
-
-
-def test_an_unknown_form_counts_as_none():
     assert from_text('{"protocol": "smoke-signals"}') is None
-    assert from_text("") is None
 
 
 def test_how_it_is_called_is_neither_searched_nor_read_by_a_model():

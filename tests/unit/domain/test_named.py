@@ -50,7 +50,6 @@ def test_names_are_the_telling_labels_of_a_namespace_and_its_provider(namespace,
         ("linear", RARE, 1),
         ("a new linear ticket", RARE, 0.25),
         ("Linear ticket", RARE, 0.25),
-        ("A NEW LINEAR TICKET", RARE, 0.25),
         ("a new linear ticket", RARE._replace(trusted={"com.linear"}), 0.6),
         ("a ticket in Linear Algebra", RARE, 0.25),
         ("a ticket in Linear", RARE._replace(elsewhere=12), 0),
@@ -100,12 +99,10 @@ def a_tool(name: str = "issues/create", title: str = "Create an issue", **about)
         ("com.acme/issues/create", Exactness.ID),
         ("COM.ACME/ISSUES/CREATE", Exactness.ID),
         ("issues/create", Exactness.SPELLED),
-        ("Issues, create!", Exactness.SPELLED),
         ("create an issue", Exactness.SPELLED),
         ("create issues", Exactness.NAME),
         ("call com.acme/issues/create for me", Exactness.CONTAINS),
         ("how do I create an issue", None),
-        ("issues", None),
         ("???", None),
     ],
 )
@@ -116,9 +113,9 @@ def test_a_query_is_an_id_a_name_or_a_title_however_it_is_spelled(query, exact):
 
 
 def test_a_title_of_three_words_is_found_within_a_query():
-    tool = a_tool(title="Delete a repository secret")
-    assert exactness("please delete the repository secrets of acme", tool) is Exactness.CONTAINS
-    assert f"={fold('Delete a repository secret')}" in asked_keys("please delete the repository secrets of acme")
+    title, query = "Delete a repository secret", "please delete the repository secrets of acme"
+    assert exactness(query, a_tool(title=title)) is Exactness.CONTAINS
+    assert f"={fold(title)}" in asked_keys(query)
 
 
 def test_exact_matches_are_ordered_by_trust_then_age_and_are_few():

@@ -80,16 +80,9 @@ def test_shuffled_sentences_with_a_few_other_words_are_near_duplicates():
     assert len(kept(*floods)) == MOST_OF_A_DAY
 
 
-def test_a_pasted_text_in_any_field_makes_near_duplicates():
-    examples = (DESCRIPTION, *OTHERS)
-    flood = [
-        profile(n, f"Number {n}").model_copy(update={"enrichment": Enrichment(positive_examples=examples)})
-        for n in range(9)
-    ]
-    assert len(kept(*flood)) == MOST_OF_A_DAY
-
-
-def test_a_writers_words_make_no_difference():
+def test_a_pasted_text_in_any_field_makes_near_duplicates_and_a_writers_words_make_no_difference():
+    pasted = {"enrichment": Enrichment(positive_examples=(DESCRIPTION, *OTHERS))}
+    assert len(kept(*(profile(n, f"Number {n}").model_copy(update=pasted) for n in range(9)))) == MOST_OF_A_DAY
     enriched = [
         profile(n).model_copy(update={"enriched": True, "enrichment": Enrichment(summary=text, action=text[::-1])})
         for n, text in enumerate((DESCRIPTION, *OTHERS, "Anything else.", "More.", "And more."))
@@ -164,20 +157,18 @@ def test_the_original_of_copies_that_repeat_a_request_stays():
     assert 20 in limit_near_duplicates(profiles, unrated=50, echoes=range(21)).kept
 
 
-def test_a_short_request_or_a_part_of_a_long_one_has_no_echo():
-    assert find_echoes("refund a payment", [profile(0, "refund a payment")]) == []
-    assert find_echoes(REQUEST, [profile(0, "Give the customer money.")]) == []
-
-
-@pytest.mark.parametrize("field", ["name", "tags", "examples", "parameters"])
-def test_a_request_is_found_in_any_field(field: str):
-    made = {
-        "name": profile(0, "").model_copy(update={"name": REQUEST}),
-        "tags": profile(0, "").model_copy(update={"tags": (REQUEST,)}),
-        "examples": profile(0, "").model_copy(update={"enrichment": Enrichment(positive_examples=(REQUEST,))}),
-        "parameters": profile(0, "").model_copy(update={"source": SourceText(parameter_text=REQUEST)}),
-    }
-    assert find_echoes(REQUEST, [made[field]]) == [0]
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"name": REQUEST},
+        {"tags": (REQUEST,)},
+        {"enrichment": Enrichment(positive_examples=(REQUEST,))},
+        {"source": SourceText(parameter_text=REQUEST)},
+    ],
+    ids=str,
+)
+def test_a_request_is_found_in_any_field(field):
+    assert find_echoes(REQUEST, [profile(0, "").model_copy(update=field)]) == [0]
 
 
 PROFILES = st.lists(

@@ -35,24 +35,12 @@ def test_a_bare_registration_is_its_name_and_kind():
             ['"parameters":"charge id"', "Which charge"],
         ),
         (
-            {
-                "kind": "agent",
-                "descriptor": {
-                    "skills": [
-                        {"name": "convert", "description": "Turns money", "tags": ["forex"], "examples": ["in yen?"]}
-                    ]
-                },
-            },
-            ["convert", "Turns money", "forex", "in yen?"],
+            {"kind": "agent", "descriptor": {"skills": [{"name": "convert", "tags": ["forex"], "examples": ["yen?"]}]}},
+            ["convert", "forex", "yen?"],
         ),
         (
-            {
-                "descriptor": {
-                    "summary": "Refund a charge",
-                    "parameters": [{"name": "chargeId", "in": "path", "description": "The charge"}],
-                }
-            },
-            ["Refund a charge", "charge Id", "The charge"],
+            {"descriptor": {"summary": "Refund it", "parameters": [{"name": "chargeId", "description": "The charge"}]}},
+            ["Refund it", "charge Id", "The charge"],
         ),
     ],
     ids=["mcp", "a2a", "openapi"],
@@ -84,19 +72,6 @@ def test_secrets_of_a_registration_do_not_leave():
     read = brief(a_registration(description=said, examples=[said], input_schema=schema))
     assert not any(word in read for word in (secret, "hunter2x", "pw4u"))
     assert "acme.com/x?q=1" in read
-
-
-def test_an_endless_registration_is_read_within_bounds():
-    long = "<very> " * 10_000
-    monster = a_registration(
-        description=long,
-        examples=["e" * 2_000] * 100,
-        tags=["t" * 200] * 100,
-        input_schema={"properties": {f"p{n}": {"description": long[:1_000]} for n in range(80)}},
-    )
-    read = brief(monster)
-    assert size(read) < 16_000
-    assert json.loads(read)["name"] == "refund_payment"
 
 
 @given(
@@ -184,16 +159,11 @@ def test_a_fault_that_loses_nothing_is_repaired_without_a_note(field, value, rea
     assert (getattr(parsed.enrichment, field), parsed.notes) == (read, ())
 
 
-@pytest.mark.parametrize("missing", ["summary", "action", "keywords"])
-def test_a_field_that_is_missing_is_empty(missing):
-    parsed = parse_reply({k: v for k, v in GOOD.items() if k != missing})
-    assert (not getattr(parsed.enrichment, missing), parsed.notes) == (True, ())
-
-
-def test_an_empty_reply_is_an_answer():
-    assert parse_reply({"positive_examples": []}) == Written(
-        enrichment=Enrichment(), notes=("the writer found nothing to say",)
-    )
+def test_missing_fields_are_empty_and_an_empty_reply_is_an_answer():
+    examples = Enrichment(positive_examples=tuple(GOOD["positive_examples"]))
+    assert parse_reply({"positive_examples": GOOD["positive_examples"]}) == Written(enrichment=examples)
+    nothing = Written(enrichment=Enrichment(), notes=("the writer found nothing to say",))
+    assert parse_reply({"positive_examples": []}) == nothing
 
 
 @pytest.mark.parametrize(
@@ -222,22 +192,6 @@ def test_what_is_no_keyword_is_dropped_with_a_note(value):
     parsed = parse_reply({**GOOD, "keywords": ["refund", value]})
     assert parsed.enrichment.keywords == ("refund",)
     assert parsed.notes == ("dropped from keywords: 1 without a usable value",)
-
-
-_entry = st.none() | st.integers() | st.floats() | st.text(max_size=40)
-_replies = st.fixed_dictionaries(
-    {"summary": st.text(max_size=90), "action": st.text(max_size=90)}
-    | {field: st.text(max_size=90) | st.lists(_entry, max_size=9) for field in ("keywords", "positive_examples")},
-    optional={"negative_examples": st.none() | st.text(max_size=90) | st.lists(_entry, max_size=9)},
-)
-
-
-@given(st.lists(st.from_regex(r"[a-z]{2,9}( [a-z]{2,9})?", fullmatch=True), min_size=1, max_size=9, unique=True))
-def test_keywords_in_a_string_are_the_keywords_of_the_list(keywords):
-    whole = parse_reply({**GOOD, "keywords": keywords}).enrichment
-    assert [parse_reply({**GOOD, "keywords": sign.join(keywords)}).enrichment for sign in (", ", "; ", "\n")] == [
-        whole
-    ] * 3
 
 
 @given(

@@ -15,7 +15,6 @@ from mats.domain.ranking.query import Filter, Query, named_words, namespace_word
         ("com.stripe.mcp", {"stripe"}),
         ("io.github.someone.weather-mcp-server", {"weather"}),
         ("io.github.block", {"block"}),
-        ("com.acme.pay-links", {"acme", "pay", "links"}),
         ("stripe", {"stripe"}),
         ("com", {"com"}),
     ],
@@ -31,9 +30,7 @@ def test_the_words_of_a_namespace_are_those_that_tell_it_from_others(namespace, 
         ("what can the GitHub server do?", {"github"}),
         ("show me everything from google maps", {"google", "maps"}),
         ("filesystem", {"filesystem"}),
-        ("google maps", set()),
         ("list my open issues", set()),
-        ("refund a card payment", set()),
         ("list all tools", set()),
         ("", set()),
     ],
@@ -49,22 +46,17 @@ def _faults(body: object) -> dict[str, str]:
     return {fault.attribute: fault.message for fault in refused.value.faults}
 
 
-def test_a_query_may_say_everything():
-    asked = Query.parse(
-        {"query": "q", "kinds": ["tool", "agent"], "namespaces": ["com.acme"], "tags": ["a", "b"], "limit": 25,
-         "explain": True}
-    )  # fmt: skip
+def test_a_query_may_say_everything_and_a_repeated_kind_counts_once():
+    filters = {"kinds": ["tool", "tool", "agent", "tool"], "namespaces": ["com.acme"], "tags": ["a", "b"]}
+    asked = Query.parse({"query": "q", **filters, "limit": 25, "explain": True})
     assert asked.kinds == (Kind.TOOL, Kind.AGENT)
     assert (asked.namespaces, asked.tags, asked.limit, asked.explain) == (("com.acme",), ("a", "b"), 25, True)
-
-
-def test_a_repeated_kind_counts_once():
-    assert Query.parse({"query": "q", "kinds": ["tool", "tool", "agent", "tool"]}).kinds == (Kind.TOOL, Kind.AGENT)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "x" * 2_001, 3, None, ["q"], {"text": "q"}, "\ud800"])
 def test_a_text_that_is_blank_too_long_or_none_is_rejected(text):
     assert _faults({"query": text}).keys() == {"query"}
+    assert "JSON object" in _faults([text])[""]
 
 
 @pytest.mark.parametrize("attribute", ["namespaces", "tags"])
@@ -81,16 +73,9 @@ def test_a_list_of_labels_is_rejected_with_the_position_of_the_fault(attribute, 
     [("k", "limit"), ("text", "query"), ("kind", "kinds"), ("Query", "query"), ("namespace", "namespaces")],
 )
 def test_an_unknown_key_is_an_error_and_suggests_the_near_one(attribute, meant):
-    assert f"`{meant}`" in _faults({"query": "q", attribute: "x"})[attribute]
-
-
-def test_audiences_are_not_an_attribute_of_a_query():
-    assert _faults({"query": "q", "audiences": ["ops"]}).keys() == {"audiences"}
-
-
-@pytest.mark.parametrize("body", [None, [], "refund", 3, True, [{"query": "q"}]])
-def test_a_body_that_is_no_object_is_rejected(body):
-    assert "JSON object" in _faults(body)[""]
+    faults = _faults({"query": "q", attribute: "x", "audiences": ["ops"]})
+    assert f"`{meant}`" in faults[attribute]
+    assert faults.keys() == {attribute, "audiences"}
 
 
 json_values = st.recursive(
@@ -125,47 +110,29 @@ def test_a_filter_has_the_querys_filters_and_the_callers_audiences():
     [
         ({"com.acme"}, "com.acme", True),
         ({"com.acme"}, "com.acme.pay", True),
-        ({"com.acme"}, "com.acme.pay.eu", True),
         ({"com.acme"}, "com.acmepay", False),
         ({"com.acme"}, "com.acme-pay", False),
         ({"com.acme"}, "com", False),
         ({"com.acme.pay"}, "com.acme", False),
         ({"com.acme"}, "org.com.acme", False),
-        ({"com"}, "com.acme", True),
         ({"org", "com.acme"}, "com.acme.pay", True),
-        ({"org", "net"}, "com.acme", False),
     ],
 )
 def test_a_namespace_admits_itself_and_its_children_at_a_dot(wanted, namespace, admitted):
     assert Filter(namespaces=frozenset(wanted)).admits_namespace(namespace) is admitted
 
 
-@pytest.mark.parametrize(
-    ("kinds", "kind", "admitted"),
-    [
-        ({Kind.TOOL}, Kind.TOOL, True),
-        ({Kind.TOOL}, Kind.AGENT, False),
-        ({Kind.TOOL, Kind.AGENT}, Kind.AGENT, True),
-        ({Kind.TOOL}, None, False),
-        (set(), None, True),
-    ],
-)
-def test_any_of_the_filters_kinds_matches(kinds, kind, admitted):
-    assert Filter(kinds=frozenset(kinds)).admits_kind(kind) is admitted
-
-
-@pytest.mark.parametrize(
-    ("asked", "carried", "admitted"),
-    [
-        ({"a"}, ("a", "b"), True),
-        ({"a", "b"}, ("b", "a"), True),
-        ({"a", "c"}, ("a", "b"), False),
-        ({"a"}, ("A",), False),
-        ({"a"}, (), False),
-    ],
-)
-def test_every_tag_of_the_filter_is_required(asked, carried, admitted):
-    assert Filter(tags=frozenset(asked)).admits_tags(carried) is admitted
+def test_any_of_the_filters_kinds_and_all_of_its_tags_are_required():
+    either, both = Filter(kinds=frozenset({Kind.TOOL, Kind.AGENT})), Filter(tags=frozenset({"a", "b"}))
+    assert [either.admits_kind(kind) for kind in (Kind.TOOL, Kind.AGENT, Kind.SKILL, None)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [both.admits_tags(tags) for tags in (["b", "c", "a"], ["a"], ["A", "b"], [])] == [True, False, False, False]
+    assert Filter().admits_kind(None)
+    assert Filter().admits_tags(())
 
 
 @pytest.mark.parametrize(

@@ -27,22 +27,13 @@ def _nested(levels: int) -> dict:
     return value
 
 
-def test_namespace_name_and_kind_are_enough():
-    registration = Registration.parse({"namespace": "com.acme", "name": "x", "kind": "agent"})
-    assert (registration.id, registration.kind) == ("com.acme/x", Kind.AGENT)
-    assert registration.lifecycle is Lifecycle.ACTIVE
-    assert registration.visible_to is None
-    assert registration.item() == {"namespace": "com.acme", "name": "x", "kind": "agent"}
-
-
-def test_an_attribute_that_is_null_counts_as_absent():
+def test_namespace_name_and_kind_are_enough_and_null_counts_as_absent():
+    least = {"namespace": "com.acme", "name": "x", "kind": "agent"}
     nothing_said = dict.fromkeys(["description", "tags", "input_schema", "lifecycle", "visible_to", "trust"])
-    assert Registration.parse({**an_item(), **nothing_said}) == Registration.parse(an_item(description=None))
-
-
-@pytest.mark.parametrize("attribute", ["namespace", "name", "kind"])
-def test_a_required_attribute_that_is_null_is_missing(attribute):
-    assert _faults(an_item(**{attribute: None})) == {attribute: "is required"}
+    registration = Registration.parse({**least, **nothing_said})
+    assert (registration.id, registration.kind, registration.lifecycle) == ("com.acme/x", Kind.AGENT, Lifecycle.ACTIVE)
+    assert (registration.visible_to, registration.item()) == (None, least)
+    assert _faults(dict.fromkeys(least)) == dict.fromkeys(least, "is required")
 
 
 def test_string_sets_are_sorted():
@@ -158,22 +149,14 @@ def test_texts_may_contain_hidden_characters(character):
     assert Registration.parse(item).item() == item
 
 
-@pytest.mark.parametrize("name", ["", " ", "\n", "x" * 201, 7, ["x"], True])
-def test_a_name_that_is_empty_too_long_or_no_text_is_rejected(name):
-    assert _faults(an_item(name=name)).keys() == {"name"}
-
-
-@pytest.mark.parametrize(
-    "namespace",
-    ["", ".", "com.", ".acme", "com..acme", "Com.acme", "com/acme", "com acme", "com_acme", "cøm", "١", "x" * 201, 1],
-)
-def test_a_namespace_of_other_letters_or_empty_labels_is_rejected(namespace):
-    assert _faults(an_item(namespace=namespace)).keys() == {"namespace"}
+NAMESPACES = ["", ".", "com.", ".acme", "com..acme", "Com.a", "com/a", "com a", "com_a", "cøm", "١", "x" * 201, 1]
 
 
 @pytest.mark.parametrize(
     ("attribute", "value"),
     [
+        *(("name", name) for name in ("", " ", "\n", "x" * 201, 7, ["x"], True)),
+        *(("namespace", namespace) for namespace in NAMESPACES),
         ("description", "x" * 100_001),
         ("version", "x" * 101),
         ("provider", "x" * 201),
@@ -183,7 +166,7 @@ def test_a_namespace_of_other_letters_or_empty_labels_is_rejected(namespace):
         ("negative_examples.0", ["x" * 2_001]),
     ],
 )
-def test_texts_beyond_their_limits_are_rejected(attribute, value):
+def test_what_is_no_text_of_its_length_and_letters_is_rejected(attribute, value):
     assert _faults(an_item(**{attribute.partition(".")[0]: value})).keys() == {attribute}
 
 

@@ -28,10 +28,8 @@ from tests.builders import a_profile, an_earlier_profile
     [
         ("Use this skill when the user wants to plan a trip.", "plan a trip."),
         ("When the user wants to plan a trip. Also use when the user mentions hotels.", "plan a trip. hotels."),
-        ("Use when you need to refund a card", "refund a card"),
         ("This tool allows you to search the web.", "search the web."),
         ("This API endpoint will return a list. It can be used to sort.", "return a list. sort."),
-        ("A tool that lets users book a flight", "book a flight"),
         ("This skill should be used when the user asks to draw.", "draw."),
         ("- Use this agent when you need to review code", "review code"),
         ("Can you please help me to find a flight", "find a flight"),
@@ -48,7 +46,6 @@ def test_openings_that_say_nothing_are_left_out(text, short):
         "Never use when you need to delete a file.",
         "Refunds a card. Not for users who want to pay.",
         "A payment tool that allows users to refund",
-        "The weather service lets you see the forecast",
         "Use when working with Kubernetes",
         "Use this tool, not the other one",
         "Wiederholt, was this tool allows you to do",
@@ -190,12 +187,6 @@ def test_the_values_of_a_model_stand_before_its_description_and_its_keys_nowhere
         assert shown["info"] == "Language Table Question Answering load()"
 
 
-def test_the_skills_of_an_agent_are_shown_with_what_they_do():
-    skills = [{"name": "Trip planning", "description": "Plans a journey."}]
-    shown = fields(card(1, a_profile(kind="agent", descriptor={"skills": skills})))
-    assert shown["info"] == "Trip planning: Plans a journey."
-
-
 def test_inputs_that_the_description_names_are_not_repeated():
     schema = {"properties": {"city": {"description": "The city"}}}
     shown = fields(card(1, a_profile(name="weather", description="Forecast for a city.", input_schema=schema)))
@@ -250,22 +241,10 @@ def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag,
     assert tokens(after[place]) <= CARD_TOKENS
 
 
-@given(st.text(max_size=300).filter(str.strip), st.integers(1, 25))
-def test_a_card_never_takes_more_than_its_room(text, number):
-    text = text.encode("utf-8", "ignore").decode() or "x"
-    profile = an_earlier_profile(description=text * 20, provider=text[:200], tags=["a"], name=text[:200])
-    shown = card(number, profile)
-    assert tokens(shown) <= CARD_TOKENS
-    assert shown.startswith(f"{number} tool ")
-
-
 @given(st.integers(0, 25), st.text())
 def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
     assert sorted(shuffle_positions(count, seed)) == list(range(count))
     assert shuffle_positions(count, seed) == shuffle_positions(count, seed)
-
-
-def test_another_query_gives_another_order():
     assert shuffle_positions(15, "one") != shuffle_positions(15, "other")
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind
 from mats.domain.prompts.rerank_reply import find_steps, known_type, parse_reply
 from tests.builders import a_profile
-from tests.failures import Failures
 
 SCORES = [90, 5, 0, 100, 42]
 REPLY = json.dumps({"t": "tool", "s": SCORES})
@@ -58,19 +57,6 @@ def test_a_whole_reply_gives_every_score_clipped_to_its_range(scores):
     assert (found.intent, found.cut_off) == ("agent", False)
 
 
-def test_a_reply_cut_anywhere_keeps_exactly_the_scores_that_arrived_whole():
-    with Failures() as failures:
-        for at in range(len(REPLY)):
-            with failures.of(at):
-                found = parse_reply(REPLY[:at], len(SCORES), ended_early=True)
-                arrived = REPLY[:at].partition("[")[2]
-                whole = arrived.count(",") + ("]" in arrived)
-                assert found.scores == tuple(score / 100 for score in SCORES[:whole])
-                if 0 < whole < len(SCORES):
-                    assert found.cut_off
-                assert parse_reply(REPLY[:at], len(SCORES)).scores == found.scores
-
-
 @given(
     st.lists(st.integers(-20, 120) | st.floats(2, 100).map(lambda n: round(n, 2)), min_size=2, max_size=25),
     st.sampled_from([",", ", ", " ,\n  "]),
@@ -80,6 +66,7 @@ def test_a_truncated_reply_keeps_a_prefix_of_complete_numbers(scores, comma, dat
     reply = '{"t": "tool", "s": [' + comma.join(str(score) for score in scores) + "]}"
     at = data.draw(st.integers(0, len(reply) - 1))
     found = parse_reply(reply[:at], len(scores))
+    assert parse_reply(reply[:at], len(scores), ended_early=True).scores == found.scores
     whole = reply[:at].partition("[")[2]
     arrived = whole.count(",") + ("]" in whole)
     assert found.scores == tuple(clip(score) / 100 for score in scores[:arrived])
@@ -102,18 +89,12 @@ def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
         ('{"t": "tool", "s": [1, 2], "s": [90, 5]}', (0.9, 0.05)),  # as JSON has it: the last one counts
         ('{"t": "tool", "s": [90.0, 5e0]}', (0.9, 0.05)),
         ('{"t": "tool", "s": [5.5, 55.5]}', (0.055, 0.555)),
-        ('[{"t": "tool", "s": [90, 5]}]', (0.9, 0.05)),
         ('Let me {see}: {"t": "tool", "s": [90, 5]}', (0.9, 0.05)),
         ('\ufeff  {"s":[90,5]} {"s":[1,1]}', (0.9, 0.05)),
-        ('{"reply": {"t": "tool", "s": [90, 5]}}', (0.9, 0.05)),
         ('{"s": ["90", " 5 "]}', (0.9, 0.05)),
-        ('{"s": "90, 5"}', (0.9, 0.05)),
-        ('{"scores": [90, 5]}', (0.9, 0.05)),
+        ('Sure!\n```json\n{"t": "tool", "s": "[90, 5]"}\n```\nThat is all.', (0.9, 0.05)),
         ('{"scores": [90, 5', (0.9,)),
-        ('{"1": 90, "2": 5}', (0.9, 0.05)),
-        ('{"t": "tool", "s": {"2": 5, "1": 90}}', (0.9, 0.05)),
         ('[{"n": 2, "score": 5}, {"n": 1, "score": 90, "why": "it fits"}]', (0.9, 0.05)),
-        ('{"tool": "judge", "input": {"t": "tool", "scores": [{"n": 1, "s": 90}, {"n": 2, "s": 5}]}}', (0.9, 0.05)),
         ('{"s": [0.95, 0.1]}', (0.95, 0.1)),
         ('{"s": [1, 0.5]}', (1.0, 0.5)),
         ('{"s": [-0.5, 0.5]}', (0.0, 0.5)),
@@ -148,6 +129,8 @@ def test_a_list_of_another_length_is_void(count):
     found = parse_reply(REPLY, count)
     assert found.scores == ()
     assert "5 scores" in found.void
+    truncated = parse_reply(REPLY, count, ended_early=True)
+    assert (len(truncated.scores), truncated.cut_off) == ((5, True) if count == 6 else (0, False))
 
 
 @pytest.mark.parametrize("ranks", [[1, 2, 3, 4, 5], [5, 3, 1, 2, 4], list(range(15, 0, -1))])
@@ -171,15 +154,6 @@ def test_a_ranking_is_no_list_of_scores(ranks):
 )
 def test_equal_scores_say_that_nothing_fits_or_nothing_at_all(scores, void):
     assert bool(parse_reply(json.dumps({"s": scores}), len(scores)).void) is void
-
-
-def test_a_short_list_is_a_prefix_after_the_token_limit():
-    found = parse_reply(REPLY, 6, ended_early=True)
-    assert (len(found.scores), found.cut_off) == (5, True)
-
-
-def test_a_list_that_is_too_long_is_void_even_then():
-    assert parse_reply(REPLY, 4, ended_early=True).scores == ()
 
 
 @pytest.mark.parametrize(
@@ -234,18 +208,6 @@ def test_every_form_in_any_order_has_the_scores_of_the_canonical_one(scores, ran
     for name, form in FORMS.items():
         found = parse_reply(json.dumps(form(scores, order)), len(scores))
         assert (found.scores, found.clipped, found.void) == (canonical.scores, canonical.clipped, ""), name
-
-
-@given(st.lists(st.integers(0, 100).map(lambda n: n / 100), min_size=1, max_size=25))
-def test_a_fraction_never_becomes_a_hundredth_of_itself(scores):
-    found = parse_reply(json.dumps({"s": scores}), len(scores))
-    if any(0 < score < 1 for score in scores):
-        assert found.scores == tuple(scores)
-
-
-def test_text_around_the_json_and_a_list_in_a_string_are_accepted():
-    assert parse_reply(f"Sure!\n```json\n{REPLY}\n```\nThat is all.", 5).scores[0] == 0.9
-    assert parse_reply('{"t": "tool", "s": "[90, 5]"}', 2).scores == (0.9, 0.05)
 
 
 def test_numbers_beyond_all_measure_are_clipped():

@@ -33,20 +33,13 @@ from mats.domain.text.words import (
     ("name", "spoken"),
     [
         ("getUser_v2", "get User v 2"),
-        ("docs/read-file", "docs read file"),
         ("refund_payment", "refund payment"),
-        ("com.acme.pay", "com acme pay"),
         ("HTTPServer", "HTTP Server"),
         ("parseHTML5Page", "parse HTML 5 Page"),
         ("GPT4o", "GPT 4 o"),
         ("titan-embed-v2:0", "titan embed v 2 0"),
-        ("@acme/mail#send", "acme mail send"),
-        ("back\\slash", "back slash"),
         ("  two\twords\n", "two words"),
-        ("already spoken", "already spoken"),
-        ("lower", "lower"),
         ("UPPER", "UPPER"),
-        ("résumé_parser", "résumé parser"),
         ("払い戻し", "払い戻し"),
         ("__", ""),
         ("", ""),
@@ -66,18 +59,14 @@ def test_splitting_a_name_loses_no_letter(name):
     [
         ("refund a customer's card payment", ("refund", "customer", "card", "payment")),
         ("I’m sure they don't, we'll see", ("sure", "see")),
-        ("plan B in C", ("plan", "b", "c")),
         ("'s", ("s",)),
-        ("I would like to send the invoices", ("send", "invoices")),
         ("refund, refunds, refunded & refunding", ("refund",)),
-        ("Payments or payment?", ("payments",)),
         ("ROTATE secrets_manager keys", ("rotate", "secrets", "manager", "keys")),
         ("转换 单位", ("转换", "单位")),
         ("devolver el dinero de un pago con tarjeta", ("devolver", "dinero", "pago", "tarjeta")),
         ("mit license for el paso", ("mit", "license", "el", "paso")),
         ("what is it", ("what", "is", "it")),
         ("to be or not to be", ("to", "be", "or", "not")),
-        ("?!", ()),
         ("", ()),
     ],
 )
@@ -94,12 +83,10 @@ queries = st.text().filter(lambda text: not {"'", "’"} & set(text)) | st.lists
     ("text", "terms"),
     [
         ("Refunds refunded REFUND", ["refund"] * 3),
-        ("technology technological", ["technolog"] * 2),
         ("possibly possible", ["possibl"] * 2),
         ("is it JS or s", ["is", "it", "js", "or", "s"]),
         ("Café cafe\u0301 CAFÉ", ["cafe"] * 3),
         ("hỗ trợ", ["ho", "tro"]),
-        ("читай", ["читай"]),
         ("が天气预报", ["が天", "天气", "气预", "预报"]),
         ("get_user-v2", ["get", "user", "v2"]),
     ],
@@ -109,46 +96,28 @@ def test_an_index_compares_stems_without_accents(text, terms):
 
 
 @given(queries)
-def test_each_stem_is_searched_once(text):
-    stems = [stem(term) for term in query_terms(text)]
-    assert len(stems) == len(set(stems))
-
-
-@given(queries)
-def test_stop_words_are_terms_only_of_a_query_without_others(text):
+def test_each_stem_is_searched_once_and_stop_words_only_in_a_query_without_others(text):
     terms, asked = query_terms(text), words(text)
-    if STOP_WORDS.issuperset(asked):
-        assert {stem(term) for term in terms} == {stem(word) for word in asked}
-    else:
-        assert STOP_WORDS.isdisjoint(terms)
-
-
-@given(queries)
-def test_no_content_word_is_forgotten(text):
-    searched = {stem(term) for term in query_terms(text)}
-    assert searched >= {stem(word) for word in words(text) if word not in STOP_WORDS}
+    telling = [word for word in asked if word not in STOP_WORDS]
+    stems = [stem(term) for term in terms]
+    assert len(stems) == len(set(stems))
+    assert telling == [] or STOP_WORDS.isdisjoint(terms)
+    assert {stem(word) for word in telling or asked} <= set(stems) <= {stem(word) for word in asked}
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("the balance of a card", {("balanc", "card")}),
-        ("Balances, cards", {("balanc", "card")}),
         ("card balance", {("card", "balanc")}),
         ("plan B tickets", {("plan", "ticket")}),
         ("the customer's cards", {("custom", "card")}),
-        ("refund", set()),
         ("what is it", set()),
         ("", set()),
     ],
 )
 def test_pairs_are_of_telling_words_that_follow_one_another(text, found):
     assert pairs(text) == found
-
-
-@given(queries, queries)
-def test_a_text_has_all_the_pairs_of_its_parts(one, other):
-    assert pairs(f"{one} {other}") >= pairs(one) | pairs(other)
 
 
 SCHEMA = {
@@ -256,11 +225,9 @@ def test_a_clipped_text_is_within_its_limit_and_a_prefix(text, limit):
     ("limit", "expected"),
     [
         (18, "refund payments…"),
-        (11, "refund pay…"),
         (7, "refund…"),
         (8, "refund…"),
         (1, "…"),
-        (26, "refund payments now please"),
     ],
 )
 def test_a_text_is_cut_at_a_word_boundary_near_the_limit(limit, expected):
@@ -278,12 +245,10 @@ def test_a_clean_text_has_no_control_characters_and_single_spaces(text):
 @pytest.mark.parametrize(
     ("text", "cleaned"),
     [
-        ("plain", "plain"),
         ("  a \n\n b\tc ", "a b c"),
         ("a\x00b", "a b"),
         ("a\ud800b", "a b"),
         ("a\u00a0b\u2028c", "a b c"),
-        ("تحويل الأموال", "تحويل الأموال"),
         ("\x1b\x07", ""),
     ],
 )
@@ -299,7 +264,6 @@ def test_cleaning_parts_words_where_a_control_character_stood(text, cleaned):
         ("Really? Yes!", "Really?"),
         ("No full stop at all", "No full stop at all"),
         ("", ""),
-        ("退款。 发送邮件。", "退款。"),
         ("退款。发送邮件。", "退款。"),
     ],
 )
@@ -311,7 +275,6 @@ def test_the_first_sentence_ends_where_it_ends(text, first):
     ("words", "pieces", "readable"),
     [
         (["refund", "a", "payment"], ["ref", "und", "a", "payment"], True),
-        (["jira", "ticket"], ["ji", "ra", "ticket"], True),
         (["kubectl", "rollout", "restart"], ["ku", "be", "ct", "l", "roll", "out", "restart"], True),
         (["wo", "ist", "mein", "paket"], ["wo", "ist", "mein", "pak", "et"], False),
         (["datei", "umbenennen"], ["date", "i", "um", "ben", "enne", "n"], False),
@@ -322,7 +285,6 @@ def test_the_first_sentence_ends_where_it_ends(text, first):
         (["天气"], ["天", ""], False),
         (["погода"], ["п", "о", "г", "о", "да"], False),
         (["translate", "this", "text", "天气"], ["translate", "this", "text", "天", ""], True),
-        (["los", "angeles", "hotels"], ["los", "angeles", "hotels"], True),
         ([], [], True),
         (["42"], ["42"], True),
     ],
@@ -344,7 +306,6 @@ def test_text_that_is_spelled_or_split_is_not_read(words, pieces, readable):
         ("Adds a key. See https://example.com/keys for more.", "Adds a key."),
         ("Reads `items[0](now)` of <path>", "Reads `items0` of <path>"),
         ("<b>Bold</b> text", "Bold text"),
-        ("Fetches https://example.com/feed", "Fetches https://example.com/feed"),
         ("Nothing to change: a < b.", "Nothing to change: a < b."),
     ],
 )

@@ -64,21 +64,22 @@ def renewed(world: World, **how: int) -> list[Progress]:
     return list(a_backfill(world, **how)(everything(world)))
 
 
-def test_a_current_profile_causes_no_call_and_no_write():
-    world = a_world(3)
+def test_a_current_profile_and_an_id_without_an_item_cause_no_call_no_write_and_no_wait():
+    world, slept = a_world(50), Slept()
     before = dict(world.profiles.kept)
     writer, encoder = world.enrich.maker.writer, world.enrich.maker.encoder
     writer.asked.clear()
     encoder.encoded.clear()
-    (step,) = renewed(world)
-    assert (step.counts, step.outcomes) == ({"compared": 3, "sent": 0}, {})
+    (step,) = a_backfill(world, slept, per_minute=1)([*everything(world), PAY.id])
+    assert (step.counts, step.outcomes, slept.seconds) == ({"compared": 51, "sent": 0}, {}, [])
     assert (writer.asked, encoder.encoded, world.profiles.kept) == ([], [], before)
 
 
 def test_everything_another_prompt_has_made_stale_is_renewed_once():
-    world = a_world(5)
+    world, slept = a_world(5), Slept()
     writer = with_another_prompt(world)
-    steps = renewed(world, page=2)
+    steps = list(a_backfill(world, slept, page=2)(everything(world)))
+    assert slept.seconds == []
     assert [step.counts["compared"] for step in steps] == [2, 2, 1]
     outcomes = {id: outcome for step in steps for id, outcome in step.outcomes.items()}
     assert outcomes == dict.fromkeys(everything(world), ChangeResult.INDEXED)
@@ -98,12 +99,6 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     (step,) = renewed(world)
     assert step.outcomes == {id: ChangeResult.INDEXED}
     assert world.profile(id).status is Status.ACTIVE
-
-
-def test_ids_without_an_item_are_left_alone():
-    world = a_world(0)
-    assert list(a_backfill(world)([PAY.id])) == [Progress({"compared": 1, "sent": 0}, PAY.id, outcomes={})]
-    assert not world.profiles.kept
 
 
 def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
@@ -149,12 +144,6 @@ def test_time_that_the_work_itself_took_is_not_waited_for_again():
     assert set(slept.seconds) == {0.0}
 
 
-def test_current_profiles_do_not_count_against_the_rate():
-    world, slept = a_world(50), Slept()
-    list(a_backfill(world, slept, per_minute=1)(everything(world)))
-    assert slept.seconds == []
-
-
 def test_unused_minutes_do_not_raise_the_rate_later():
     world, slept = a_world(20), Slept()
     writer = with_another_prompt(world)
@@ -170,11 +159,3 @@ def test_unused_minutes_do_not_raise_the_rate_later():
 
     list(a_backfill(world, slept, per_minute=10)(after_an_hour_of_others()))
     assert sent_at == pytest.approx([sent_at[0] + 6_000 * n for n in range(20)])
-
-
-def test_without_a_rate_limit_a_page_is_one_batch_without_waits():
-    world, slept = a_world(5), Slept()
-    with_another_prompt(world)
-    list(a_backfill(world, slept)(everything(world)))
-    assert slept.seconds == []
-    assert {world.profile(id).cause.event_id for id in everything(world)} == {"backfill-1"}

@@ -35,15 +35,9 @@ def test_the_vector_used_least_recently_is_dropped():
     vectors = Recent(most=2)
     vectors.put(("e", "a"), vector(1))
     vectors.put(("e", "b"), vector(2))
-    assert vectors.get(("e", "a")) == vector(1)
+    assert (vectors.get(("e", "a")), vectors.get(("another encoder", "a"))) == (vector(1), None)
     vectors.put(("e", "c"), vector(3))
     assert [vectors.get(("e", text)) for text in "abc"] == [vector(1), None, vector(3)]
-
-
-def test_a_vector_of_another_encoder_is_not_found():
-    vectors = Recent()
-    vectors.put(("int8", "a"), vector(1))
-    assert vectors.get(("fp32", "a")) is None
 
 
 def test_threads_share_it_within_its_bound():
@@ -70,8 +64,11 @@ def test_the_best_candidate_comes_first_and_missing_parts_are_named():
     assert shortlist.results[0].weights[Signal.RETRIEVAL] == pytest.approx(0.5 / 0.55)
 
 
+NO_SCORES, TOO_MANY = RerankResult(scores=()), RerankResult(scores=(0.5,) * 4)
+
+
 @pytest.mark.parametrize(
-    "failure", [RerankResult(void="nonsense"), DependencyFailed("busy"), NotPermitted("no access")]
+    "failure", [RerankResult(void="nonsense"), DependencyFailed("busy"), NotPermitted("no access"), NO_SCORES, TOO_MANY]
 )
 def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankResult | Exception):
     broken = ScriptedReranker(lambda query, candidates: failure)
@@ -80,21 +77,6 @@ def test_a_failing_reranker_costs_its_signal_and_nothing_else(failure: RerankRes
     assert with_it.degraded == ("llm",)
     assert [(r.candidate, r.score) for r in with_it.results] == [(r.candidate, r.score) for r in without.results]
     assert (failure.void if isinstance(failure, RerankResult) else str(failure)) in with_it.trace.faults[0]
-
-
-def test_candidates_without_a_score_rank_below_scored_ones_despite_trust():
-    trusted = [profile.model_copy(update={"trust": 100}) for profile in THREE]
-    shortlist = discover_over(indexed(*trusted), reranker=scored(0.0))(Query(query="customer money address"))
-    assert [Signal.LLM in result.signals for result in shortlist.results] == [True, False, False]
-    assert shortlist.verdict is Verdict.NONE
-
-
-@pytest.mark.parametrize("scores", [(), (0.5, 0.5, 0.5, 0.5)])
-def test_no_scores_or_more_than_candidates_void_the_opinion(scores):
-    reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=scores))
-    shortlist = discover_over(indexed(*THREE), reranker=reranker)(Query(query="customer money address"))
-    assert shortlist.degraded == ("llm",)
-    assert Signal.RETRIEVAL in shortlist.results[0].signals
 
 
 def test_faults_of_a_usable_reply_are_recorded_without_degradation():
@@ -292,18 +274,6 @@ def test_reads_are_one_without_near_duplicates_and_at_most_three_of_sixty():
     assert flooded.reads == [15 + 2, 10, 35]
 
 
-def test_a_copy_stands_directly_below_its_original_however_relevant():
-    ours = of_day(1, namespace="z.ours")
-    theirs = of_day(2, namespace="a.copy", name="money", description=f"{TEXT} Money back.", tags=["money", "back"])
-    best = ScriptedReranker(
-        lambda query, candidates: RerankResult(scores=tuple(0.9 if c.id == theirs.id else 0.5 for c in candidates))
-    )
-    for reranker in (None, best):
-        found = discover_over(indexed(theirs, MAIL, ours), reranker=reranker)(Query(query="money back")).results
-        names = [result.candidate.profile.namespace for result in found]
-        assert names.index("a.copy") == names.index("z.ours") + 1
-
-
 def test_results_below_min_relevance_are_left_out_but_ranked():
     discover = discover_over(indexed(*THREE), reranker=scored(0.9, 0.5, 0.1))
     everything = discover(Query(query="money back"))
@@ -360,12 +330,6 @@ def test_without_a_lexical_measurement_it_is_missing_for_all_and_reported(method
     assert all(Signal.BM25 not in result.signals for result in shortlist.results)
 
 
-def test_a_look_up_of_exact_matches_that_fails_degrades_itself_only():
-    whole, broken = (over(Query(query="address coordinates")) for over in (over_broken(), over_broken(exact=DOWN)))
-    assert broken.degraded == ("exact",)
-    assert [result.signals for result in broken.results] == [result.signals for result in whole.results]
-
-
 def test_without_vectors_of_this_encoder_the_neural_side_is_degraded():
     index = MemoryIndex()
     index.put([Stored(REFUND.model_copy(update={"rev": 1}))])
@@ -408,9 +372,6 @@ def test_limit_cuts_the_answer_and_not_the_record():
     shortlist = discover_over(indexed(*THREE))(Query(query="customer address money", limit=1))
     assert len(shortlist.results) == 1
     assert len(shortlist.ranked) == 3
-
-
-def test_a_limit_above_the_number_of_candidates_is_rejected():
     with pytest.raises(RequestInvalid, match="limit"):
         discover_over(indexed(*THREE), k=2)(Query(query="money", limit=3))
 
@@ -460,10 +421,9 @@ def test_a_query_that_the_encoder_does_not_read_is_never_told_none():
     assert len(shortlist.results) == 3
     assert "does not read the language" in shortlist.notes[0]
     assert not discover_over(indexed(*THREE))(Query(query="Heizung")).trace.unread
-
-
-def test_an_unread_query_without_candidates_is_told_none():
     assert unread(indexed())(Query(query="Heizung")).verdict is Verdict.NONE
+    assert unread(indexed(*THREE))(Query(query="refund payment money")).verdict is Verdict.WEAK
+    assert unread(indexed(*THREE))(Query(query=THREE[0].name)).verdict is Verdict.MATCH
 
 
 STRIPE = [a_profile(namespace="com.stripe.mcp", name=name, description="pay") for name in ("charge", "payout")]
@@ -547,9 +507,12 @@ def test_an_index_in_threads_does_not_keep_the_encoder_waiting():
     assert encoder.encoded == ["address coordinates"]
 
 
-@pytest.mark.parametrize(("method", "part"), [("names", "names"), ("spellings", "spelling")])
+@pytest.mark.parametrize(("method", "part"), [("names", "names"), ("spellings", "spelling"), ("exact", "exact")])
 def test_what_helps_to_read_a_query_degrades_itself_only(method: str, part: str):
-    assert over_broken(**{method: DOWN})(Query(query="adress coordinates")).degraded == (part,)
+    whole, broken = (over(Query(query="adress coordinates")) for over in (over_broken(), over_broken(**{method: DOWN})))
+    assert broken.degraded == (part,)
+    if method != "spellings":
+        assert [result.signals for result in broken.results] == [result.signals for result in whole.results]
 
 
 @pytest.mark.parametrize(
@@ -565,9 +528,3 @@ def test_a_namespace_of_others_is_not_named():
     hidden = a_profile(namespace="com.stripe.mcp", name="charge", visible_to=["finance"])
     shortlist = discover_over(indexed(*THREE, hidden))(Query(query="list all tools of stripe"))
     assert "stripe" not in " ".join(shortlist.notes)
-
-
-def test_an_unread_query_is_no_match_unless_it_is_a_name():
-    discover = unread(indexed(*THREE))
-    assert discover(Query(query="refund payment money")).verdict is Verdict.WEAK
-    assert discover(Query(query=THREE[0].name)).verdict is Verdict.MATCH

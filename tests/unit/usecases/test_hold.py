@@ -103,7 +103,8 @@ def test_what_an_operator_rejects_after_it_was_shown_is_not_found_any_more(world
 def test_an_unrated_entry_and_an_open_namespace_change_as_they_like(world: World):
     world.trust.put(PAY.id, NOTHING_ASSIGNED)
     assert world.register(EVIL) is INDEXED
-    world.trust.put(PAY.id, RATED)
+    world.trust.put(PAY.id, RATED)  # trust that arrives with a change is already a rating
+    assert world.register(OTHER) is HELD
     world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.OPEN))
     assert world.register(OTHER) is INDEXED
 
@@ -112,13 +113,6 @@ def test_a_verified_provider_is_a_rating(world: World):
     world.trust.put(PAY.id, NOTHING_ASSIGNED)
     world.trust.put(pattern_id(PAY.namespace), Assigned(provider="Acme"))
     world.deliver(PAY.id)
-    assert world.register(EVIL) is HELD
-
-
-def test_trust_that_arrives_with_the_change_is_already_a_rating(world: World):
-    world.trust.put(PAY.id, NOTHING_ASSIGNED)
-    world.deliver(PAY.id)
-    world.trust.put(PAY.id, RATED)
     assert world.register(EVIL) is HELD
 
 

@@ -69,14 +69,10 @@ def test_an_answer_without_results_leaves_a_receipt_that_names_the_nearest(recei
     assert (receipts.get("1").nearest, receipts.get("1").verdict) == (None, Verdict.NONE)
 
 
-def test_a_query_that_is_not_logged_is_not_stored(receipts):
-    discover_over(indexed(*THREE))(QUERY, receipts=LeaveReceipt(later=receipts, texts=False))
-    assert receipts.get("1").text == ""
-
-
-def test_without_an_encoder_there_is_no_vector(receipts):
-    discover_over(indexed(*THREE), encoder=None)(QUERY, receipts=LeaveReceipt(later=receipts))
-    assert (receipts.get("1").vector, receipts.get("1").encoder) == (None, "")
+def test_a_query_that_is_not_logged_is_not_stored_and_without_an_encoder_there_is_no_vector(receipts):
+    discover_over(indexed(*THREE), encoder=None)(QUERY, receipts=LeaveReceipt(later=receipts, texts=False))
+    receipt = receipts.get("1")
+    assert (receipt.text, receipt.vector, receipt.encoder) == ("", None, "")
 
 
 def test_a_receipt_that_cannot_be_stored_degrades_the_answer_and_nothing_else():

@@ -97,9 +97,3 @@ def test_a_store_that_fails_half_way_leaves_the_old_index_in_service(monkeypatch
     with pytest.raises(DependencyFailed, match="table"):
         list(steps)
     assert shelves.promoted == []
-
-
-def test_without_profiles_an_empty_index_is_put_in_service():
-    shelves = Shelves()
-    assert list(Reindex(profiles=MemoryProfiles(), generations=shelves)()) == []
-    assert shelves.promoted == ["new"]

@@ -77,10 +77,13 @@ def test_ended_between_announcing_and_keeping_it_is_announced_again(world, liste
 
 
 def test_an_unannounced_rejection_is_not_saved_and_is_retried(world, listener):
+    said = []
+    world.enrich = replace(world.enrich, on_wait=lambda id, error: said.append((id, str(error))))
     world.register(PAY)
     break_it(world)
     listener.deaf = True
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.DEGRADED}
+    assert said == [(PAY.id, "the bus did not answer")]
     assert not ChangeResult.DEGRADED.is_final
     assert world.profile(PAY.id).status is Status.ACTIVE
     listener.deaf = False
@@ -95,15 +98,6 @@ def test_a_failing_bus_does_not_delay_valid_registrations(world, listener):
     assert world.deliver(PAY.id, OTHER.id) == {PAY.id: ChangeResult.DEGRADED, OTHER.id: ChangeResult.INDEXED}
     assert PAY.id not in world.profiles.kept
     assert world.found("things") == [OTHER.id]
-
-
-def test_the_reason_for_waiting_is_reported(world, listener):
-    said = []
-    world.enrich = replace(world.enrich, on_wait=lambda id, error: said.append((id, str(error))))
-    break_it(world)
-    listener.deaf = True
-    world.deliver(PAY.id)
-    assert said == [(PAY.id, "the bus did not answer")]
 
 
 def test_an_unindexed_revision_is_indexed_after_the_announcement(world, listener):
