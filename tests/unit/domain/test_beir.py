@@ -18,15 +18,8 @@ def test_a_judged_row_becomes_a_registration():
     schema = {"properties": {"to": {}}}
     told = {"category": "Units", "tools": [{"name": "to_feet"}]}
     row = _row(description="Converts lengths.", provider="Metric Co", parameters=schema, **told)
-    assert item_of(row) == {
-        "namespace": "lab-set.t-1",
-        "name": "convert_units",
-        "kind": "tool",
-        "description": "Converts lengths.",
-        "provider": "Metric Co",
-        "input_schema": schema,
-        "descriptor": told,
-    }
+    said = {"description": "Converts lengths.", "provider": "Metric Co", "input_schema": schema, "descriptor": told}
+    assert item_of(row) == {"namespace": "lab-set.t-1", "name": "convert_units", "kind": "tool", **said}
     assert Registration.parse(item_of(row)).id == "lab-set.t-1/convert_units"
 
 

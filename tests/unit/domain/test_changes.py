@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.registration import Registration
-from mats.domain.profile.changes import (
-    LEAST_SIMILAR,
-    ChangeClass,
-    changes_of,
-    compare,
-    contract_of,
-    is_renamed,
-    worst,
-)
+from mats.domain.profile.changes import LEAST_SIMILAR, ChangeClass, changes_of, compare, contract_of, is_renamed, worst
 from mats.domain.profile.profile import Contract, profile_of
 from tests.builders import a_registration
 

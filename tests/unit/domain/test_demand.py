@@ -1,32 +1,18 @@
-from dataclasses import replace
-
 import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.demand import LEAST, REPORTED, Asked, gap_of, is_gap
-from mats.domain.learning.outcome import Event, Receipt
+from mats.domain.learning.outcome import Event
 from mats.domain.ranking.blend import Verdict
+from tests.contract.learning import a_receipt
 
 NEAREST = Id("com.acme/refund")
-RECEIPT = Receipt(
-    query_id="1",
-    text="print a shipping label",
-    caller="ann",
-    audiences=frozenset(),
-    at="2026-11-01T00:00:00+00:00",
-    shown=(),
-    verdict=Verdict.NONE,
-    nearest=NEAREST,
-    relevance=0.1,
-)
 
 
 def asked(text: str = "print a shipping label", caller: str = "ann", at: str = "01", **changes) -> Asked:
-    receipt = replace(RECEIPT, text=text, caller=caller, at=f"2026-11-{at}T00:00:00+00:00")
-    receipt = replace(
-        receipt, **{key: changes.pop(key) for key in ("verdict", "narrowed", "nearest") if key in changes}
-    )
-    return Asked(receipt=receipt, **changes)
+    fields = {"verdict": Verdict.NONE, "nearest": NEAREST, "relevance": 0.1, "at": f"2026-11-{at}T00:00:00+00:00"}
+    fields |= {key: changes.pop(key) for key in ("verdict", "narrowed", "nearest") if key in changes}
+    return Asked(receipt=a_receipt(text=text, caller=caller, **fields), **changes)
 
 
 @pytest.mark.parametrize(

@@ -25,26 +25,25 @@ ILLUSTRATIONS = ("4711", "12.5", "48h", "1980s", "7", "10%", "5 pm", "5pm", "14:
 FIELDS = ("summary", "action", "keywords", "positive_examples", "negative_examples")
 
 
-def written(text: str) -> Enrichment:
-    """The text in every field, beside something harmless."""
-    entries = ("money back", text)
-    prose = f"Gives money back. {text}"
+def fields(prose: str, *entries: str) -> Enrichment:
     return Enrichment(
         summary=prose, action=prose, keywords=entries, positive_examples=entries, negative_examples=entries
     )
+
+
+HARMLESS = fields("Gives money back.", "money back")
+
+
+def written(text: str) -> Enrichment:
+    """The text in every field, beside something harmless."""
+    return fields(f"Gives money back. {text}", "money back", text)
 
 
 @pytest.mark.parametrize("invention", INVENTED)
 @pytest.mark.parametrize("around", ["{}", "Refunds {} at once", "Refunds ({}), please.", "the “{}”"])
 def test_ungrounded_text_is_dropped_from_every_field(invention, around):
     kept = ground(written(around.format(invention)), REFUND)
-    assert kept.enrichment == Enrichment(
-        summary="Gives money back.",
-        action="Gives money back.",
-        keywords=("money back",),
-        positive_examples=("money back",),
-        negative_examples=("money back",),
-    )
+    assert kept.enrichment == HARMLESS
     assert [note.split(":")[0] for note in kept.notes] == [f"dropped from {field}" for field in FIELDS]
     assert all(invention.strip("#@") in note for note in kept.notes)
 
@@ -53,13 +52,7 @@ def test_ungrounded_text_is_dropped_from_every_field(invention, around):
 def test_numbers_that_illustrate_a_request_stay_in_examples_only(number):
     kept = ground(written(f"refunds {number} at once"), REFUND).enrichment
     entries = ("money back", f"refunds {number} at once")
-    assert kept == Enrichment(
-        summary="Gives money back.",
-        action="Gives money back.",
-        keywords=("money back",),
-        positive_examples=entries,
-        negative_examples=entries,
-    )
+    assert kept == HARMLESS.model_copy(update={"positive_examples": entries, "negative_examples": entries})
 
 
 @pytest.mark.parametrize(
@@ -67,7 +60,7 @@ def test_numbers_that_illustrate_a_request_stay_in_examples_only(number):
     [
         "refund a charge id", "refund chargeId 5000", "charge_id", "Charge-ID", "amount cents", "up to 5,000 EUR",
         "within 24h", "within 24 h", "see https://docs.acme.com/refunds.", "POST /v2/refunds", "refund_payment",
-        "refundPayment",
+        "refundPayment", "up to 5000.00 EUR",
     ],
 )  # fmt: skip
 def test_grounded_text_stays_in_any_spelling(said):
@@ -131,8 +124,7 @@ def test_whole_sentences_go_and_the_others_stay_as_they_were():
 @pytest.mark.parametrize("short", ["e.g.", "i.e.", "the U.S.", "9 a.m."])
 def test_a_sentence_with_an_abbreviation_is_dropped_whole(short):
     kept = ground(Enrichment(summary=f"Gives money back. Serves {short} acct_77x holders."), REFUND)
-    assert kept.enrichment.summary == "Gives money back."
-    assert len(kept.notes) == 1
+    assert (kept.enrichment.summary, len(kept.notes)) == ("Gives money back.", 1)
 
 
 harmless = st.sampled_from(["refunds", "money", "and/or", "e.g.", "don't", "well-known", "返金", "TCP/IP", "buyer"])
@@ -272,10 +264,6 @@ def test_a_name_of_one_plain_word_can_be_used(name, summary):
     bare = a_registration(name=name, description=None)
     assert ground(Enrichment(summary=summary), bare).enrichment.summary == summary
     assert ground(Enrichment(summary="Processes data."), bare).enrichment.summary == ""
-
-
-def test_a_number_is_the_same_with_zeros_that_say_nothing():
-    assert ground(Enrichment(keywords=("up to 5000.00 EUR",)), REFUND).notes == ()
 
 
 def _item(name: str, about: str) -> Registration:

@@ -71,13 +71,6 @@ def test_an_endpoint_that_is_declared_to_be_an_mcp_server(item, transport):
     assert call(**item)["transport"] == transport
 
 
-def test_an_undeclared_endpoint_is_no_way_to_call():
-    assert call(endpoint="https://x.example/") is None
-    assert call(kind="agent", endpoint="https://x.example/") is None
-    assert call(kind="model", endpoint="https://x.example/") is None
-    assert call() is None
-
-
 def published(**server: Any) -> Any:
     return call(descriptor={"format": "mcp-server", **server})
 
@@ -142,11 +135,6 @@ def operation(**descriptor: Any) -> Any:
     )
 
 
-def test_an_operation_needs_an_address_and_a_method():
-    assert call(endpoint="/v1/claims", descriptor={"method": "GET"}) is None
-    assert call(endpoint="https://x.example/", descriptor={"method": "FETCH"}) is None
-
-
 def test_alternatives_of_authentication_are_numbered():
     schemes = {"a": {"type": "http", "scheme": "Bearer"}, "b": {"type": "oauth2"}, "c": {"type": "openIdConnect"}}
     assert operation(security=[{"a": []}], securitySchemes=schemes)["auth"] == [{"scheme": "bearer"}]
@@ -192,7 +180,6 @@ def test_a_skill_is_read():
     assert call(kind="skill", endpoint="https://x.example/SKILL.md") == {
         "protocol": "skill", "url": "https://x.example/SKILL.md",
     }  # fmt: skip
-    assert call(kind="skill", descriptor={"instructions": " "}) is None
 
 
 @pytest.mark.parametrize(
@@ -217,6 +204,11 @@ def test_a_model_of_bedrock(item, shown):
 @pytest.mark.parametrize(
     "item",
     [
+        *({"endpoint": "https://x.example/", "kind": kind} for kind in ("tool", "agent", "model")),
+        {},
+        {"endpoint": "/v1/claims", "descriptor": {"method": "GET"}},
+        {"endpoint": "https://x.example/", "descriptor": {"method": "FETCH"}},
+        {"kind": "skill", "descriptor": {"instructions": " "}},
         {"descriptor": {"server": {"command": "x\u200b"}}},
         {"descriptor": {"server": {"command": "x", "args": ["a\u202e"]}}},
         {"descriptor": {"server": {"command": "x", "args": [1]}}},
@@ -228,7 +220,7 @@ def test_a_model_of_bedrock(item, shown):
         {"endpoint": MCP_URL, "descriptor": {"method": "GET", "parameters": [{"name": "\u200b", "in": "query"}]}},
     ],
 )  # fmt: skip
-def test_what_cannot_be_shown_is_no_way_to_call(item):
+def test_what_is_not_declared_or_cannot_be_shown_is_no_way_to_call(item):
     assert call(**item) is None
 
 

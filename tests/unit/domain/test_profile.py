@@ -17,16 +17,7 @@ from mats.domain.profile.index_fields import (
     pairs_found,
 )
 from mats.domain.profile.origin import Placed, Recipe, fingerprint, place, version_of
-from mats.domain.profile.profile import (
-    Cause,
-    Contract,
-    Enrichment,
-    Profile,
-    SourceText,
-    Status,
-    is_sparse,
-    profile_of,
-)
+from mats.domain.profile.profile import Cause, Contract, Enrichment, Profile, SourceText, Status, is_sparse, profile_of
 from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration, an_item
@@ -59,18 +50,13 @@ def test_a_raw_profile_has_the_owners_text_and_is_not_enriched():
         description="Moves files. Keeps a copy.", tags=["files"], examples=["move it"], negative_examples=["delete it"]
     )
     assert not profile.enriched
+    assert a_profile(enrichment=Enrichment()).enriched
     assert profile.enrichment == Enrichment(
         summary="Moves files. Keeps a copy.",
         keywords=("files",),
         positive_examples=("move it",),
         negative_examples=("delete it",),
     )
-
-
-def test_a_profile_with_an_empty_enrichment_is_enriched():
-    assert a_profile(enrichment=WRITTEN).enriched
-    assert a_profile(enrichment=Enrichment()).enriched
-    assert a_profile(enrichment=Enrichment()).enrichment == Enrichment()
 
 
 def test_a_title_is_a_short_text_of_the_descriptor_and_is_embedded_without_the_provider():
@@ -83,11 +69,6 @@ def test_a_title_is_a_short_text_of_the_descriptor_and_is_embedded_without_the_p
     untitled, titled = (a_profile(provider="Acme Bank", descriptor=d) for d in (None, {"title": "Refunds"}))
     assert "Acme Bank" in embedded_text(untitled)
     assert "Acme Bank" not in embedded_text(titled)
-
-
-def test_link_targets_and_referrals_are_not_searched():
-    profile = a_profile(description="Returns a [claim](https://docs.example.com/claims). For more information, see x.")
-    assert lexical_fields(profile)["description"] == "Returns a claim."
 
 
 def test_a_profile_copies_the_filtered_and_returned_attributes():
@@ -260,6 +241,7 @@ def test_a_profile_without_content_has_all_fields_too():
     nothing = Profile(namespace="a", name="b")
     assert list(lexical_fields(nothing)) == list(FIELD_WEIGHTS)
     assert embedded_text(nothing) == "b"
+    assert embedded_text(a_profile(description=None)) == "refund_payment. refund payment"
 
 
 def test_each_lexical_field_has_the_text_of_its_name():
@@ -301,10 +283,6 @@ def test_the_embedded_text_has_a_writers_examples_first(written, telling):
     assert places == sorted(places)
 
 
-def test_the_embedded_text_of_a_bare_name_has_the_name_twice():
-    assert embedded_text(a_profile(description=None)) == "refund_payment. refund payment"
-
-
 def test_an_endless_registration_becomes_a_profile_of_bounded_size():
     long = "very " * 19_000
     many = {f"k{i}": 1 for i in range(9_000)}
@@ -316,10 +294,12 @@ def test_an_endless_registration_becomes_a_profile_of_bounded_size():
     assert source.description.endswith("…")
 
 
-def test_control_characters_of_a_description_reach_no_index():
+def test_control_characters_link_targets_and_referrals_of_a_description_reach_no_index():
     profile = a_profile(description="Moves\x00files\x1b[31m\nquickly", examples=["a"])
     assert lexical_fields(profile)["description"] == "Moves files [31m quickly"
     assert profile.enrichment.summary == "Moves files [31m quickly"
+    profile = a_profile(description="Returns a [claim](https://docs.example.com/claims). For more information, see x.")
+    assert lexical_fields(profile)["description"] == "Returns a claim."
 
 
 def test_the_explanation_has_words_in_query_order_and_fields_in_index_order():
@@ -336,11 +316,8 @@ def test_the_plural_of_a_two_letter_word_is_explained_like_any_other(asked, name
     assert explain(query_terms(asked), a_profile(description="", name=name)).fields == ("name",)
 
 
-def test_neighbouring_words_of_tags_are_no_pair():
+def test_pairs_are_searched_near_the_start_of_a_field_and_not_in_tags():
     assert pairs_found(pairs("card payment"), a_profile(name="x", description="x", tags=["card payment"])) == 0
-
-
-def test_pairs_are_searched_near_the_start_of_a_field():
     profile = a_profile(name="x", description=f"Card payments. {'Words ' * 1_000} money transfer.")
     assert pairs_found(pairs("card payments"), profile) == 1
     assert pairs_found(pairs("money transfer"), profile) == 0
@@ -365,11 +342,7 @@ def test_what_matches_nothing_or_a_negative_example_explains_nothing():
 
 
 def test_the_words_of_a_known_format_are_not_searched():
-    card = {
-        "format": "a2a-agent-card",
-        "protocolVersion": "1.0",
-        "skills": [{"name": "refund", "description": "Pays back"}],
-    }
+    card = {"format": "a2a-agent-card", "protocolVersion": "1.0", "skills": [{"name": "refund"}]}
     source = SourceText.of(a_registration(descriptor=card))
     assert "refund" in source.parameter_names
     assert "protocol" not in f"{source.parameter_names} {source.parameter_text}".lower()

@@ -55,7 +55,3 @@ def test_an_unusable_reply_falls_back_and_a_writer_that_does_not_answer_ends_the
     assert {source for source, _ in sources(writer=unusable).values()} == {"example", "title"}
     with pytest.raises(DependencyFailed):
         sources(writer=ScriptedWriter(lambda registration: DependencyFailed("connection refused")))
-
-
-def test_the_same_registry_gives_the_same_draft():
-    assert sources(1, writing("a")) == sources(1, writing("a"))

@@ -71,25 +71,18 @@ QUERIES = [{"_id": "q1", "text": "pay"}, {"_id": "q2", "text": "unjudged"}]
 QRELS = [("q1", "d1", 1), ("q1", "d2", 1), ("q1", "d3", 0), ("q9", "d1", 1)]
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_a_data_set_is_read_plain_or_packed(tmp_path, packed):
-    dataset = load(written(tmp_path, corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=packed))
-    assert [r.id for r in dataset.registrations] == ["s.d1/pay"]
-    assert list(dataset.refused) == ["d2"]
-    assert dataset.queries == [JudgedQuery("q1", "pay", frozenset({Id("s.d1/pay"), Id("d2")}))]
-
-
-def test_plain_and_gzip_data_have_the_same_digest(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    one = written(tmp_path / "a", corpus=CORPUS, queries=QUERIES, qrels=QRELS)
-    other = written(tmp_path / "b", corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=False)
-    assert load(one).digest == load(other).digest
-
-
-def test_a_missing_file_is_named(tmp_path):
+def test_a_data_set_is_read_plain_or_packed(tmp_path):
     with pytest.raises(DatasetInvalid, match=r"corpus\.jsonl"):
         load(tmp_path)
+    packed = load(written(tmp_path, corpus=CORPUS, queries=QUERIES, qrels=QRELS))
+    for file in tmp_path.iterdir():
+        file.unlink()
+    plain = load(written(tmp_path, corpus=CORPUS, queries=QUERIES, qrels=QRELS, packed=False))
+    assert plain.digest == packed.digest
+    for dataset in (plain, packed):
+        assert [r.id for r in dataset.registrations] == ["s.d1/pay"]
+        assert list(dataset.refused) == ["d2"]
+        assert dataset.queries == [JudgedQuery("q1", "pay", frozenset({Id("s.d1/pay"), Id("d2")}))]
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ QUERIES = [JudgedQuery("q 1", "one", frozenset({A})), JudgedQuery("q2", "two", f
 DATASET = Dataset("made", [], QUERIES, {}, "digest")
 
 
-def test_a_run_round_trips_with_ids_of_any_letters(tmp_path):
+def test_a_run_round_trips_with_ids_of_any_letters_and_what_is_no_run_is_refused(tmp_path):
     run = {"q 1": [B, A, C], "q2": [A]}
     write_run(tmp_path / "a.run", run, "hybrid")
     assert read_run(tmp_path / "a.run") == run
     assert (tmp_path / "a.run").read_text().splitlines()[0] == "q%201 Q0 n/%C3%BC%2520 1 3 hybrid"
 
-
-def test_a_file_that_is_no_run_is_refused(tmp_path):
     (tmp_path / "a.run").write_text("some words\n")
     with pytest.raises(DatasetInvalid, match=r"a\.run"):
         read_run(tmp_path / "a.run")

@@ -9,6 +9,7 @@ from mats.domain.ranking.blend import Verdict
 from mats.ports import Stored
 from mats.usecases.find_demand import Demand, FindDemand
 from tests.builders import a_profile
+from tests.contract.learning import a_receipt
 from tests.fakes import MemoryIndex
 from tests.learning import MemoryOutcomes
 
@@ -27,19 +28,10 @@ class Log:
 
     def add(self, text: str, vector: tuple[float, ...] | None, verdict: Verdict = Verdict.NONE) -> Receipt:
         number = len(self.receipts)
-        receipt = Receipt(
-            query_id=f"q{number}",
-            text=text,
-            caller=f"caller {number % 2}",
-            audiences=frozenset(),
-            at=f"2026-01-{number + 1:02}",
-            shown=(REFUND.id,),
-            verdict=verdict,
-            nearest=REFUND.id,
-            relevance=0.2,
-            encoder="e" if vector else "",
-            vector=pack_vector(vector) if vector else None,
-        )
+        receipt = a_receipt(
+            f"q{number}", text=text, caller=f"caller {number % 2}", at=f"2026-01-{number + 1:02}", shown=(REFUND.id,),
+            verdict=verdict, nearest=REFUND.id, vector=pack_vector(vector) if vector else None,
+        )  # fmt: skip
         self.receipts.append(receipt)
         return receipt
 

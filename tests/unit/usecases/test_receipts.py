@@ -39,21 +39,12 @@ def receipts() -> MemoryReceipts:
 def test_a_receipt_has_what_the_caller_got(receipts):
     discover = discover_over(indexed(*THREE))
     shortlist = discover(QUERY, {"staff"}, caller="ann", receipts=LeaveReceipt(later=receipts))
-    receipt = receipts.get(shortlist.query_id)
-    best = shortlist.results[0].candidate.profile.id
-    assert receipt == Receipt(
-        query_id="1",
-        text="money for a customer",
-        caller="ann",
-        audiences=frozenset({"staff"}),
-        at=FakeClock().time,
-        shown=tuple(result.id for result in shortlist.results),
-        verdict=shortlist.verdict,
-        nearest=best,
-        relevance=shortlist.results[0].relevance,
-        encoder=ENCODER.name,
-        vector=receipt.vector,
-    )
+    receipt, best = receipts.get(shortlist.query_id), shortlist.results[0]
+    shown = tuple(result.id for result in shortlist.results)
+    assert (receipt.query_id, receipt.text, receipt.caller) == ("1", "money for a customer", "ann")
+    assert (receipt.audiences, receipt.at, receipt.shown) == ({"staff"}, FakeClock().time, shown)
+    assert (receipt.nearest, receipt.relevance, receipt.verdict) == (best.id, best.relevance, shortlist.verdict)
+    assert (receipt.encoder, receipt.narrowed) == (ENCODER.name, False)
     assert len(receipt.shown) == 2
     assert unpack_vector(receipt.vector) == pytest.approx(list(ENCODER.encode_query(QUERY.query)), abs=1e-3)
     assert shortlist.degraded == ()

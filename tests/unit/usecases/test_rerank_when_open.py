@@ -113,10 +113,3 @@ def test_what_is_no_usable_reply_is_not_shared(failure: RerankResult | Exception
     answers = [discover(Query(query=ASKED)) for _ in range(3)]
     assert [answer.degraded for answer in answers] == [("llm",), (), ()]
     assert reranker.asked == 2
-
-
-def test_the_oldest_reply_makes_room():
-    replies: Recent[RerankResult] = Recent(most=2)
-    for key in ("a", "b", "a", "c"):
-        replies.put(key, RerankResult(scores=(1.0,)))
-    assert [replies.get(key) is not None for key in "abc"] == [True, False, True]

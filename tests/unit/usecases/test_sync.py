@@ -1,7 +1,8 @@
 """Keeping a registry in step with sources: what is written, what stays, what is removed."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.origin import Placed
-from mats.domain.profile.sync import (
-    SourceKind,
-    Step,
-    TrackedEntry,
-    TrackedSource,
-    content_digest,
-    next_step,
-)
+from mats.domain.profile.sync import SourceKind, Step, TrackedEntry, TrackedSource, content_digest, next_step
 from mats.usecases.sync import SourceSync
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
@@ -59,6 +53,36 @@ class World:
     def version(self, name: str = "pay") -> str | None:
         item = self.registry.items.get(tool(name).id)
         return item.get("version", "") if item else None
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@contextmanager
+def killed(world: World, point: int, *, after: bool = False) -> Iterator[None]:
+    """The process ends at the write of this number, counted from zero: before it, or after it."""
+    writes = ((world.registry, "put"), (world.registry, "remove_same"), (world.book, "record"))
+    calls = count()
+
+    def interrupt(write):
+        def interrupted(*arguments, **named):
+            here = next(calls) == point
+            if here and not after:
+                raise Killed
+            result = write(*arguments, **named)
+            if here:
+                raise Killed
+            return result
+
+        return interrupted
+
+    for owner, method in writes:
+        setattr(owner, method, interrupt(getattr(owner, method)))
+    with suppress(Killed):
+        yield
+    for owner, method in writes:
+        delattr(owner, method)
 
 
 @pytest.fixture
@@ -153,24 +177,9 @@ def test_digests_of_an_earlier_version_know_their_content_and_merge_nothing(worl
 def test_an_edit_survives_a_sync_that_was_killed_anywhere(world: World, point: int):
     world.sync(tool(tags=["a"], description="old"))
     world.registry.put([tool(tags=["mine"], description="old")])
-    calls = iter(range(9))
-
-    def interrupt(call):
-        def interrupted(*arguments):
-            if next(calls) == point:
-                raise Killed
-            return call(*arguments)
-
-        return interrupted
-
     broken = world.source()
-    owners = ((world.registry, "put"), (world.book, "record"))
-    for owner, method in owners:
-        setattr(owner, method, interrupt(getattr(owner, method)))
-    with suppress(Killed):
+    with killed(world, point):
         broken.put([tool(tags=["b"], description="new")])
-    for owner, method in owners:
-        delattr(owner, method)
     world.sync(tool(tags=["b"], description="new"))
     assert world.registry.items[tool().id] == tool(tags=["mine"], description="new").item()
 
@@ -267,41 +276,16 @@ def test_a_removed_source_can_take_its_entries_with_it(world: World):
     assert world.sync(name="b").prune(force=True).removed == [tool("refund").id]
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("point", range(12))
 def test_a_sync_that_was_killed_anywhere_is_completed_by_the_next(world: World, point: int, after: bool):
     old, new = [tool(f"t{n}") for n in range(6)], [tool(f"t{n}", version="2") for n in range(1, 7)]
     world.sync(*old)
-    calls = 0
-
-    def interrupt(call):
-        def interrupted(*arguments, **named):
-            nonlocal calls
-            calls += 1
-            if calls == point + 1 and not after:
-                raise Killed
-            result = call(*arguments, **named)
-            if calls == point + 1:
-                raise Killed
-            return result
-
-        return interrupted
-
     broken = world.source()
-    for owner, method in ((world.registry, "put"), (world.registry, "remove_same"), (world.book, "record")):
-        setattr(owner, method, interrupt(getattr(owner, method)))
-    try:
+    with killed(world, point, after=after):
         broken.put(new)
         broken.mark_gone([tool("t0").id])
         broken.prune(force=True)
-    except Killed:
-        pass
-    for owner, method in ((world.registry, "put"), (world.registry, "remove_same"), (world.book, "record")):
-        delattr(owner, method)
     sync = world.sync(*new)
     assert not sync.kept
     sync.prune(force=True)
