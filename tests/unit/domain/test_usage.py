@@ -19,15 +19,10 @@ def test_the_longest_matching_name_sets_the_price():
     assert round(usage.usd, 5) == 0.00006
 
 
-def test_the_cost_of_a_model_without_a_price_is_unknown():
-    unknown = PRICES.usage("acme.model", 10, 10)
-    assert unknown.usd is None
-    assert Usage(input_tokens=1, usd=0.5).plus(unknown) == Usage(input_tokens=11, output_tokens=10, usd=None)
-
-
-def test_usage_adds_up():
-    one = Usage(input_tokens=1, output_tokens=2, usd=0.5)
+def test_usage_adds_up_and_the_cost_of_a_model_without_a_price_is_unknown():
+    one, unknown = Usage(input_tokens=1, output_tokens=2, usd=0.5), PRICES.usage("acme.model", 10, 10)
     assert one.plus(one) == Usage(input_tokens=2, output_tokens=4, usd=1.0)
+    assert one.plus(unknown) == Usage(input_tokens=11, output_tokens=12, usd=None)
 
 
 def shipped() -> Prices:

@@ -36,11 +36,8 @@ def test_an_encoder_without_meaning_is_refused():
 
 def test_a_request_is_held_out_of_the_text_of_its_capability():
     def profile(name: str, description: str, *examples: str):
-        fields = {
-            "source": SourceText(description=description),
-            "enrichment": Enrichment(positive_examples=examples),
-        }
-        return a_profile(name=name).model_copy(update=fields)
+        source, enrichment = SourceText(description=description), Enrichment(positive_examples=examples)
+        return a_profile(name=name).model_copy(update={"source": source, "enrichment": enrichment})
 
     described = profile("refund", "Gives money back. For cards only.")
     exemplified = profile("list", "", "show my orders", "what did I buy")
