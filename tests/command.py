@@ -1,5 +1,6 @@
 """The `mats` command over one folder: in this process, or as a process of its own."""
 
+import http.client
 import json
 import logging
 import os
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 from mats.adapters.encoder.local import LocalEncoder
@@ -246,6 +247,39 @@ def _json_or_text(content: bytes) -> Any:
         return json.loads(content)
     except ValueError:
         return content.decode()
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+def ask(
+    service: Service,
+    path: str,
+    body: Any = None,
+    *,
+    method: str = "GET",
+    raw: bytes | None = None,
+    **headers: str | None,
+) -> Reply:
+    """A request spelt exactly so; headers are named with _ for -, and one that is None is not sent."""
+    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=30)
+    sent = {**service.signed, **({"Content-Type": "application/json"} if data is not None else {})}
+    sent |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+    try:
+        connection.request(method, path, data, {k: v for k, v in sent.items() if v is not None})
+        response = connection.getresponse()
+        names = {name.lower(): value for name, value in response.getheaders()}
+        return Reply(response.status, names, response.read().decode())
+    finally:
+        connection.close()
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """Agentic Resource Discovery over HTTP, against the real service and the published schema."""
 
-import http.client
 import json
-from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 
 from tests.ard_schema import CODES, valid
-from tests.integration.conftest import Service, tool
+from tests.command import ask
+from tests.integration.conftest import tool
 
 EVIL = ('a/b c?d#e%f"<g>', "返金/返品", "..", "%2e%2e", "urn:air:a:b")
 ITEMS = [
@@ -22,50 +21,36 @@ ITEMS = [
 ]  # fmt: skip
 
 
-def sent(
-    service: Service, method: str, target: str, body: Any = None, **headers: str
-) -> tuple[int, dict[str, str], str]:
-    """A request spelt exactly so."""
-    connection = http.client.HTTPConnection(urlsplit(service.url).netloc, timeout=20)
-    try:
-        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-        connection.request(method, target, data, {"Content-Type": "application/json", **headers})
-        answer = connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
-    finally:
-        connection.close()
-
-
 def test_probes_of_the_conformance_tool_pass(service):
-    status, headers, body = sent(service, "GET", "/.well-known/ard.json")
+    status, headers, body = ask(service, "/.well-known/ard.json")
     (registry,) = valid("Manifest", body)["entries"]
     assert registry["url"].rstrip("/") == service.url
-    items = valid("ListResponse", sent(service, "GET", "/agents")[2])["items"]
+    items = valid("ListResponse", ask(service, "/agents")[2])["items"]
     assert {item["displayName"] for item in items} == {"get_forecast", "guide", *EVIL}
     probe = {
         "query": {"text": "weather forecast tools", "filter": {"type": ["application/mcp-server-card+json"]}},
         "federation": "none",
         "pageSize": 2,
     }
-    status, headers, body = sent(service, "POST", "/search", probe)
+    status, headers, body = ask(service, "/search", probe, method="POST")
     assert (status, headers["content-type"]) == (200, "application/json")
     (result,) = valid("SearchResponse", body)["results"]
     assert result["displayName"] == "get_forecast"
     for urn, expected in (("urn:air:ard-conformance.invalid:probe:not-found", 404), ("not-a-valid-ard-urn", 400)):
-        status, _, body = sent(service, "GET", f"/agents/{quote(urn, safe='')}")
+        status, _, body = ask(service, f"/agents/{quote(urn, safe='')}")
         assert (status, valid("Error", body)["errorCode"]) == (expected, CODES[expected])
-    assert sent(service, "POST", "/explore", {"query": {"text": "weather"}})[0] == 501
+    assert ask(service, "/explore", {"query": {"text": "weather"}}, method="POST").status == 501
 
 
 def test_any_name_is_found_by_identifier_and_address(service):
-    _, _, page = sent(service, "GET", "/agents?filter=publisherId%3D%27evil.com%27")
+    _, _, page = ask(service, "/agents?filter=publisherId%3D%27evil.com%27")
     assert len(json.loads(page)["items"]) == len(EVIL)
     for item in json.loads(page)["items"]:
-        status, headers, body = sent(service, "GET", f"/agents/{quote(item['identifier'], safe='')}")
+        status, headers, body = ask(service, f"/agents/{quote(item['identifier'], safe='')}")
         assert (status, valid("Entry", body)) == (200, item)
-        again = sent(service, "GET", f"/agents/{item['identifier']}", None, **{"If-None-Match": headers["etag"]})
-        assert (again[0], again[2]) == (304, "")
-        status, _, body = sent(service, "GET", item["url"].removeprefix(service.url))
+        again = ask(service, f"/agents/{item['identifier']}", if_none_match=headers["etag"])
+        assert (again.status, again.text) == (304, "")
+        status, _, body = ask(service, item["url"].removeprefix(service.url))
         assert (status, json.loads(body)["name"]) == (200, item["displayName"])
 
 
@@ -78,6 +63,6 @@ def test_any_name_is_found_by_identifier_and_address(service):
     ("GET", "/agents/urn:air:acme.com:tool:payroll", None, 404, "NOT_FOUND"),
 ])  # fmt: skip
 def test_invalid_requests_are_ard_errors(service, method, target, body, status, code):
-    answered, headers, text = sent(service, method, target, body)
+    answered, headers, text = ask(service, target, method=method, raw=body)
     assert (answered, headers["content-type"]) == (status, "application/json")
     assert not code or valid("Error", text)["errorCode"] == code

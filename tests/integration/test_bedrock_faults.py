@@ -212,18 +212,19 @@ def test_expired_credentials_are_not_permitted(server, tmp_path):
             models.reranker.rerank("x", SHOWN)
 
 
-def test_without_a_region_the_error_names_the_variable(server):
-    keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
-    with aws_settings({**endpoint_of(server), **keys}), pytest.raises(NotPermitted, match="AWS_REGION"):
-        models_of(Settings(bedrock=True))
+UNUSABLE = [
+    ({"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}, "AWS_REGION"),
+    *(
+        ({"AWS_REGION": "us-east-1", **broken}, "Bedrock cannot be called")
+        for broken in ({"AWS_PROFILE": "nobody"}, {"AWS_ACCESS_KEY_ID": "x"}, {"AWS_REGION": "us east"})
+    ),
+]
 
 
-@pytest.mark.parametrize("broken", [{"AWS_PROFILE": "nobody"}, {"AWS_ACCESS_KEY_ID": "x"}, {"AWS_REGION": "us east"}])
-def test_an_unusable_aws_configuration_is_one_readable_error(server, broken):
-    with aws_settings({**endpoint_of(server), "AWS_REGION": "us-east-1", **broken}):
-        with pytest.raises(NotPermitted) as caught:
-            models_of(Settings(bedrock=True)).reranker.rerank("x", SHOWN)
-        assert "Bedrock cannot be called" in str(caught.value)
+@pytest.mark.parametrize(("variables", "said"), UNUSABLE)
+def test_an_unusable_aws_configuration_is_one_readable_error(server, variables, said):
+    with aws_settings({**endpoint_of(server), **variables}), pytest.raises(NotPermitted, match=said):
+        models_of(Settings(bedrock=True)).reranker.rerank("x", SHOWN)
 
 
 def test_the_region_of_the_settings_wins_over_that_of_the_environment(server):

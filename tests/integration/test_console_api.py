@@ -1,18 +1,17 @@
 """The console's files and the registry behind them, over the running service."""
 
-import http.client
 import json
 import shlex
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
 
 from mats.edge.schema import Problem
 from mats.local.console.api import headers_of
+from tests.command import ask
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, Service, rows, serving, tool, wait_until
 
@@ -33,31 +32,6 @@ ITEMS = [
         "examples": [f"lend a book {HOSTILE}"],
     },
 ]
-
-
-class Reply(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    text: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.text)
-
-
-def ask(service: Service, path: str, body: Any = None, *, method: str = "GET", raw: bytes | None = None, **headers):
-    """A request of curl's kind; headers are named with _ for -, and one that is None is not sent."""
-    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
-    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=30)
-    sent = {**service.signed, **({"Content-Type": "application/json"} if data is not None else {})}
-    sent |= {name.replace("_", "-").title(): value for name, value in headers.items()}
-    try:
-        connection.request(method, path, data, {k: v for k, v in sent.items() if v is not None})
-        response = connection.getresponse()
-        names = {name.lower(): value for name, value in response.getheaders()}
-        return Reply(response.status, names, response.read().decode())
-    finally:
-        connection.close()
 
 
 def at(id: str) -> str:

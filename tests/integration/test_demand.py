@@ -1,24 +1,18 @@
 """Demand and the owner's mirror of the local registry, over the command and HTTP."""
 
-import json
-from urllib.error import HTTPError
-from urllib.parse import urlencode
-from urllib.request import urlopen
-
-import pytest
-
+from tests.command import ask
 from tests.integration.conftest import Mats, serving, tool
 
 HIDDEN = "\u202e"
 ITEMS = [tool("refund", description="Give money back for a card payment")]
 
 
-def ask(mats: Mats, *queries: str, **environment: str) -> list[dict]:
+def search(mats: Mats, *queries: str, **environment: str) -> list[dict]:
     return [mats("search", "--json", query, **environment).json for query in queries]
 
 
 def test_what_was_not_found_is_grouped_and_what_was_is_not(mats):
-    ask(mats, "translate a poem to French", f"translate {HIDDEN}my poem", "money back for a payment")
+    search(mats, "translate a poem to French", f"translate {HIDDEN}my poem", "money back for a payment")
     shown = mats("demand", "--json").json
     [gap] = shown["gaps"]
     assert (shown["requests"], shown["ungrouped"]) == (3, 0)
@@ -32,24 +26,20 @@ def test_what_was_not_found_is_grouped_and_what_was_is_not(mats):
 
 
 def test_without_texts_and_vectors_requests_are_counted_alone(mats):
-    ask(mats, "translate a poem", "translate the poem", MATS_LOG_QUERIES="hash")
+    search(mats, "translate a poem", "translate the poem", MATS_LOG_QUERIES="hash")
     assert mats("demand", "--json").json["gaps"] == []
     assert mats("demand", "--json").json["ungrouped"] == 2
 
 
 def test_the_service_has_the_same(mats):
-    ask(mats, "translate a poem", "translate the poem")
+    search(mats, "translate a poem", "translate the poem")
     with serving(mats) as service:
-        with urlopen(f"{service.url}/registry/demand?days=7") as response:
-            assert json.load(response)["gaps"] == mats("demand", "--json").json["gaps"]
-        with pytest.raises(HTTPError) as refused:
-            urlopen(f"{service.url}/registry/demand?days=0")
-        refused.value.close()
-    assert refused.value.code == 422
+        assert ask(service, "/registry/demand?days=7").json["gaps"] == mats("demand", "--json").json["gaps"]
+        assert ask(service, "/registry/demand?days=0").status == 422
 
 
 def test_without_receipts_there_is_nothing_to_tell(mats):
-    ask(mats, "translate a poem", MATS_RECEIPT_DAYS="0")
+    search(mats, "translate a poem", MATS_RECEIPT_DAYS="0")
     assert "no receipts" in mats("demand").err
 
 
@@ -67,21 +57,12 @@ def test_the_command_shows_what_was_asked_and_escapes_it(mats):
 def test_the_service_has_the_same_mirror(mats):
     mats("search", "--json", "give money back for a card payment")
     with serving(mats) as service:
-
-        def ask(**query: object) -> dict:
-            with urlopen(f"{service.url}/registry/mirror?{urlencode(query)}") as response:
-                return json.load(response)
-
-        assert ask(limit=1_000) == mats("mirror", "--json").json
-        [one] = ask()["capabilities"]
-        assert ask(id=one["id"]) == mats("mirror", one["id"], "--json").json
-        codes = []
-        for query in ({"id": "com.acme/nothing"}, {"days": 0}, {"limit": "x"}):
-            with pytest.raises(HTTPError) as refused:
-                ask(**query)
-            refused.value.close()
-            codes.append(refused.value.code)
-        assert codes == [404, 422, 422]
+        assert ask(service, "/registry/mirror?limit=1000").json == mats("mirror", "--json").json
+        [one] = ask(service, "/registry/mirror").json["capabilities"]
+        shown = ask(service, f"/registry/mirror?id={one['id']}")
+        assert shown.json == mats("mirror", one["id"], "--json").json
+        wrong = ("id=com.acme/nothing", "days=0", "limit=x")
+        assert [ask(service, f"/registry/mirror?{each}").status for each in wrong] == [404, 422, 422]
 
 
 def test_without_texts_the_answer_says_so(mats):

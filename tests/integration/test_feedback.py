@@ -3,11 +3,11 @@
 import json
 import sqlite3
 from contextlib import closing
-from urllib.request import urlopen
 
 import pytest
 
 from mats.client import Client, NotFound, WrongRequest
+from tests.command import ask
 from tests.integration.conftest import Mats, rows, tool
 
 ITEMS = [
@@ -114,7 +114,5 @@ def test_reports_change_the_reliability_of_a_capability_and_not_its_trust(stocke
     assert shown["trust"] is None
     assert "reliability" in stocked("show", id).out
     for address in (f"/capabilities/{id}", f"/registry/capabilities/{id}"):
-        with urlopen(service.url + address) as response:
-            found = json.load(response)
-        assert found["reliability"] == pytest.approx(shown["reliability"], abs=0.01)
+        assert ask(service, address).json["reliability"] == pytest.approx(shown["reliability"], abs=0.01)
     assert stocked("show", id, "--json", MATS_LEARNING="off").json["reliability"] is None

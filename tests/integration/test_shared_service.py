@@ -1,15 +1,15 @@
 """The service for a team: a token for every face, another for the registry."""
 
 import json
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import HTTPError
 
 import pytest
 
 from mats.client import Bearer, Client, NotAllowed
 from tests.builders import an_item
+from tests.command import Reply
+from tests.command import ask as send
 from tests.integration.conftest import Mats, Service, rows, serving, tool
 
 ITEMS = [tool("refund", description="Give money back for a card payment")]
@@ -43,18 +43,8 @@ def service(stocked: Mats, tmp_path_factory) -> Iterator[Service]:
         yield Service(running.url.replace("0.0.0.0", "127.0.0.1"), running.process, running.home)
 
 
-def ask(service: Service, method: str, path: str, body=None, *, token: str = "", **headers: str):
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{service.url}{path}", data=data, method=method, headers=headers)
-    request.add_header("Content-Type", "application/json")
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
-    try:
-        with urllib.request.urlopen(request, timeout=20) as reply:
-            return reply.status, reply.headers, reply.read().decode()
-    except HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read().decode()
+def ask(service: Service, method: str, path: str, body=None, *, token: str = "", **headers: str) -> Reply:
+    return send(service, path, body, method=method, authorization=f"Bearer {token}" if token else None, **headers)
 
 
 def test_greeting_names_an_address_that_a_browser_reaches(service):
@@ -67,7 +57,7 @@ def test_every_face_asks_for_a_token(service, method, path, body):
     for token in ("", "x" * 40):
         status, headers, text = ask(service, method, path, body, token=token)
         assert status == 401
-        assert headers["WWW-Authenticate"].startswith("Bearer")
+        assert headers["www-authenticate"].startswith("Bearer")
         assert "token" in text
     for token in (READ, WRITE):
         assert ask(service, method, path, body, token=token)[0] == 200
@@ -90,7 +80,7 @@ def test_the_registry_asks_for_the_write_token(service):
             403,
             "this token may only read, report: send one with the scope write",
         )
-        assert "insufficient_scope" in headers["WWW-Authenticate"]
+        assert "insufficient_scope" in headers["www-authenticate"]
     assert ask(service, "PUT", at, item, token=WRITE, **{"If-None-Match": "*"})[0] == 200
     assert ask(service, "GET", at, token=WRITE)[0] == 200
 

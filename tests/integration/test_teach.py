@@ -1,8 +1,8 @@
 """What operators teach, over the sample registry and the real encoder."""
 
 from mats.domain.learning.outcome import taught_id
+from tests.command import Reply, ask
 from tests.integration.conftest import Mats, Service, rows, serving
-from tests.integration.test_console_api import Reply, ask
 
 REQUEST, ID = "get my cash back from the shop", "com.paypal.mcp/create_refund"
 UNRELATED = "turn a street address into coordinates"
