@@ -20,7 +20,7 @@ from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery, ListRow
 from mats.local.console.use_counts import OutcomeQuery, UseCounts
 from mats.local.worker import drain
-from mats.ports import ChangedOutcomes, ShownAnswer, ShownAnswers
+from mats.ports import ChangedIds, ShownAnswer, ShownAnswers
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeClock
 
@@ -65,8 +65,8 @@ class Log:
         found = self.stored[max(0, first) :][:most]
         return ShownAnswers(max(0, first) + len(found), found)
 
-    def changes(self, since: int | None) -> ChangedOutcomes:
-        return ChangedOutcomes(0, [])
+    def changes(self, since: int | None) -> ChangedIds:
+        return ChangedIds(0, [])
 
     def counts(self, ids):
         return {}

@@ -236,8 +236,8 @@ class ListedProfile(NamedTuple):
     indexed: bool
 
 
-class ProfileChanges(NamedTuple):
-    """Profiles that changed, and the position to ask from next."""
+class ChangedIds(NamedTuple):
+    """Capabilities whose profiles, or whose outcomes, changed, and the position to ask from next."""
 
     position: int
     ids: Sequence[Id]
@@ -588,13 +588,6 @@ class OutcomeCounts(NamedTuple):
     wrong: int = 0
     last_success: str | None = None
     last_failure: str | None = None
-
-
-class ChangedOutcomes(NamedTuple):
-    """Capabilities with new outcomes, and the position to ask from next."""
-
-    position: int
-    ids: Collection[Id]
 
 
 class ReportedResult(NamedTuple):

@@ -3,7 +3,7 @@
 Opening any of them makes no call, and raises NotPermitted if AWS's own settings cannot be used.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,11 +17,11 @@ from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, Dyna
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels
-from mats.bootstrap.system import System, service_observer
+from mats.bootstrap.system import Stores, System, service_observer
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import Filter
-from mats.ports import Encoder, Generations, SearchIndex
+from mats.ports import Encoder, SearchIndex
 from mats.settings import Settings, SettingsInvalid
 from mats.usecases.learn import ForgetRemoved, Learn, RecordFeedback
 
@@ -54,7 +54,7 @@ def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "Clou
     return System(settings, models, (FilesStores if settings.index_bucket else DomainStores)(settings, models, session))
 
 
-class CloudStores(ABC):
+class CloudStores(Stores):
     """Tables of DynamoDB, and an index. Discovery uses index, callers, switches, receipts and tallies."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
@@ -88,22 +88,11 @@ class CloudStores(ABC):
 
     @property
     @abstractmethod
-    def index(self) -> SearchIndex:
-        """The index."""
-
-    @property
-    @abstractmethod
     def memory(self) -> "OpenSearchMemory | FilesMemory | None":
         """The remembered requests; None without an encoder."""
 
-    @property
-    @abstractmethod
-    def generations(self) -> Generations:
-        """The generations of the index."""
-
-    @abstractmethod
     def compact(self) -> None:
-        """Make new files of what has many new records; for every quarter of an hour."""
+        """Make new files of what has many new records, for every quarter of an hour; a domain does so by itself."""
 
     @abstractmethod
     def tidy(self) -> None:
@@ -188,10 +177,9 @@ class CloudStores(ABC):
 
         return SpreadChange(registry=self.registry, send=self.send_changes, send_rest=self._bus.send_namespace_change)
 
-    def check(self) -> None:  # noqa: B027 - tables have no earlier write to report
+    def check(self) -> None:
         """Does nothing: each write of a table answers by itself."""
 
-    @abstractmethod
     def close(self) -> None:
         """Delete what is only here; clients close their connections themselves."""
 
@@ -239,16 +227,10 @@ class DomainStores(CloudStores):
             dimension=encoder.dimension if encoder else None,
         )
 
-    def compact(self) -> None:
-        """Does nothing: the domain does."""
-
     def tidy(self) -> None:
         self.generations.record()
         if self.memory:
             self.memory.follow()
-
-    def close(self) -> None:
-        """Nothing is."""
 
 
 class FilesStores(CloudStores):

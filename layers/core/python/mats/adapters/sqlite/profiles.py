@@ -10,7 +10,7 @@ from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
-from mats.ports import GUARD_DAYS, ListedProfile, ProfileChanges, Stored, Vector
+from mats.ports import GUARD_DAYS, ChangedIds, ListedProfile, Stored, Vector
 
 
 def to_blob(vector: Vector | None) -> bytes | None:
@@ -133,7 +133,7 @@ class SqliteListing:
         """The ids whose latest registration waits for an operator."""
         return [Id(id) for (id,) in self.database.rows("SELECT id FROM profiles WHERE status = 'held' ORDER BY id")]
 
-    def changes(self, since: int | None) -> ProfileChanges:
+    def changes(self, since: int | None) -> ChangedIds:
         """Every profile with a revision indexed after this position, tombstones included; None: every profile.
 
         Relies on every revision going to the index soon after it is saved, tombstones and rejected ones included.
@@ -142,7 +142,7 @@ class SqliteListing:
         written = self.database.rows(query, (since or 0,))
         position = written[-1][1] if written else since or 0
         changed = self.database.rows("SELECT id FROM profiles") if since is None else written
-        return ProfileChanges(position, [Id(row[0]) for row in changed])
+        return ChangedIds(position, [Id(row[0]) for row in changed])
 
     def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
         """The current profiles there are, without vectors."""

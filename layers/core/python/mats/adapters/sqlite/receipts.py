@@ -19,7 +19,7 @@ from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Recei
 from mats.domain.learning.reliability import Tally, time_of_weight, weight_at
 from mats.domain.shortlist.rank import Shortlist
 from mats.ports import (
-    ChangedOutcomes,
+    ChangedIds,
     Clock,
     Exposure,
     OutcomeCounts,
@@ -211,7 +211,7 @@ class SqliteUseLog:
         answers = [ShownAnswer(at, tuple(json.loads(shown)), bool(unmatched)) for _, at, shown, unmatched in rows]
         return ShownAnswers(rows[-1][0] if rows else max(0, position), answers)
 
-    def changes(self, since: int | None) -> ChangedOutcomes:
+    def changes(self, since: int | None) -> ChangedIds:
         """Every capability with an outcome stored or changed after a position; None: every one with an outcome."""
         [(position,)] = self.database.rows("SELECT coalesce(max(change), 0) FROM memory")
         if since is None:
@@ -219,7 +219,7 @@ class SqliteUseLog:
         else:
             query = "SELECT DISTINCT outcomes.id FROM memory JOIN outcomes USING (query_id) WHERE change > ?"
             rows = self.database.rows(query, (since,))
-        return ChangedOutcomes(position, [Id(id) for (id,) in rows])
+        return ChangedIds(position, [Id(id) for (id,) in rows])
 
     def counts(self, ids: Collection[Id]) -> Mapping[Id, OutcomeCounts]:
         """The counts of these capabilities; those without any are left out."""
