@@ -121,8 +121,8 @@ class ModelChoice(NamedTuple):
 Item: TypeAlias = Mapping[str, Any]  # A registry item as stored; it may be invalid
 
 
-class Registry(Protocol):
-    """The registrations. Every write puts its change into the event queue in the same transaction."""
+class ImportTarget(Protocol):
+    """Where registrations of sources go."""
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         """The items that exist, by a consistent read."""
@@ -132,6 +132,10 @@ class Registry(Protocol):
 
         Raises StorageUnusable: nothing was written.
         """
+
+
+class Registry(ImportTarget, Protocol):
+    """The registrations. Every write puts its change into the event queue in the same transaction."""
 
     def remove(self, id: Id) -> bool:
         """Remove an item; returns whether it existed."""
@@ -277,7 +281,7 @@ class SourceBook(Protocol):
         """Replace the outcome of a source's latest sync."""
 
 
-class SyncTarget(Registry, Protocol):
+class SyncTarget(ImportTarget, Protocol):
     """A registry that a sync writes to."""
 
     def remove_same(self, id: Id, item: Item) -> bool:

@@ -4,7 +4,7 @@ Each write is recorded before it is made, with the content that it replaces. So 
 knows its own writes, and repeating it completes them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -38,7 +38,7 @@ _EDITED = "was written by someone else since; remove it to take the source's"
 
 @dataclass(slots=True)
 class SourceSync:
-    """One source and the registry it goes to; an importer writes to it as to a registry.
+    """One source and the registry it goes to; an importer writes to it.
 
     Raises whatever the registry and the book raise; everything acknowledged before is kept.
     """
@@ -61,12 +61,6 @@ class SourceSync:
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         return self.target.get(ids)
-
-    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
-        return self.target.ids(after=after, namespace=namespace)
-
-    def remove(self, id: Id) -> bool:
-        return self.target.remove(id)
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """Write what is new or changed at the source; what others wrote stays, and counts as unchanged."""

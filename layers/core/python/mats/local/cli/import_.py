@@ -25,7 +25,7 @@ from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.local.review import waiting
-from mats.ports import Item, Registry, TrustBook
+from mats.ports import ImportTarget, Item, Registry, TrustBook
 from mats.settings import Settings, SettingsInvalid, variable_of
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _send(sources: Iterable[tuple[Source, Stream]], url: str, settings: Settings
     began = time.monotonic()
     with service_at(url, settings.token or settings.write_token, timeout_s) as client:
         remote = RemoteRegistry(client)
-        importer = Importer(cast(Registry, remote), refusals=remote.refusals)
+        importer = Importer(cast(ImportTarget, remote), refusals=remote.refusals)
         with ui.bar("Sending", None) as advance:
             importer.import_sources(sources, advance)
     report, seconds = importer.report, time.monotonic() - began

@@ -1,7 +1,7 @@
 """Register values from any source in batches; reject invalid ones with every fault. Can be interrupted and repeated."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -9,13 +9,13 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid, RequestInvalid
 from mats.domain.profile import origin
-from mats.domain.profile.assignment import Assigned, covers, namespace_of_pattern, parse_row, parse_target
+from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.sync import content_digest
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.local.imports import formats
 from mats.local.imports.files import Location, Skipped, Stream
-from mats.ports import Item, Registry, TrustBook
+from mats.ports import ImportTarget, Item, TrustBook
 
 BATCH = 256  # Registrations per transaction, acknowledged together
 COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)  # The outcomes of registrations that were accepted
@@ -97,9 +97,9 @@ def check_namespace(namespace: str, attribute: str) -> None:
 
 @dataclass(slots=True)
 class DryRunRegistry:
-    """The registry port without writing: collects the items and compares them with `registry`, if there is one."""
+    """An import that writes nothing: collects the items and compares them with `registry`, if there is one."""
 
-    registry: Registry | None = None
+    registry: ImportTarget | None = None
     items: dict[Id, Item] = field(default_factory=dict)
     placed: dict[Id, Placed] = field(default_factory=dict)
 
@@ -115,20 +115,12 @@ class DryRunRegistry:
         self.placed |= placed
         return placed
 
-    def remove(self, id: Id) -> bool:
-        return self.items.pop(id, None) is not None
-
-    def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
-        every = {*(self.registry.ids() if self.registry else ()), *self.items}
-        found = (id for id in every if not namespace or covers(namespace, id))
-        yield from sorted(id for id in found if after is None or id > after)
-
 
 @dataclass(slots=True)
 class Importer:
     """Registers the values of sources, one source after the other."""
 
-    registry: Registry
+    registry: ImportTarget
     trust: TrustBook | None = None  # Where rows of trust go; None: they are passed over
     reserved: Callable[[Collection[Id]], Collection[Id]] = reserves_none
     """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these."""
