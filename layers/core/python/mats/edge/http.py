@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
@@ -44,13 +45,8 @@ def local_caller(settings: Settings) -> Caller:
 
 MAX_BODY_BYTES = 65_536  # The longest query with every list full stays well below
 
-_TITLES = {
-    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
-    408: "Request Timeout", 409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large",
-    415: "Unsupported Media Type", 422: "Unprocessable Content", 431: "Request Header Fields Too Large",
-    500: "Internal Server Error", 503: "Service Unavailable",
-}  # fmt: skip
-"""As in RFC 9110; `http.HTTPStatus` has older phrases for 413 and 422 before Python 3.13."""
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""As in RFC 9110; `http.HTTPStatus` has older phrases for these before Python 3.13."""
 _FOR_OPERATORS = (errors.NotInstalled, errors.NotPermitted, errors.StorageUnusable)  # A retry alone does not help
 _UNAVAILABLE = "discovery cannot answer now; try again"
 
@@ -159,7 +155,7 @@ def problem(
 ) -> Response:
     """A problem document (RFC 9457)."""
     document = Problem(
-        title=_TITLES.get(status, "Error"),
+        title=_TITLES.get(status) or HTTPStatus(status).phrase,
         status=status,
         detail=_valid_text(detail),
         errors=[

@@ -167,19 +167,13 @@ class ProfileMaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One run over changes: which models it calls, what it leaves to a later run, what it takes over from an earlier.
-
-    Args:
-        maker: The models.
-        vectors: False: vectors of the encoder are kept, but new ones are left to a later run.
-        later: The models of a later run; what they would change is saved and indexed, and `postponed`.
-        drafted: What runs over the same changes have drafted; None: this is the only one.
-    """
+    """One run over changes: the models it calls, what it leaves to a later run, what it takes over from an earlier."""
 
     maker: ProfileMaker
-    vectors: bool = True
+    vectors: bool = True  # False: vectors of the encoder are kept, but new ones are left to a later run
     later: ProfileMaker | None = None
-    drafted: "Drafted | None" = None
+    """The models of a later run; what they would change is saved and indexed, and `postponed`."""
+    drafted: "Drafted | None" = None  # What runs over the same changes have drafted; None: this is the only one
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,17 +55,11 @@ _REWRITTEN = 0.9  # Weight of BM25 for a synonym, against that for the word of t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalQuery:
-    """The texts by which a request is searched.
+    """The texts by which a request is searched."""
 
-    Args:
-        terms: Its words.
-        guessed: What those of them that the registry does not have may mean.
-        rewrites: The request in synonyms.
-    """
-
-    terms: Sequence[str]
-    guessed: Sequence[str] = ()
-    rewrites: Sequence[str] = ()
+    terms: Sequence[str]  # Its words
+    guessed: Sequence[str] = ()  # What those of them that the registry does not have may mean
+    rewrites: Sequence[str] = ()  # The request in synonyms
 
     def search(self, index: SearchIndex, admitted: Filter, *, depth: int) -> Scores:
         """Scores of the best by the words or, a little less, by synonyms, and by what misspelt words may mean."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Receipt
 from mats.domain.ranking.blend import Verdict
-from mats.domain.text.words import content_words, stem
+from mats.domain.text.words import clip, content_words, stem
 
 REPORTED = 3.0  # Weight of a caller's own word that a request was or was not served
 _OF_VERDICT: Mapping[Verdict | None, float] = {Verdict.NONE: 2.0, Verdict.WEAK: 1.0}
@@ -97,14 +97,10 @@ def gap_of(asked: Sequence[Asked], met: float, said: Mapping[Id, Collection[str]
         reported=sum(each.unmet == REPORTED for each in asked),
         first=times[0],
         last=times[-1],
-        examples=tuple(dict.fromkeys(_shorten(each.text) for each in asked if each.text))[:_EXAMPLES],
+        examples=tuple(dict.fromkeys(clip(each.text, _MOST_CHARACTERS) for each in asked if each.text))[:_EXAMPLES],
         nearest=_nearest(receipts, shared, said),
         query_ids=tuple(receipt.query_id for receipt in receipts),
     )
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _shared_words(asked: Sequence[Asked]) -> list[str]:

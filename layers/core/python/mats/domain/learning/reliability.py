@@ -155,16 +155,12 @@ class TrustRule:
     """How operator-assigned trust, 0 to 100, becomes the `quality` signal. docs/decisions/0036.
 
     Outcomes that callers report change what counts, never the trust itself: docs/decisions/0050.
-
-    Args:
-        prior: Trust of an unrated candidate in an answer where another one is rated or reported on, 0 to 100. None:
-            its `quality` drops out.
-        proportional: Whether `quality` is reliability x relevance, so that it orders what is relevant, or reliability
-            alone.
     """
 
     prior: int | None
+    """Trust of an unrated candidate beside one that is rated or reported on, 0 to 100; None: `quality` drops out."""
     proportional: bool
+    """Whether `quality` is reliability x relevance, so that it orders what is relevant, or reliability alone."""
 
     @property
     def unrated_trust(self) -> int:

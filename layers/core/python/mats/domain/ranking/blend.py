@@ -91,25 +91,16 @@ _PAIRS_EVEN = 3  # Number of matching pairs that count half of the maximum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Makes raw scores absolute. Constants per (index, encoder), fitted by the evaluation: results/calibration.json.
+    """Makes raw scores absolute. Constants per (index, encoder), fitted by the evaluation: results/calibration.json."""
 
-    Args:
-        c: The BM25 score that is worth one half.
-        lo: The cosine worth nothing.
-        hi: The cosine worth everything.
-        lexical_share: Weight of the BM25 side in `retrieval`, in [0, 1].
-        even: The mixture of both sides that is worth one half, in [0, 1].
-        spread: Distance from `even` at which a mixture is worth 73 % (above) or 27 % (below), greater than 0.
-        pairs_share: Share of the distance from a mixture to 1 that many matching pairs add, in [0, 1].
-    """
-
-    c: float
-    lo: float
-    hi: float
-    lexical_share: float = 0.5
-    even: float = 0.4
+    c: float  # The BM25 score that is worth one half
+    lo: float  # The cosine worth nothing
+    hi: float  # The cosine worth everything
+    lexical_share: float = 0.5  # Weight of the BM25 side in `retrieval`, in [0, 1]
+    even: float = 0.4  # The mixture of both sides that is worth one half, in [0, 1]
     spread: float = 0.08
-    pairs_share: float = 0.4
+    """Distance from `even` at which a mixture is worth 73 % (above) or 27 % (below), greater than 0."""
+    pairs_share: float = 0.4  # Share of the distance from a mixture to 1 that many matching pairs add, in [0, 1]
 
     def bm25(self, score: float) -> float:
         """A BM25 score as b / (b + c), in [0, 1)."""

@@ -118,7 +118,7 @@ def _redact(argument: str) -> str:
         return _UNNAMED
     parts, end = list[str](), 0
     for found in _ADDRESS.finditer(argument):
-        parts += [_redact_text(argument[end : found.start()]), _redact_address(found[0], keep_fragment=True)]
+        parts += [_redact_text(argument[end : found.start()]), _redact_address(found[0])]
         end = found.end()
     return "".join((*parts, _redact_text(argument[end:])))
 
@@ -172,7 +172,7 @@ def redact_url(url: str) -> str | None:
     return f"{parts.scheme.lower()}://{host}{_redact_tokens(parts.path)}{_redact_query(parts.query)}"
 
 
-def _redact_address(address: str, *, keep_fragment: bool) -> str:
+def _redact_address(address: str) -> str:
     """An address of any scheme within an argument: a connection string, a repository."""
     scheme, _, rest = address.partition("://")
     rest, _, fragment = rest.partition("#")
@@ -181,7 +181,7 @@ def _redact_address(address: str, *, keep_fragment: bool) -> str:
     user, at, host_only = host.rpartition("@")
     shown_user = user if user in ("", "git") or _PLACEHOLDER.fullmatch(user) else "{credentials}"
     path = _redact_tokens(f"{slash}{path}")
-    kept = f"#{_redact_text(fragment)}" if fragment and keep_fragment else ""
+    kept = f"#{_redact_text(fragment)}" if fragment else ""
     return f"{scheme}://{shown_user}{at}{host_only}{path}{_redact_query(query)}{kept}"
 
 
