@@ -728,31 +728,27 @@ class ModelsRefused(Observation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterCalled(Observation):
-    """A call of the writer: its start on the monotonic clock and its time, in milliseconds; `fault` if it failed."""
+    """A call of the writer."""
 
     model: str
-    began_ms: float
+    began_ms: float  # On the monotonic clock
     took_ms: float
     usage: Usage = field(default_factory=Usage)
-    fault: str = ""
+    fault: str = ""  # If it failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHandled(Observation):
-    """A request of the local service, after its response; its start on the monotonic clock and its time, in ms.
-
-    `route` is the template of its path, of which there is a fixed number. `carrier` has the headers of its trace
-    context. `answers` are those it got, several where MCP sends a batch.
-    """
+    """A request of the local service, after its response."""
 
     method: str
-    route: str
+    route: str  # The template of its path, of which there is a fixed number
     status: int
-    began_ms: float
+    began_ms: float  # On the monotonic clock
     took_ms: float
     request_id: str
-    carrier: Mapping[str, str] = field(default_factory=dict)
-    answers: Sequence[Answered] = ()
+    carrier: Mapping[str, str] = field(default_factory=dict)  # The headers of its trace context
+    answers: Sequence[Answered] = ()  # Those it got, several where MCP sends a batch
 
 
 Observer: TypeAlias = Callable[[Observation], None]

@@ -48,14 +48,11 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCall:
-    """A call that is ready to be sent. `shown` is what it sends, with names of variables in place of secrets.
+    """A call that is ready to be sent."""
 
-    `command` is the command line that it starts, if it starts one.
-    """
-
-    shown: Mapping[str, Any]
+    shown: Mapping[str, Any]  # What it sends, with names of variables in place of secrets
     send: Callable[[], Called] = field(repr=False)
-    command: str = ""
+    command: str = ""  # The command line that it starts, if it starts one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

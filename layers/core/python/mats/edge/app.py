@@ -26,18 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Discovery as callers may use it: each operation is authorized and observed here and nowhere else.
-
-    `audiences_of` gives the audiences of an IAM principal by its ARN; None where callers bring theirs with them.
-    `receipts` and `feedback` are None where answers leave no receipts, or where feedback goes elsewhere.
-    """
+    """Discovery as callers may use it: each operation is authorized and observed here and nowhere else."""
 
     discover: Discover
     look_up: LookUp
     audiences_of: Callable[[str], frozenset[str]] | None = None
+    """The audiences of an IAM principal by its ARN; None where callers bring theirs with them."""
     observe: Observer = LOG
-    receipts: LeaveReceipt | None = None
-    feedback: "FeedbackService | None" = None
+    receipts: LeaveReceipt | None = None  # None where answers leave none
+    feedback: "FeedbackService | None" = None  # None where answers leave no receipts, or feedback goes elsewhere
     reliability_of: ReadReliability | None = None
     digest: Callable[[frozenset[str]], str] | None = None
     check_stores: Callable[[], None] = lambda: None  # Raises DependencyFailed: writes are not stored

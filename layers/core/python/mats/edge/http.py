@@ -19,18 +19,13 @@ LOCAL = "local"  # The name of the user of this machine, in receipts and tallies
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller as its credentials identify it; parsed once, at the edge.
-
-    `arn` is the role or user that signed the request; operators map it to audiences. Empty if nobody signed.
-    `subject` is that of its token; empty without one.
-    `request_id` is the one of the request, for logs; empty where nothing gives it one.
-    """
+    """A caller as its credentials identify it; parsed once, at the edge."""
 
     audiences: frozenset[str] = frozenset()
-    arn: str = ""
+    arn: str = ""  # The role or user that signed, which operators map to audiences; empty if nobody signed
     sees_internal_errors: bool = False
-    request_id: str = ""
-    subject: str = ""
+    request_id: str = ""  # For logs; empty where nothing gives it one
+    subject: str = ""  # Of its token; empty without one
 
     @property
     def name(self) -> str:
@@ -61,20 +56,16 @@ class BodyTooLarge(errors.RequestInvalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """An HTTP request and its caller.
-
-    `path` is percent-encoded as it was sent. `body` is None if its transport encoding is broken. `domain` and `prefix`
-    are the host and the path prefix under which API Gateway serves; empty elsewhere.
-    """
+    """An HTTP request and its caller."""
 
     method: str
-    path: str = "/"
+    path: str = "/"  # Percent-encoded as it was sent
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = b""
+    body: bytes | None = b""  # None if its transport encoding is broken
     caller: Caller = field(default_factory=Caller)
-    domain: str = ""
-    prefix: str = ""
+    domain: str = ""  # The host under which API Gateway serves; empty elsewhere
+    prefix: str = ""  # The path prefix under which API Gateway serves; empty elsewhere
 
     @property
     def decoded_path(self) -> str:

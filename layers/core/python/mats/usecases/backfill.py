@@ -15,16 +15,13 @@ from mats.usecases.resend import Resend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """Send stale profiles down the offline path; a current one costs two reads. Idempotent: a second run resumes.
-
-    `per_minute` is the maximum of capabilities sent; 0: no limit.
-    """
+    """Send stale profiles down the offline path; a current one costs two reads. Idempotent: a second run resumes."""
 
     enrich: Enrich | Resend
     clock: Clock
     ids: Ids
     pause: Callable[[float], None]  # Waits for a number of seconds
-    per_minute: int = 0
+    per_minute: int = 0  # The maximum of capabilities sent; 0: no limit
     page: int = 64
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[Progress]:

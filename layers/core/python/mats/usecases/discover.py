@@ -32,15 +32,12 @@ _BUDGET_MS = 50  # Counted from when the candidates are known: only an answer th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveReceipt:
-    """Stores receipts while and after answers are made.
+    """Stores receipts while and after answers are made."""
 
-    `later` takes a receipt at once and stores it in the background. `early` stores one that may be shown as soon as the
-    candidates are known, for where nothing is sure to run after the answer. `texts`: whether queries are stored.
-    """
-
-    later: Receipts
+    later: Receipts  # Takes a receipt at once and stores it in the background
     early: Receipts | None = None
-    texts: bool = True
+    """Stores one that may be shown once the candidates are known, for where nothing is sure to run after the answer."""
+    texts: bool = True  # Whether queries are stored
 
     def begin(
         self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
@@ -163,15 +160,7 @@ _Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discover:
-    """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded.
-
-    The answer names models that are not configured in `without`.
-    `tallies` reads what callers reported on candidates; None: reliability is the trust alone.
-    `proofs` reads what endpoints last showed of life.
-    `margin`: the reranker is asked only where the first place is open: no exact match has it, and the relevance of the
-    second is nearer than this. None: always.
-    `gate` limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it.
-    """
+    """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded."""
 
     retrieve: Retrieve
     rerank: Rerank
@@ -181,9 +170,13 @@ class Discover:
     ids: Ids
     calibration: CalibrationSource | None = None
     tallies: Callable[[Collection[Id]], Tallies] | None = None
-    proofs: Callable[[], Proofs] = dict
+    """What callers reported on candidates; None: reliability is the trust alone."""
+    proofs: Callable[[], Proofs] = dict  # What endpoints last showed of life
     margin: float | None = None
+    """The reranker is asked only where the first place is open: no exact match has it, and the relevance of the second
+    is nearer than this. None: always."""
     gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    """Limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it."""
 
     def __call__(
         self,

@@ -204,17 +204,14 @@ _RESULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The intended revision of a capability: `registration` is None if it is removed or rejected.
-
-    `problem` is the reason, if there is one, why the change is not done. `saved`: the revision was saved and indexed.
-    """
+    """The intended revision of a capability."""
 
     target: Stored
-    registration: Registration | None = None
+    registration: Registration | None = None  # None if it is removed or rejected
     assigned: Assigned = NOTHING_ASSIGNED
     needs_writer: bool = False
-    problem: ChangeResult | None = None
-    saved: bool = False
+    problem: ChangeResult | None = None  # Why the change is not done, if it is not
+    saved: bool = False  # The revision was saved and indexed
 
     @property
     def is_encoded(self) -> bool:

@@ -18,16 +18,13 @@ from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, Receipts, Registr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFeedback:
-    """Accepts feedback of the caller that got the answer, on what the answer showed; receipts are kept for `days`.
-
-    Without `texts`, what was missing is stored as its hash.
-    """
+    """Accepts feedback of the caller that got the answer, on what the answer showed."""
 
     receipts: Receipts
     outcomes: Outcomes
     clock: Clock
-    days: int
-    texts: bool = True
+    days: int  # For which receipts are kept
+    texts: bool = True  # False: what was missing is stored as its hash
 
     def __call__(self, feedback: Feedback) -> Sequence[Outcome]:
         """Record all of it or nothing; the outcomes that are new. Durable on return, and safe to repeat.

@@ -18,21 +18,17 @@ _TRIES = 3  # Looks that fail in one round before it counts as a miss
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeEndpoints:
-    """Looks at each endpoint that was not looked at within `fresh`, those first that wait the longest.
-
-    Up to `workers` hosts at once, each for one endpoint at a time with `pause_s` between two requests, and for
-    `most_per_host` endpoints in a round.
-    """
+    """Looks at endpoints, those first that wait the longest, one at a time of a host."""
 
     profiles: ProfileStore
     book: ProofBook
     look: Callable[[Target], Sighting | None]
     clock: Clock
     pause: Callable[[float], object]
-    fresh: timedelta = timedelta(minutes=10)
-    workers: int = 16
-    pause_s: float = 1.0
-    most_per_host: int = 20
+    fresh: timedelta = timedelta(minutes=10)  # Within this, an endpoint is not looked at again
+    workers: int = 16  # Hosts at once
+    pause_s: float = 1.0  # Between two requests to a host
+    most_per_host: int = 20  # Endpoints of a host in a round
 
     def __call__(self, *, budget_ms: float = 600_000) -> Mapping[str, int]:
         """Make one round, within a time; the number of endpoints by what they showed.

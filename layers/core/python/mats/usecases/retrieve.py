@@ -180,35 +180,27 @@ def no_rewrites(text: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The candidates of one text or of several, in order.
-
-    `near` has the near-duplicates of each profile that has any, those that were left out included; `newcomers` are
-    unrated and new beside the others, and `echoes` repeat the request.
-    """
+    """The candidates of one text or of several, in order."""
 
     profiles: Sequence[Profile]
-    near: Mapping[Id, frozenset[Id]]
-    newcomers: Set[Id] = frozenset()
-    echoes: Set[Id] = frozenset()
+    near: Mapping[Id, frozenset[Id]]  # The near-duplicates of each profile that has any, those left out included
+    newcomers: Set[Id] = frozenset()  # Unrated and new beside the others
+    echoes: Set[Id] = frozenset()  # Those that repeat the request
     free: int = 0  # Places that further profiles may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The hits for one text, in the order of fusion; `words`: None if lexical search failed.
-
-    `named`: the profiles are from a namespace that the text names. `exact`: those whose id, name or title it is or has.
-    `votes` are those of remembered requests.
-    """
+    """The hits for one text, in the order of fusion."""
 
     chosen: Chosen
-    words: LexicalQuery | None
+    words: LexicalQuery | None  # None if lexical search failed
     vector: Vector | None
     bm25: Scores
     cosine: Scores
-    named: bool
-    votes: Votes | None
-    exact: Mapping[Id, Exactness] = field(default_factory=dict)
+    named: bool  # The profiles are from a namespace that the text names
+    votes: Votes | None  # Those of remembered requests
+    exact: Mapping[Id, Exactness] = field(default_factory=dict)  # Those whose id, name or title the text is or has
     products: Products = NO_PRODUCTS
 
 

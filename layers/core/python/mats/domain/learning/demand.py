@@ -58,15 +58,12 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Requests with one meaning that nothing served.
+    """Requests with one meaning that nothing served."""
 
-    `weight` is how much speaks for it. `name` has the words that most of the requests share; without texts it is empty.
-    """
-
-    name: str
+    name: str  # Words that most of the requests share; empty without texts
     requests: int
     callers: int
-    weight: float
+    weight: float  # How much speaks for it
     verdicts: Mapping[str, int]
     reported: int  # Requests whose callers reported that nothing served them
     first: str

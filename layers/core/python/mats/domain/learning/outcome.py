@@ -116,12 +116,9 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedAnswer:
-    """An answer with everything its caller has reported, which outlives the receipt.
-
-    `confirmed`: by an operator. `missing` is the latest that was reported.
-    """
+    """An answer with everything its caller has reported, which outlives the receipt."""
 
     receipt: Receipt
     events: Mapping[Id, frozenset[Event]]
-    missing: str = ""
-    confirmed: bool = False
+    missing: str = ""  # The latest that was reported
+    confirmed: bool = False  # By an operator

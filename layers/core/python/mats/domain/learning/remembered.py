@@ -10,23 +10,18 @@ from mats.domain.learning.outcome import TAUGHT, Event, ReportedAnswer, effectiv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A request that ended in success.
-
-    `passed_over` were shown before the last of the `used`, or reported as failed or wrong. `confirmed`: by an operator.
-    `text` is empty if queries are not kept as text; `vector` is packed (`mats.domain.learning.outcome`), and empty
-    where only the votes are read.
-    """
+    """A request that ended in success."""
 
     query_id: str
-    text: str
+    text: str  # Empty if queries are not kept as text
     caller: str
     audiences: frozenset[str]
     at: str
     used: frozenset[Id]
-    passed_over: frozenset[Id] = frozenset()
-    confirmed: bool = False
+    passed_over: frozenset[Id] = frozenset()  # Shown before the last of the `used`, or reported as failed or wrong
+    confirmed: bool = False  # By an operator
     encoder: str = ""
-    vector: bytes = b""
+    vector: bytes = b""  # Packed (`mats.domain.learning.outcome`); empty where only the votes are read
 
     @property
     def is_lesson(self) -> bool:

@@ -51,23 +51,17 @@ _LEAST = 1e-12  # In place of a probability of 0, which has no logarithm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedFor:
-    """The remembered requests that vote for a capability: how many, of how many callers, the best similarity.
+    """The remembered requests that vote for a capability."""
 
-    `texts` are those that the asking caller may read, most similar first.
-    """
-
-    requests: int
-    callers: int
-    similarity: float
-    texts: tuple[str, ...] = ()
+    requests: int  # How many
+    callers: int  # Of how many callers
+    similarity: float  # The best
+    texts: tuple[str, ...] = ()  # Those that the asking caller may read, most similar first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Votes:
-    """The votes on a request: sums of weights by capability, and of all that voted.
-
-    `reported` has the capabilities with an outcome that counts for the caller, on whatever request.
-    """
+    """The votes on a request: sums of weights by capability, and of all that voted."""
 
     nearest: float
     weight: float
@@ -75,7 +69,7 @@ class Votes:
     similarity: Mapping[Id, float]  # Of the nearest request that votes for each
     passed_over: Mapping[Id, float]
     near: Sequence[Near]
-    reported: Set[Id] = frozenset()
+    reported: Set[Id] = frozenset()  # The capabilities with an outcome that counts for the caller, on whatever request
     rises: Mapping[Id, int] = field(default_factory=dict)
     """By how many places a capability may rise that others alone used for such a request."""
     claimed: Set[Id] = frozenset()  # Used for such a request, but with hardly any of the votes, and by others only

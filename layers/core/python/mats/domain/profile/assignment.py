@@ -34,20 +34,15 @@ MAX_PINNED = 20  # Capabilities
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """Trust, 0 to 100 or None, and the verified provider or "": of one row, or resolved for a capability.
+    """What operators assigned: of one row, or resolved for a capability."""
 
-    `cleared`, `approved` and `rejected` are fingerprints of registrations, or "": whose flags an operator has cleared,
-    and which is or is not to be shown. `policy` says which changes wait for an operator; None: as for the namespace.
-    `pinned`: the capability is among the tools of every answer.
-    """
-
-    trust: int | None = None
-    provider: str = ""
-    cleared: str = ""
-    approved: str = ""
-    rejected: str = ""
-    policy: Policy | None = None
-    pinned: bool = False
+    trust: int | None = None  # 0 to 100
+    provider: str = ""  # The verified one, or empty
+    cleared: str = ""  # Fingerprint of a registration whose flags an operator has cleared, or empty
+    approved: str = ""  # Fingerprint of one that is to be shown, or empty
+    rejected: str = ""  # Fingerprint of one that is not to be shown, or empty
+    policy: Policy | None = None  # Which changes wait for an operator; None: as for the namespace
+    pinned: bool = False  # Whether it is among the tools of every answer
 
     def __bool__(self) -> bool:
         return bool(self.to_row())

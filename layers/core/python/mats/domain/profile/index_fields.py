@@ -45,14 +45,11 @@ _CACHED = 2_048  # Profiles whose searched text is kept, some kilobytes each
 
 
 class SearchedText(NamedTuple):
-    """The starts of the lexical fields in index order, and all of them in lower case, one to a line.
+    """Texts that are compared with a query."""
 
-    `telling` are the fields whose pairs of words count.
-    """
-
-    fields: tuple[str, ...]
-    telling: tuple[str, ...]
-    lowered: str
+    fields: tuple[str, ...]  # The starts of the lexical fields, in index order
+    telling: tuple[str, ...]  # The fields whose pairs of words count
+    lowered: str  # All of the fields in lower case, one to a line
 
 
 def searched_text(profile: Profile) -> SearchedText:
@@ -91,14 +88,12 @@ _PREFIX = 2  # Words that share a stem share at least these first letters; compa
 
 
 class MatchedWords(NamedTuple):
-    """Words of the query that matched, in its order, and the fields they matched in, in index order.
+    """Words of a query that a profile has."""
 
-    `spelled` has them as the capability spells them, in lower case and alphabetical order, for highlighting.
-    """
-
-    matched: tuple[str, ...]
-    fields: tuple[str, ...]
+    matched: tuple[str, ...]  # Words of the query, in its order
+    fields: tuple[str, ...]  # The fields they matched in, in index order
     spelled: tuple[str, ...] = ()
+    """The words as the capability spells them, in lower case and alphabetical order, for highlighting."""
 
 
 def explain(terms: Collection[str], profile: Profile) -> MatchedWords:

@@ -21,17 +21,14 @@ _IDENTIFIERS_LIMIT = 200  # In characters: what a reranker reads of them is less
 
 
 class SourceText(BaseModel):
-    """The registration's own text in the index: without markup, cleaned and clipped.
-
-    `identifiers` are the `parameter_names` as they were registered, with commas; empty in profiles of earlier releases.
-    """
+    """The registration's own text in the index: without markup, cleaned and clipped."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     title: str = ""
     description: str = ""
     parameter_names: str = ""
-    identifiers: str = ""
+    identifiers: str = ""  # The `parameter_names` as registered, with commas; empty in profiles of earlier releases
     parameter_text: str = ""
     other: str = ""
 
@@ -128,15 +125,12 @@ class Refusal(_Frozen):
 
 
 class Contract(_Frozen):
-    """What callers of a version rely on, by its owner's words (`mats.domain.profile.changes`).
-
-    `inputs` has the type of each input, with `!` if it is required; `reaches` hosts, commands and tools.
-    """
+    """What callers of a version rely on, by its owner's words (`mats.domain.profile.changes`)."""
 
     text: str = ""
     description: str = ""
-    reaches: tuple[str, ...] = ()
-    inputs: Mapping[str, str] = {}
+    reaches: tuple[str, ...] = ()  # Hosts, commands and tools
+    inputs: Mapping[str, str] = {}  # The type of each input, with `!` if it is required
     effects: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -145,16 +139,13 @@ class Contract(_Frozen):
 
 
 class Held(_Frozen):
-    """A registration that waits for an operator: its fingerprint, what it changes, and since when (ISO 8601, UTC).
+    """A registration that waits for an operator."""
 
-    `approved` is the time of the version that is shown meanwhile; empty if none is. `rejected`: an operator refused it.
-    """
-
-    digest: str
-    changes: tuple[str, ...]
-    since: str
-    approved: str = ""
-    rejected: bool = False
+    digest: str  # Its fingerprint
+    changes: tuple[str, ...]  # What it changes, in words
+    since: str  # ISO 8601, UTC
+    approved: str = ""  # The time of the version that is shown meanwhile; empty if none is
+    rejected: bool = False  # Whether an operator refused it
 
 
 _UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
@@ -162,60 +153,47 @@ _UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "f
 
 
 class Profile(_Frozen):
-    """The searchable description of a capability, made from the latest valid registration; without its vector.
-
-    `encoder` names the model of the vector stored with it; empty if there is none. `rev` grows by one with every change
-    and is the external version in the index; `indexed_rev` follows it once the index has acknowledged. A rejected
-    registration leaves the last good content in place beside the `error`. `suspicious` has the reasons for a review.
-    `refused` names the models that refuse every request as they are configured; the profile is what was made without.
-    `provider` is the verified one, or what the owner wrote: `provider_verified` tells which.
-    `first_registered` is when this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a
-    profile of a release that did not record it, which counts as older than any other.
-    `first_text` is a sample of that text (`mats.domain.trust.near_duplicates`).
-    `owner_examples` is the number of `positive_examples` that the owner wrote; they come first.
-    `input_schema` is the schema of the capability's input as JSON text; empty if there is none or it is too large.
-    `invocation` is how it is called, as JSON text; empty if its owner gave no way. `instructions` are those of a skill.
-    `effects` is what its owner says of them. `pinned`: operators want it among all tools.
-    `held` is the latest registration, if it waits for an operator; `approved` the version that operators approved last,
-    if its owner has changed it since.
-    """
+    """The searchable description of a capability, made from the latest valid registration; without its vector."""
 
     namespace: str
     name: str
     kind: Kind | None = None
     status: Status = Status.ACTIVE
-    error: str = ""
+    error: str = ""  # Of a rejected registration, which leaves the last good content in place
     enriched: bool = False
     enrichment: Enrichment = Enrichment()
     source: SourceText | None = None
     version: str = ""
     endpoint: str = ""
-    input_schema: str = ""
-    invocation: str = ""
-    instructions: str = ""
-    provider: str = ""
+    input_schema: str = ""  # As JSON text; empty if there is none or it is too large
+    invocation: str = ""  # How it is called, as JSON text; empty if its owner gave no way
+    instructions: str = ""  # Those of a skill
+    provider: str = ""  # The verified one, or what the owner wrote: `provider_verified` tells which
     provider_verified: bool = False
     tags: tuple[str, ...] = ()
     type_tags: tuple[str, ...] = ()
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     visible_to: tuple[str, ...] | None = None
     trust: Trust | None = None
-    pinned: bool = False
-    encoder: str = ""
-    suspicious: tuple[str, ...] = ()
-    effects: tuple[str, ...] = ()
-    approved: Contract | None = None
-    held: Held | None = None
+    pinned: bool = False  # Operators want it among all tools
+    encoder: str = ""  # Name of the model of the vector stored with it; empty if there is none
+    suspicious: tuple[str, ...] = ()  # The reasons for a review
+    effects: tuple[str, ...] = ()  # What its owner says of them
+    approved: Contract | None = None  # The version that operators approved last, if its owner has changed it since
+    held: Held | None = None  # The latest registration, if it waits for an operator
     notes: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    """Models that refuse every request as they are configured; the profile was made without them."""
     origin: str = ""
     content: str = ""
-    rev: int = 0
-    indexed_rev: int = 0
+    rev: int = 0  # Grows by one with every change; the external version in the index
+    indexed_rev: int = 0  # Follows `rev` once the index has acknowledged it
     cause: Cause | None = None
     first_registered: str = ""
-    first_text: str = ""
-    owner_examples: int = 0
+    """When this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a profile of a release
+    that did not record it, which counts as older than any other."""
+    first_text: str = ""  # A sample of that text (`mats.domain.trust.near_duplicates`)
+    owner_examples: int = 0  # The number of `positive_examples` that the owner wrote; they come first
 
     @property
     def id(self) -> Id:

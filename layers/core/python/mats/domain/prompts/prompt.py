@@ -156,16 +156,13 @@ _SECTIONS = {"system", "request", "tool"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """System prompt, request template and the one tool that the model must answer with.
-
-    `tool` has `name`, `description` and `schema`, whose top level has only `type`, `properties` and `required`.
-    `parts` are the further texts of the file by section name.
-    """
+    """System prompt, request template and the one tool that the model must answer with."""
 
     system: str
     request: str
     tool: Mapping[str, Any]
-    parts: Mapping[str, str]
+    """`name`, `description` and `schema`, whose top level has only `type`, `properties` and `required`."""
+    parts: Mapping[str, str]  # The further texts of the file by section name
     hash: str
 
     @property

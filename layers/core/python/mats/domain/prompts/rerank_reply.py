@@ -114,19 +114,16 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankResult:
-    """The reply of a reranker: scores in [0, 1] for a prefix of the candidates, and the capability type it inferred.
+    """The reply of a reranker."""
 
-    `steps` are those that a task needs, each in words to search for; empty for a single step, or if it has no plan.
-    `void` is the reason if there are no scores, `clipped` counts those out of range, `cut_off`: truncated reply.
-    """
-
-    scores: tuple[float, ...] = ()
-    intent: str | None = None
+    scores: tuple[float, ...] = ()  # In [0, 1], for a prefix of the candidates
+    intent: str | None = None  # The capability type that it inferred
     steps: tuple[str, ...] = ()
+    """Those that a task needs, each in words to search for; empty for a single step, or without a plan."""
     usage: Usage = Usage()
-    clipped: int = 0
-    cut_off: bool = False
-    void: str = ""
+    clipped: int = 0  # How many scores were out of range
+    cut_off: bool = False  # Whether the reply was truncated
+    void: str = ""  # The reason if there are no scores
 
 
 _LONGEST_STEP = 120  # Characters

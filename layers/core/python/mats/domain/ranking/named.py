@@ -146,16 +146,12 @@ def names(namespace: str, provider: str) -> frozenset[str]:
 
 
 class NameUse(NamedTuple):
-    """How a registry uses a name, as far as its caller sees it.
+    """How a registry uses a name, as far as its caller sees it."""
 
-    `owned` capabilities have it, and `elsewhere` others have its words in their text. `spaces` are the namespaces of
-    those that have it; some in the `trusted` ones are trusted.
-    """
-
-    owned: int
-    elsewhere: int
-    spaces: Set[str]
-    trusted: Set[str]
+    owned: int  # Capabilities that have it
+    elsewhere: int  # Others that have its words in their text
+    spaces: Set[str]  # The namespaces of those that have it
+    trusted: Set[str]  # Of these, where some are trusted
 
 
 _MARKS = frozenset("on with in via from using".split())  # Words before the name of a product

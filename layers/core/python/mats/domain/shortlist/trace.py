@@ -64,33 +64,26 @@ class StageRun(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Trace:
-    """The record of one answer; stages write to it while they run.
-
-    `degraded` names the parts that failed or were late, `faults` the reasons, `without` the parts that are not
-    configured, `notes` what its reader should know about it, `unread` that the encoder does not read the language of
-    the query; `thresholds` are those of the verdict; `took_ms` has the time of each stage in milliseconds, `runs` each
-    of their runs, and `began_ms` the start of the answer on the monotonic clock. `usage` is the reranker's. `unusable`
-    is a fault of the storage that an operator must repair; `refused` names models that refuse every request.
-    """
+    """The record of one answer; stages write to it while they run."""
 
     index: str
     encoder: str | None = None
     reranker: str | None = None
     prompt: str | None = None
     calibration: CalibrationSource | None = None
-    thresholds: Thresholds | None = None
-    took_ms: dict[str, float] = field(default_factory=dict)
-    began_ms: float = 0.0
-    runs: list[StageRun] = field(default_factory=list)
-    degraded: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    without: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    unread: bool = False
-    usage: Usage = field(default_factory=Usage)
+    thresholds: Thresholds | None = None  # Those of the verdict
+    took_ms: dict[str, float] = field(default_factory=dict)  # The milliseconds of each stage
+    began_ms: float = 0.0  # The start of the answer on the monotonic clock
+    runs: list[StageRun] = field(default_factory=list)  # Each run of the stages
+    degraded: list[str] = field(default_factory=list)  # The parts that failed or were late
+    faults: list[str] = field(default_factory=list)  # The reasons
+    without: list[str] = field(default_factory=list)  # The parts that are not configured
+    notes: list[str] = field(default_factory=list)  # What its reader should know about it
+    unread: bool = False  # The encoder does not read the language of the query
+    usage: Usage = field(default_factory=Usage)  # The reranker's
     rerank: RerankStats = RerankStats()
-    unusable: StorageUnusable | None = None
-    refused: list[Refusal] = field(default_factory=list)
+    unusable: StorageUnusable | None = None  # A fault of the storage that an operator must repair
+    refused: list[Refusal] = field(default_factory=list)  # Models that refuse every request
 
     def branch(self) -> "Trace":
         """An empty trace of the same answer, for one of its retrievals; to be merged."""

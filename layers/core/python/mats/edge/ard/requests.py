@@ -79,15 +79,12 @@ class ArdListParameters(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Conditions on entries: what the index can filter by, and predicates for what it cannot.
-
-    `matches_nothing`: no entry can satisfy the conditions, so the index need not be queried.
-    """
+    """Conditions on entries: what the index can filter by, and predicates for what it cannot."""
 
     kinds: frozenset[Kind]
     scope: Scope
     predicates: Sequence[Callable[[Profile], bool]]
-    matches_nothing: bool
+    matches_nothing: bool  # No entry can satisfy the conditions, so the index need not be queried
 
     def accepts(self, profile: Profile) -> bool:
         """True if a profile that the index returned satisfies all predicates."""

@@ -33,17 +33,14 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RpcReply:
-    """The reply to a request: a result, or an error with one of the codes above. `id` is None if it could not be read.
+    """The reply to a request: a result, or an error with one of the codes above."""
 
-    `stateless` marks a reply to 2026-07-28, whose HTTP transport maps errors to statuses, too.
-    """
-
-    id: str | int | None
+    id: str | int | None  # None if it could not be read
     result: Message | None = None
     code: int = 0
     message: str = ""
     data: Message | None = None
-    stateless: bool = False
+    stateless: bool = False  # A reply to 2026-07-28, whose HTTP transport maps errors to statuses, too
 
     def to_json(self) -> dict[str, Any]:
         if self.result is not None:

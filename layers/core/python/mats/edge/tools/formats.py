@@ -286,15 +286,12 @@ _FAR_LESS, _NEARLY = 0.5, 0.9
 
 @dataclass(slots=True)
 class _Fitted:
-    """The tools that fit a budget, best first, and what was left out; a worse tool never takes a better one's room.
-
-    `known` ones take no room. `for_parts`: the results serve different parts, so their relevance is not compared.
-    """
+    """The tools that fit a budget, best first, and what was left out; a worse tool never takes a better one's room."""
 
     format: Format
     budget: int | None
-    known: frozenset[str] = frozenset()
-    for_parts: bool = False
+    known: frozenset[str] = frozenset()  # Tools that take no room
+    for_parts: bool = False  # The results serve different parts, so their relevance is not compared
     kept: list[ToolDefinition] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     shortened: list[str] = field(default_factory=list)
