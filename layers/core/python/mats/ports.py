@@ -301,14 +301,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceChange:
-    """The row of a namespace changed, and with it every capability in it or below it; only those after an id, if given.
-
-    In the order of `Registry.ids`.
-    """
+    """The row of a namespace changed, and with it every capability in it or below it."""
 
     namespace: str
     cause: Cause
-    after: Id | None = None
+    after: Id | None = None  # If given, only those after it, in the order of `Registry.ids`
 
 
 class QueuedChange(NamedTuple):

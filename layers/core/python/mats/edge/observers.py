@@ -208,14 +208,11 @@ def _request(request: ports.RequestHandled) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MeasureObserver:
-    """Emits metrics under the names that alarms and dashboards use.
-
-    With a `version` of the function, its calls have a metric of their own: 1 for one that fails, is slow, or is
-    degraded.
-    """
+    """Emits metrics under the names that alarms and dashboards use."""
 
     emit: ports.Metrics
     version: str = ""
+    """Of the function: its calls have a metric of their own, 1 for one that fails, is slow, or is degraded."""
 
     def __call__(self, observation: ports.Observation) -> None:
         match observation:

@@ -125,40 +125,30 @@ class TokenScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BodySpec:
-    """A documented body: its description and alternative models, each as `module.Class` below `mats.edge`.
-
-    Without a model it is any JSON object; without a media type there is no body.
-    """
+    """A documented body."""
 
     description: str
-    models: Sequence[str | type] = ()
-    media_type: str = "application/json"
+    models: Sequence[str | type] = ()  # Alternatives, each as `module.Class` below `mats.edge`; none: any JSON object
+    media_type: str = "application/json"  # Empty: there is no body
     alternative: str = ""  # The media type of the same answer as text, if there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """An endpoint. A path has one method.
-
-    `path` is spelled as in API Gateway: `{name+}` stands for the rest of the path, slashes included. A route with an
-    `ending` is one of API Gateway's at its path, and answers those whose rest of the path ends so.
-    `refused_methods` are methods that API Gateway forwards, to be answered with 405; it answers all others with 403.
-
-    `handler` is a function of the application and the request, as `module.function` below `mats.edge`, whose module is
-    imported by its first request. `query` is a model of `Parameters`, spelled alike: the handler gets them parsed.
-    `scope` is what a token of the local service needs.
-    Errors are problem documents (RFC 9457), or in ARD's own form. The rest is documentation; routes without an
-    `operation_id` have none.
-    """
+    """An endpoint. A path has one method. Errors are problem documents (RFC 9457), or in ARD's own form."""
 
     method: str
-    path: str
+    path: str  # As API Gateway spells it: `{name+}` stands for the rest of the path, slashes included
     handler: str
-    query: str | type = ""
-    scope: TokenScope = TokenScope.READ
+    """A function of the application and the request, as `module.function` below `mats.edge`, whose module is imported
+    by its first request."""
+    query: str | type = ""  # A model of `Parameters`, spelled alike: the handler gets them parsed
+    scope: TokenScope = TokenScope.READ  # What a token of the local service needs
     ending: str = ""
+    """A route with one is one of API Gateway's at its path, and answers those whose rest of the path ends so."""
     refused_methods: tuple[str, ...] = ()
-    operation_id: str = ""
+    """Methods that API Gateway forwards, to be answered with 405; it answers all others with 403."""
+    operation_id: str = ""  # This and the rest is documentation, which routes without one do not have
     tag: str = "discovery"
     summary: str = ""
     description: str = ""

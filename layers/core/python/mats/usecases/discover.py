@@ -95,21 +95,18 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
-    """Call the reranker. `shuffle` sends candidates in a pseudo-random order, seeded by the query.
-
-    `shared` has usable replies by all that they depend on, model, request and candidates as indexed: equal questions
-    cost one call, and callers with other audiences share a reply only where they see the same.
-    `switch`, if there is one, may replace the configured reranker; `current` is asked once for an answer.
-    """
+    """Call the reranker."""
 
     reranker: Reranker | None
-    switch: SwitchedModel[Reranker] | None = None
-    shuffle: bool = False
+    switch: SwitchedModel[Reranker] | None = None  # May replace the configured reranker
+    shuffle: bool = False  # Send candidates in a pseudo-random order, seeded by the query
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     shared: Recent[RerankResult] | None = None
+    """Usable replies by all that they depend on, model, request and candidates as indexed: equal questions cost one
+    call, and callers with other audiences share a reply only where they see the same."""
 
     def current(self) -> Reranker | None:
-        """The reranker to call now."""
+        """The reranker to call now; to be asked for once in an answer."""
         return self.switch(self.reranker) if self.switch else self.reranker
 
     def __call__(

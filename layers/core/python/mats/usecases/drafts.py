@@ -66,16 +66,13 @@ NO_WRITER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileMaker:
-    """Makes profiles of registrations, raw or enriched, and their vectors, with an encoder and a writer.
-
-    `switch`, if there is one, may replace the configured writer when a pass begins. With `sparse_only`, the writer
-    describes sparse registrations only; what it or another wrote about the same text of others is kept.
-    """
+    """Makes profiles of registrations, raw or enriched, and their vectors, with an encoder and a writer."""
 
     encoder: Encoder | None
     writer: Writer | None
-    switch: SwitchedModel[Writer] | None = None
+    switch: SwitchedModel[Writer] | None = None  # May replace the configured writer when a pass begins
     sparse_only: bool = False
+    """The writer describes sparse registrations only; what any wrote about the same text of others is kept."""
 
     def begin(self, *, probe: bool = False) -> "Pass":
         """A pass with the models to call now; with `probe`, a model that has refused once is not called again."""
@@ -403,15 +400,13 @@ def _time_of(shown: Profile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides which drafts of a batch wait. The encoder is asked only where a text changed and nothing else decides.
-
-    Without a `limit` it is not asked at all: what waits for this decision already goes on waiting.
-    """
+    """Decides which drafts of a batch wait. The encoder is asked only where a text changed and nothing else decides."""
 
     profiles: ProfileStore
     run: Pass
     causes: Mapping[Id, Cause]
     limit: TimeLimit | None = None
+    """None: the encoder is not asked at all, and what waits for this decision already goes on waiting."""
     on_wait: OnWait = lambda id, error: None
 
     def __call__(

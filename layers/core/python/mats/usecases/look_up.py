@@ -21,13 +21,10 @@ _AT_ONCE, _TIMES = 100, 10
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Profiles in order of id, and the id after which the next page begins, visible to the caller.
-
-    None: there is no next page.
-    """
+    """Profiles in order of id, visible to the caller."""
 
     profiles: Sequence[Profile]
-    following: Id | None
+    following: Id | None  # After which the next page begins; None: there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,9 +283,7 @@ class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
     Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
-    the others. `unrated` is the trust of an unrated profile beside these, 0 to 100, and `new_share` that of the
-    candidates that may be newcomers. Without `recall` there is no memory, and without `vectors`, those of earlier
-    queries, each query is encoded.
+    the others.
     """
 
     index: SearchIndex
@@ -293,12 +291,12 @@ class Retrieve:
     k: int = 15
     depth: int = 200
     window: int = 60
-    unrated: int = 50
-    new_share: float = NEW_SHARE
+    unrated: int = 50  # The trust of an unrated profile beside others, 0 to 100
+    new_share: float = NEW_SHARE  # The share of the candidates that may be newcomers
     fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    recall: Recall | None = None
-    vectors: Recent[Vector] | None = None  # By the name of the encoder and the text
+    recall: Recall | None = None  # None: there is no memory
+    vectors: Recent[Vector] | None = None  # Of earlier queries, by encoder and text; None: each query is encoded
     rewrites: Callable[[str], Sequence[str]] = no_rewrites
 
     def __call__(

@@ -21,11 +21,7 @@ def asking(caller: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """One answer.
-
-    `verdict` is None in a receipt that was stored before the candidates were ranked: `shown` then has all of them, in
-    the order of retrieval.
-    """
+    """One answer."""
 
     query_id: str
     text: str  # The query; empty if queries are not logged as text
@@ -34,6 +30,7 @@ class Receipt:
     at: str  # ISO 8601 in UTC
     shown: tuple[Id, ...]  # The results that the caller got, best first
     verdict: Verdict | None = None
+    """None if it was stored before the candidates were ranked: `shown` then has all of them, in order of retrieval."""
     nearest: Id | None = None  # The best candidate, shown or not
     relevance: float | None = None  # That of the best candidate, 0 to 1
     narrowed: bool = False  # True if the query had filters

@@ -30,16 +30,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Outcomes that count for one caller, decayed until now.
-
-    `rise` and `sink` are the numbers of callers behind the successes and the failures: a capability moves by at most so
-    many places because of them.
-    """
+    """Outcomes that count for one caller, decayed until now."""
 
     successes: float = 0.0
     failures: float = 0.0
-    rise: float = math.inf
-    sink: float = math.inf
+    rise: float = math.inf  # Callers behind the successes: by at most so many places a capability rises for them
+    sink: float = math.inf  # The same of the failures
 
     def __bool__(self) -> bool:
         return self.successes + self.failures > 0

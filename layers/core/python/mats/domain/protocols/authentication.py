@@ -25,15 +25,12 @@ _WRAPPED = {
 
 
 class AuthScheme(Compact):
-    """One scheme: `bearer`, `basic`, `apiKey` with its name and place, `oauth2`, `openIdConnect`, `mutualTLS`, `none`.
+    """One scheme."""
 
-    Without `option`, all schemes of a call are needed. With it, those of any one number are.
-    """
-
-    scheme: str
+    scheme: str  # `bearer`, `basic`, `apiKey` with its name and place, `oauth2`, `openIdConnect`, `mutualTLS`, `none`
     name: str = ""
     in_: str = Field(default="", validation_alias=AliasChoices("in", "in_"))
-    option: int | None = None
+    option: int | None = None  # None: all schemes of a call are needed; else those of any one number are
 
 
 def auth_of(security: object, schemes: object) -> tuple[AuthScheme, ...]:

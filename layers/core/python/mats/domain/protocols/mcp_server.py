@@ -47,17 +47,14 @@ _WORD = re.compile(r"[A-Za-z0-9@][\w./:@+-]*")
 
 
 class McpStdio(Call):
-    """A server that a command starts, and one of its tools.
-
-    `env` has names of variables to be set; `inputs` the names in braces in `command` and `args` to be filled in.
-    """
+    """A server that a command starts, and one of its tools."""
 
     protocol: Literal["mcp"] = "mcp"
     transport: Literal["stdio"] = "stdio"
     command: str
     args: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()  # Names of variables to be set
+    inputs: tuple[str, ...] = ()  # The names in braces in `command` and `args` to be filled in
     tool: str = ""
 
     def facts(self) -> Facts:

@@ -51,33 +51,27 @@ _MEDIA_TYPE = re.compile(r"[\w.+*-]+/[\w.+*-]+(?:; ?[\w.=\"-]+)*")
 
 
 class Parameter(Compact):
-    """A parameter of an HTTP operation. Its value is the input's property `property`, else that of its own name.
-
-    `style` and `explode` are OpenAPI's; `content` is the media type in which a value is written.
-    """
+    """A parameter of an HTTP operation."""
 
     name: str
     in_: str = Field(validation_alias=AliasChoices("in", "in_"))
-    property: str = ""
-    style: str = ""
+    property: str = ""  # The input's property that has its value; empty: that of its own name
+    style: str = ""  # As OpenAPI defines it, like `explode`
     explode: bool | None = None
-    content: str = ""
+    content: str = ""  # The media type in which a value is written
 
 
 class HttpCall(Call):
-    """An operation of an HTTP API. `body` is the media type of the body, whose property is `body_property` or `body`.
-
-    `inputs` has the names in braces in `url` that are not path parameters.
-    """
+    """An operation of an HTTP API."""
 
     protocol: Literal["http"] = "http"
     method: str
     url: str
     parameters: tuple[Parameter, ...] = ()
-    body: str = ""
-    body_property: str = ""
+    body: str = ""  # Its media type
+    body_property: str = ""  # The input's property that is the body; empty: `body`
     auth: tuple[AuthScheme, ...] = ()
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # The names in braces in `url` that are not path parameters
 
     def facts(self) -> Facts:
         return (("protocol", "HTTP"), ("method", self.method), ("endpoint", self.url), ("body", self.body))

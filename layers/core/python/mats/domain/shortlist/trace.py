@@ -51,15 +51,12 @@ class CalibrationSource:
 
 
 class StageRun(NamedTuple):
-    """One run of a stage: its start on the monotonic clock and its time, in milliseconds; `fault` is empty if it ended.
-
-    The time of a failed or late stage is that until the answer went on without it.
-    """
+    """One run of a stage."""
 
     stage: str
-    began_ms: float
-    took_ms: float
-    fault: str = ""
+    began_ms: float  # On the monotonic clock
+    took_ms: float  # Of a failed or late stage, until the answer went on without it
+    fault: str = ""  # Empty if it ended
 
 
 @dataclass(slots=True, kw_only=True)
