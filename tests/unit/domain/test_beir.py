@@ -74,13 +74,7 @@ def test_parameters_that_are_no_json_schema_go_to_the_descriptor_and_are_read_th
 
 @pytest.mark.parametrize(
     ("source", "id", "namespace"),
-    [
-        ("Lab Set", "T_1", "lab-set.t-1"),
-        (None, 42, "42"),
-        ("", "x", "x"),
-        ("--", "_x_", "x"),
-        ("Übung", "1", "bung.1"),
-    ],
+    [("Lab Set", "T_1", "lab-set.t-1"), (None, 42, "42"), ("", "x", "x"), ("--", "_x_", "x"), ("Übung", "1", "bung.1")],
 )
 def test_a_namespace_is_made_of_source_and_id(source, id, namespace):
     assert namespace_of({"source": source, "_id": id}) == namespace

@@ -160,18 +160,9 @@ def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs
     assert measured == (None if expected is None else pytest.approx(expected))
 
 
-@pytest.mark.parametrize(
-    ("best", "verdict"),
-    [
-        (None, Verdict.NONE),
-        (0.39, Verdict.NONE),
-        (0.4, Verdict.WEAK),
-        (0.69, Verdict.WEAK),
-        (0.7, Verdict.MATCH),
-    ],
-)
-def test_the_verdict_follows_the_most_relevant_candidate(best, verdict):
-    assert Thresholds(match=0.7, weak=0.4).verdict(best) is verdict
+def test_the_verdict_follows_the_most_relevant_candidate():
+    found = [Thresholds(match=0.7, weak=0.4).verdict(best) for best in (None, 0.0, 0.39, 0.4, 0.69, 0.7, 1.0)]
+    assert found == [Verdict.NONE] * 3 + [Verdict.WEAK] * 2 + [Verdict.MATCH] * 2
 
 
 @pytest.mark.parametrize(("searched", "weak"), [(1.0, 0.3), (0.9, 0.243), (0.5, 0.1), (0.06, 0.1)])

@@ -155,8 +155,7 @@ def test_a_sentence_or_entry_is_kept_whole_or_dropped_whole(text):
 
 
 MUSIC = a_registration(
-    name="TokApi: search",
-    description="search songs on GitHub by natural language processing; Use the Sensor Tower API",
+    name="TokApi: search", description="search songs on GitHub by natural language processing; Use the Sensor Tower API"
 )
 
 

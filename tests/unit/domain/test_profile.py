@@ -305,9 +305,7 @@ def test_control_characters_link_targets_and_referrals_of_a_description_reach_no
 def test_the_explanation_has_words_in_query_order_and_fields_in_index_order():
     profile = a_profile(examples=["undo a double card payment"], provider="Acme Bank")
     assert explain(("bank", "card", "weather", "payments"), profile) == MatchedWords(
-        ("bank", "card", "payments"),
-        ("name", "description", "positive_examples", "other"),
-        ("bank", "card", "payment"),
+        ("bank", "card", "payments"), ("name", "description", "positive_examples", "other"), ("bank", "card", "payment")
     )
 
 

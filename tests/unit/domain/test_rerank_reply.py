@@ -74,8 +74,7 @@ def test_a_truncated_reply_keeps_a_prefix_of_complete_numbers(scores, comma, dat
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ['Let me {see}: {"t": "tool", "s": [90]}', '{"t": "tool", "s": [90, 5,]}', '{"t": tool, "s": [90, 5] }'],
+    "reply", ['Let me {see}: {"t": "tool", "s": [90]}', '{"t": "tool", "s": [90, 5,]}', '{"t": tool, "s": [90, 5] }']
 )
 def test_a_short_list_that_was_closed_is_no_cut_off_reply(reply):
     found = parse_reply(reply, 3)

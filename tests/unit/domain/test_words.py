@@ -221,15 +221,7 @@ def test_a_clipped_text_is_within_its_limit_and_a_prefix(text, limit):
         assert text.startswith(clipped[:-1])
 
 
-@pytest.mark.parametrize(
-    ("limit", "expected"),
-    [
-        (18, "refund payments…"),
-        (7, "refund…"),
-        (8, "refund…"),
-        (1, "…"),
-    ],
-)
+@pytest.mark.parametrize(("limit", "expected"), [(18, "refund payments…"), (7, "refund…"), (8, "refund…"), (1, "…")])
 def test_a_text_is_cut_at_a_word_boundary_near_the_limit(limit, expected):
     assert clip("refund payments now please", limit) == expected
 

@@ -28,10 +28,7 @@ def test_a_success_is_a_judgement_that_evaluation_reads(tmp_path):
     judged = from_outcomes(ITEMS, [answer(), answer("q2", {GEOCODE: GOOD}, text="where is it")])
     write(judged, tmp_path / "set")
     found = load(tmp_path / "set")
-    assert {query.text: query.relevant for query in found.queries} == {
-        "money back": {REFUND},
-        "where is it": {GEOCODE},
-    }
+    assert {query.text: query.relevant for query in found.queries} == {"money back": {REFUND}, "where is it": {GEOCODE}}
     assert {registration.id for registration in found.registrations} == ITEMS.keys()
     assert not found.refused
 
