@@ -54,7 +54,6 @@ def test_a_gap_counts_and_names_and_says_what_the_nearest_lacks():
     assert gap.verdicts == {"none": 2, "weak": 1}
     assert (gap.first[:10], gap.last[:10]) == ("2026-11-01", "2026-11-03")
     assert gap.examples == tuple(each.text for each in group)
-    assert gap.nearest is not None
     assert (gap.nearest.id, gap.nearest.answers, gap.nearest.relevance) == (NEAREST, 2, 0.1)
     assert gap.nearest.lacks == ("label", "print")
 

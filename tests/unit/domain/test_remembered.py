@@ -42,7 +42,6 @@ def an_answer(*outcomes: tuple[Id, Event], **changes) -> ReportedAnswer:
 )
 def test_what_was_used_and_what_was_passed_over(outcomes, used, passed_over):
     memory = remember(an_answer(*outcomes))
-    assert memory is not None
     assert (memory.used, memory.passed_over) == (used, passed_over)
 
 
@@ -57,12 +56,6 @@ def test_what_a_filter_chose_is_remembered_only_if_an_operator_confirms_it():
     assert remember(replace(answer, confirmed=True)) is not None
 
 
-def votes_of(listed: list[Near], caller: str) -> Votes:
-    votes = vote(listed, caller)
-    assert votes is not None
-    return votes
-
-
 FOUND = [Id(f"com.acme/n{n:02}") for n in range(40)]
 
 
@@ -74,14 +67,14 @@ def crowd(size: int, id: Id, **changes) -> list[Near]:
     ("callers", "place", "reached"), [(2, 17, True), (2, 18, False), (5, 26, True), (5, 27, False)]
 )
 def test_others_lift_only_what_the_search_finds_within_reach_of_their_number(callers, place, reached):
-    votes = votes_of(crowd(callers, FOUND[place]), "eve")
+    votes = vote(crowd(callers, FOUND[place]), "eve")
     assert (FOUND[place] in votes.within_reach(FOUND, 15).used) is reached
     assert not votes.within_reach(FOUND[:place], 15).used
 
 
 def test_the_caller_itself_and_operators_lift_what_the_search_did_not_find():
     for one, asking_caller in ((a_memory(), "ann"), (a_memory(confirmed=True), "eve")):
-        votes = votes_of(near(one), asking_caller)
+        votes = vote(near(one), asking_caller)
         assert votes.within_reach(FOUND, 15).used
 
 
@@ -89,7 +82,7 @@ def test_the_caller_itself_and_operators_lift_what_the_search_did_not_find():
 @pytest.mark.parametrize("callers", [2, 3, 5])
 def test_others_lift_a_capability_by_at_most_three_places_for_each_caller_beside_the_first(callers, place):
     mixtures = {id: 0.5 - 0.01 * n for n, id in enumerate(FOUND[:15])}
-    votes = votes_of(crowd(callers, FOUND[place]), "eve")
+    votes = vote(crowd(callers, FOUND[place]), "eve")
     moved = shifts(mixtures, votes)
     order = sorted(mixtures, key=lambda id: -(mixtures[id] + moved[id]))
     assert place - 3 * (callers - 1) <= order.index(FOUND[place]) <= place
@@ -102,7 +95,7 @@ def test_everybody_behind_one_token_has_no_reports_of_their_own():
 
 def test_the_own_request_counts_at_once_and_that_of_another_once_a_second_caller_agrees_or_an_operator():
     one, other, own = a_memory("m1", "ann"), a_memory("m2", "bob"), a_memory("m3", "ann")
-    assert votes_of(near(one), "ann").share(PAY) == 1
+    assert vote(near(one), "ann").share(PAY) == 1
     assert vote(near(one, own), "eve") is None
     assert vote(near(one, other), "eve") is not None
     assert vote(near(a_memory(confirmed=True)), "eve") is not None
@@ -111,12 +104,8 @@ def test_the_own_request_counts_at_once_and_that_of_another_once_a_second_caller
 def test_being_passed_over_counts_only_if_two_callers_agree():
     alone = near(a_memory("m1", "ann", passed={SHIP}), a_memory("m2", "bob"))
     both = near(a_memory("m1", "ann", passed={SHIP}), a_memory("m2", "bob", passed={SHIP}))
-    one, two = votes_of(alone, "eve"), votes_of(both, "eve")
+    one, two = vote(alone, "eve"), vote(both, "eve")
     assert (set(one.passed_over), set(two.passed_over)) == (set(), {SHIP})
-
-
-def test_below_the_floor_nothing_votes():
-    assert vote(near(a_memory(), similarity=RULE.floor - 0.01), "ann") is None
 
 
 def test_one_other_caller_has_few_of_the_votes():
@@ -124,16 +113,14 @@ def test_one_other_caller_has_few_of_the_votes():
     honest = [a_memory("h1", "ann"), a_memory("h2", "bob")]
     listed = near(*crowd, *honest)
     assert crowding(listed, "eve") == {"mallory"}
-    votes = votes_of(listed, "eve")
+    votes = vote(listed, "eve")
     assert set(votes.used) == {PAY}
     assert crowding(listed, "mallory") == frozenset()
 
 
 def test_texts_are_for_those_who_share_the_audiences():
-    votes = votes_of(near(a_memory("m1", audiences=frozenset({"staff"})), a_memory("m2", used={PAY, SHIP})), "ann")
+    votes = vote(near(a_memory("m1", audiences=frozenset({"staff"})), a_memory("m2", used={PAY, SHIP})), "ann")
     guest, staff = votes.used_for(PAY, ()), votes.used_for(PAY, {"staff", "eu"})
-    assert guest is not None
-    assert staff is not None
     assert (guest.requests, guest.callers, guest.texts) == (2, 1, ("text of m2",))
     assert staff.texts == ("text of m1", "text of m2")
     assert votes.used_for(WRAP, ()) is None
@@ -180,15 +167,16 @@ def test_where_such_requests_ask_for_the_same_again_a_far_one_lifts_too():
 
 def test_callers_do_not_outvote_what_an_operator_taught():
     crowd = [a_memory(f"c{n}", f"caller {n % 9}", {OTHER}, confirmed=True) for n in range(30)]
-    votes = votes_of([*near(*crowd), Near(0.75, a_lesson())], "eve")
+    votes = vote([*near(*crowd), Near(0.75, a_lesson())], "eve")
     assert votes.share(PAY) > 0.3
     assert votes.sure
     assert {PAY} not in votes.sure
 
 
 @given(st.floats(-1, RULE.taught, exclude_max=True))
-def test_what_an_operator_taught_is_silent_for_other_requests(similarity: float):
+def test_below_the_floor_nothing_votes_and_what_an_operator_taught_is_silent_for_other_requests(similarity: float):
     assert vote([Near(similarity, a_lesson())], "eve") is None
+    assert vote(near(a_memory(), similarity=RULE.floor - 0.01), "ann") is None
 
 
 def test_what_is_unknown_falls_further_if_it_was_passed_over():
@@ -210,7 +198,7 @@ def test_the_unknown_keep_less_where_such_requests_ask_for_the_same_again():
 
 def test_only_own_and_confirmed_requests_tell_how_often_the_same_is_asked_for():
     listed = near(a_memory("m1", "ann"), a_memory("m2", "bob"), a_memory("m3", "cy", {SHIP}, confirmed=True))
-    votes = votes_of(listed, "ann")
+    votes = vote(listed, "ann")
     assert votes.sure == [{PAY}, {SHIP}]
     counted = votes.with_counts({PAY: 1, SHIP: 2, WRAP: 0})
     assert (counted.reported, counted.repeated) == ({PAY, SHIP, WRAP}, {SHIP})

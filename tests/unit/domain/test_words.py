@@ -65,6 +65,7 @@ def test_splitting_a_name_loses_no_letter(name):
         ("转换 单位", ("转换", "单位")),
         ("devolver el dinero de un pago con tarjeta", ("devolver", "dinero", "pago", "tarjeta")),
         ("mit license for el paso", ("mit", "license", "el", "paso")),
+        ("el paso hotels", ("el", "paso", "hotels")),
         ("what is it", ("what", "is", "it")),
         ("to be or not to be", ("to", "be", "or", "not")),
         ("", ()),

@@ -122,7 +122,7 @@ def run_batch(
         clock.ms += 1000 * save_s
         return save(changes)
 
-    world.registry.get, world.profiles.save = slow_read, slow_save  # type: ignore[method-assign]
+    world.registry.get, world.profiles.save = slow_read, slow_save
     enrich = replace(world.enrich, writer_threads=threads)
     deadline = VirtualDeadline(lambda: 1000 * FUNCTION_S - clock.ms, clock=clock, threads=threads, encode_s=encode_s)
     changes = [Change(id, Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")) for id in world.registry.ids()]

@@ -473,7 +473,6 @@ def test_what_belongs_to_a_named_product_is_measured_as_everything_else(text: st
     retrieve = replace(discover.retrieve, rewrites=lambda text: synonyms)
     found = retrieve.search(text, query_terms(text), Filter(), discover.stages, Trace(index="memory"))
     assert found.products.strong
-    assert found.words is not None
     assert found.bm25[own.id] == found.words.of(index, [own.id])[own.id]
     assert found.bm25[own.id] > index.bm25_of(found.words.terms, [own.id])[own.id]
 

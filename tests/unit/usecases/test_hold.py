@@ -58,11 +58,8 @@ def test_a_dangerous_change_of_a_rated_entry_is_held_and_the_approved_version_st
     assert world.register(EVIL) is HELD
     profile = world.profile(PAY.id)
     assert (profile.status, profile.invocation, profile.is_indexed) == (Status.HELD, first.invocation, True)
-    assert profile.held
-    assert profile.held.digest == fingerprint(EVIL.item())
+    assert (profile.held.digest, profile.held.approved) == (fingerprint(EVIL.item()), first.cause.time)
     assert profile.held.changes[0].startswith("dangerous: it reaches `https://evil.example`")
-    assert first.cause
-    assert profile.held.approved == first.cause.time
     assert world.index.fetch([PAY.id])[PAY.id].invocation == first.invocation
     assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
 
@@ -88,7 +85,6 @@ def test_a_rejected_version_stays_hidden_and_is_marked(world: World):
     world.register(EVIL)
     assert decide(world, rejected=fingerprint(EVIL.item())) is HELD
     held = world.profile(PAY.id).held
-    assert held
     assert held.rejected
     assert "mcp.example" in world.profile(PAY.id).invocation
     assert world.register(PAY) is INDEXED
@@ -140,7 +136,7 @@ def test_in_review_every_change_and_every_new_entry_waits(world: World):
     assert world.register(PAY) is INDEXED
     new = a_registration(name="new", description="Prints a page")
     assert world.register(new) is HELD
-    assert world.profile(new.id).held.changes == ("harmless: it is new",)  # type: ignore[union-attr]
+    assert world.profile(new.id).held.changes == ("harmless: it is new",)
     assert not world.index.fetch([new.id])
     world.trust.put(new.id, Assigned(approved=fingerprint(new.item())))
     assert world.deliver(new.id) == {new.id: INDEXED}
@@ -213,7 +209,6 @@ def test_a_writers_text_is_not_compared(encoder: FakeEncoder):
     assert world.register(PAY.model_copy(update={"description": f"{WORDS} at once"})) is INDEXED
     profile = world.profile(PAY.id)
     assert profile.enriched
-    assert profile.approved
     assert "at once" not in profile.approved.text
 
 

@@ -20,7 +20,7 @@ def test_only_what_is_not_registered_now_is_forgotten_however_often_it_is_said()
     outcomes.record(a_receipt(), a_feedback(a_receipt(), (PAY, Event.FAILED), (SHIP, Event.FAILED)), AT)
     for _ in range(2):
         ForgetRemoved(registry, outcomes)([PAY, SHIP, SHIP])
-        assert set(outcomes.of("q1").events) == {PAY}  # type: ignore[union-attr]
+        assert set(outcomes.of("q1").events) == {PAY}
 
 
 @pytest.fixture

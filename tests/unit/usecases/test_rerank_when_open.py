@@ -68,7 +68,7 @@ def test_equal_requests_within_the_time_cost_one_call_and_have_ids_of_their_own(
     clock, reranker = FakeClock(), scored(0.1, 0.2, 0.9)
     usage = Usage(input_tokens=1_200, usd=0.01)
     script = reranker.script
-    reranker.script = lambda query, candidates: replace(script(query, candidates), usage=usage)  # type: ignore[type-var]
+    reranker.script = lambda query, candidates: replace(script(query, candidates), usage=usage)
     discover = sharing(reranker, clock, indexed(*THREE))
     first, second = (discover(Query(query=ASKED), caller=caller) for caller in ("ann", "bob"))
     assert reranker.asked == 1

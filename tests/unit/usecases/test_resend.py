@@ -180,7 +180,7 @@ def test_without_time_nothing_is_begun():
 
 
 def processor(spread: SpreadChange | None) -> ChangeProcessor:
-    return ChangeProcessor(lambda changes, deadline: {}, dict, spread=spread)  # type: ignore[arg-type]
+    return ChangeProcessor(lambda changes, deadline: {}, dict, spread=spread)
 
 
 def namespace_message(number: int = 1) -> dict[str, str]:
