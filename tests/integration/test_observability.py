@@ -3,11 +3,11 @@
 import json
 import re
 import signal
-import urllib.request
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.command import ask as send
 from tests.conftest import ROOT
 from tests.integration.conftest import Service, serving, tool, wait_until
 from tests.integration.test_shared_service import READ, WRITE, ask, files
@@ -17,10 +17,9 @@ QUERY = "give \x1b[31m\u202emoney back"
 
 
 def samples(service: Service, token: str = "") -> dict[tuple, float]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    with urllib.request.urlopen(urllib.request.Request(f"{service.url}/metrics", headers=headers)) as response:
-        assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-        families = list(text_string_to_metric_families(response.read().decode()))
+    reply = ask(service, "GET", "/metrics", token=token)
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    families = list(text_string_to_metric_families(reply.text))
     return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
@@ -47,8 +46,9 @@ PAGE, DASHBOARD = ROOT / "docs/how-to-observe.md", ROOT / "examples/grafana-dash
 
 
 def test_dashboard_and_page_name_what_the_service_has_and_the_page_all_of_it(mats):
-    with serving(mats) as service, urllib.request.urlopen(f"{service.url}/metrics") as response:
-        families = set(re.findall(r"^# TYPE (mats_\w+|process_\w+) ", response.read().decode(), re.MULTILINE))
+    with serving(mats) as service:
+        text = send(service, "/metrics").text
+    families = set(re.findall(r"^# TYPE (mats_\w+|process_\w+) ", text, re.MULTILINE))
     queries = [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
     queried = re.findall(r"\b(?:mats|process)_[a-z_]+", " ".join([*queries, PAGE.read_text()]))
     bare = {re.sub(r"_(bucket|sum|count)$", "", name) for name in queried}
@@ -67,10 +67,8 @@ def test_with_tokens_metrics_need_one(mats, tmp_path):
 @pytest.mark.parametrize("texts", ["text", "hash"])
 def test_with_json_each_line_of_stderr_is_an_object(mats, texts):
     with serving(mats, settings={"MATS_LOG_FORMAT": "json", "MATS_LOG_QUERIES": texts}) as service:
-        body = json.dumps({"query": QUERY}).encode()
-        headers = {"X-Request-Id": "mine-1"}
-        with urllib.request.urlopen(urllib.request.Request(f"{service.url}/discover", body, headers)) as response:
-            assert response.headers["X-Request-Id"] == "mine-1"
+        reply = send(service, "/discover", {"query": QUERY}, method="POST", x_request_id="mine-1")
+        assert reply.headers["x-request-id"] == "mine-1"
         service.process.send_signal(signal.SIGINT)
         assert service.process.stderr
         text = service.process.stderr.read().decode()

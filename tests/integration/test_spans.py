@@ -1,8 +1,6 @@
 """Spans of the running service, at a receiver of OTLP on loopback."""
 
 import gzip
-import json
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.command import ask
 from tests.integration.conftest import Mats, rows, serving, tool
 from tests.servers.chat_completions import MODEL, ChatServer
 from tests.servers.site import Asked, site
@@ -67,10 +66,8 @@ def test_a_request_arrives_as_one_trace_with_its_stages_and_the_model_call(recei
             **models.client_environment(), "MATS_WRITER_MODEL": "none",
         }  # fmt: skip
         with serving(mats, settings=settings) as service:
-            headers = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
-            body = json.dumps({"query": QUERY}).encode()
-            with urllib.request.urlopen(urllib.request.Request(f"{service.url}/discover", body, headers)) as response:
-                answer = json.loads(response.read())
+            parent = f"00-{TRACE}-{PARENT}-01"
+            answer = ask(service, "/discover", {"query": QUERY}, method="POST", traceparent=parent).json
     # the end of the service has sent what was waiting
     ours = {span.name: span for span in receiver.spans if span.trace_id.hex() == TRACE}
     request, discover, call = (ours[name] for name in ("POST /discover", "discover", f"chat {MODEL}"))
