@@ -47,9 +47,18 @@ class Ran:
     out: str
     err: str
 
+    def __post_init__(self) -> None:
+        assert "Traceback" not in self.err
+
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+    def fails(self, code: int, *said: str) -> "Ran":
+        """Itself, if it ended with this exit code and its errors, in one line, say all of this."""
+        assert self.code == code, self
+        assert all(part in self.err or part in " ".join(self.err.split()) for part in said), self.err
+        return self
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,7 @@ def test_mcp_over_stdio(mats: Mats, monkeypatch: pytest.MonkeyPatch):
     shown = mats("call", id, "--input", '{"harbour": "Emden"}', "--dry-run", TIDE_KEY="mine").out
     assert "$TIDE_KEY" in shown
     assert "mine" not in shown
-    refused = mats("call", id, "--input", '{"harbour": "Emden"}', TIDE_KEY="mine")
-    assert (refused.code, "not confirmed" in refused.err) == (1, True)
+    mats("call", id, "--input", '{"harbour": "Emden"}', TIDE_KEY="mine").fails(1, "not confirmed")
     ran = mats("call", id, "--input", '{"harbour": "Emden"}', "--yes", "--json", TIDE_KEY="mine")
     assert ran.json["content"] == {"result": "Emden at noon, said mineNone"}
 

@@ -27,9 +27,7 @@ def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
     item = tool("refund", description="Give money back", tags=["pay"], examples=["a"], endpoint="https://a.example")
     mats("add", "-", stdin=rows(item))
     identity = ("--namespace", "com.acme", "--name", "refund", "--kind", "tool")
-    refused = mats("add", *identity, "--example", "refund my card")
-    assert (refused.code, "empty its description, tags, endpoint" in refused.err) == (1, True)
-    assert "mats edit" in refused.err
+    mats("add", *identity, "--example", "refund my card").fails(1, "empty its description, tags, endpoint", "mats edit")
     edited = mats("edit", "com.acme/refund", "--example", "refund my card", "--example", "a", "--tag", "new", "--json")
     assert (edited.code, edited.json) == (0, {"id": "com.acme/refund", "placed": "changed", "held": False})
 
@@ -52,8 +50,7 @@ def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
 ])  # fmt: skip
 def test_a_wrong_edit_is_one_line(mats, options, code, told):
     mats("add", "-", stdin=rows(tool("a")))
-    ran = mats("edit", *options)
-    assert (ran.code, told in ran.err) == (code, True)
+    mats("edit", *options).fails(code, told)
     assert mats("show", "com.acme/a", "--json").json["registration"] == tool("a")
 
 
@@ -63,7 +60,6 @@ def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):
     for attribute in ("namespace", "name", "kind", "trust"):
         assert attribute in wrong.err
     assert wrong.err.strip().count("\n") == 0
-    assert "Traceback" not in wrong.err
 
 
 def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
@@ -79,16 +75,12 @@ def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
     assert [r["line"] for r in report["rejected"]] == [2, 3, 4, 5, 6, 10]
     assert {f["attribute"] for f in report["rejected"][1]["faults"]} == {"name", "kind"}
     assert "line 8" in report["rejected"][5]["faults"][0]["message"]
-    assert "Traceback" not in ran.err
 
 
 def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
     mats("add", "-", stdin=rows(tool("a")))
     for command in (["show", "com.acme/none"], ["remove", "com.acme/none"], ["trust", "com.acme/none", "5"]):
-        ran = mats(*command)
-        assert ran.code == 1
-        assert "com.acme/none" in ran.err
-        assert "Traceback" not in ran.err
+        mats(*command).fails(1, "com.acme/none")
     assert mats("import", "no-such-file.jsonl").code == 1
 
 
@@ -116,9 +108,7 @@ def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_is_named(mats, arguments, named):
-    ran = mats(*arguments)
-    assert (ran.code, named in ran.err) == (2, True), ran.err
-    assert "Traceback" not in ran.err
+    ran = mats(*arguments).fails(2, named)
     assert "Value error" not in ran.err
 
 

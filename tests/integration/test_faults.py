@@ -117,10 +117,7 @@ def test_damaged_file_is_one_clear_line_and_is_not_changed(mats: Mats, damage: s
     mats.home.mkdir()
     (mats.home / "mats.db").write_text(damage)
     for command in (["stats"], ["search", "x"], ["serve", "--port", "0"]):
-        ran = mats(*command)
-        assert ran.code == 3, ran
-        assert "restore a copy" in ran.err
-        assert "Traceback" not in ran.err
+        mats(*command).fails(3, "restore a copy")
     assert (mats.home / "mats.db").read_text() == damage
 
 
@@ -130,10 +127,7 @@ def test_file_damaged_in_the_middle_is_reported(mats: Mats):
     content = bytearray(path.read_bytes())
     content[8_192 : len(content) // 2] = os.urandom(len(content) // 2 - 8_192)
     path.write_bytes(content)
-    ran = mats("search", "word7")
-    assert ran.code == 3
-    assert "damaged" in ran.err
-    assert "Traceback" not in ran.err
+    mats("search", "word7").fails(3, "damaged")
 
 
 def test_read_only_registry_is_reported(mats: Mats, tmp_path):
@@ -167,14 +161,11 @@ def test_home_that_is_a_file_is_reported(mats: Mats):
     mats.home.write_text("")
     ran = mats("stats")
     assert ran.code in (2, 3)
-    assert "Traceback" not in ran.err
 
 
 def test_two_services_on_one_port_are_one_service_and_one_clear_line(mats: Mats):
     with serving(mats) as service:
-        ran = mats("serve", "--port", service.url.rpartition(":")[2])
-        assert ran.code == 3
-        assert "--port" in ran.err
+        ran = mats("serve", "--port", service.url.rpartition(":")[2]).fails(3, "--port")
         assert ran.err.strip().count("\n") == 0
         assert service.request("/healthz")[0] == 200
 
@@ -186,7 +177,6 @@ def test_a_damaged_archive_is_reported_and_the_other_files_are_taken(mats: Mats,
     bad.write_bytes(packed[:200] + b"\0\0\0\0" + packed[204:])
     ran = mats("import", str(bad), str(missing), str(good), "--json")
     assert ran.code == 1
-    assert "Traceback" not in ran.err
     assert {row["file"] for row in ran.json["rejected"]} >= {str(bad), str(missing)}
     assert mats("search", "word4", "--json").json["results"][0]["name"] == "tool-4"
 

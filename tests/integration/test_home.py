@@ -34,11 +34,7 @@ QUERIES = (
 
 @pytest.mark.parametrize("arguments", QUERIES, ids=lambda arguments: arguments[0])
 def test_a_query_without_a_registry_says_so_and_creates_nothing(mats: Mats, arguments: list[str]):
-    ran = mats(*arguments)
-    assert ran.code == 1
-    assert f"no registry at {mats.home}: `mats init`, `mats import` or `mats serve --sample` makes one" in " ".join(
-        ran.err.split()
-    )
+    mats(*arguments).fails(1, f"no registry at {mats.home}: `mats init`, `mats import` or `mats serve --sample`")
     assert not mats.home.exists()
 
 

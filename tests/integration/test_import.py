@@ -19,9 +19,7 @@ FORMATS = ROOT / "examples" / "formats"
 def test_format_of_standard_input_is_detected(mats: Mats):
     assert mats("import", "-", "--json", stdin=d.SKILL.encode()).json["new"] == 1
     tools = json.dumps(d.TOOLS).encode()
-    refused = mats("import", "-", stdin=tools)
-    assert refused.code == 1
-    assert "--namespace" in refused.err
+    mats("import", "-", stdin=tools).fails(1, "--namespace")
     assert mats("import", "-", "--namespace", "org.tides", "--json", stdin=tools).json["new"] == 2
     found = mats("search", "next high tide", "--json").json["results"]
     assert "org.tides/high_tide" in [result["id"] for result in found]
@@ -42,9 +40,7 @@ def test_dry_run_prints_the_items_and_writes_nothing(mats: Mats, tmp_path: Path)
 
 
 def test_invalid_namespace_is_rejected_before_anything_is_read(mats: Mats):
-    ran = mats("import", "--namespace", "Not One", "no-such-file.json")
-    assert ran.code == 2
-    assert "namespace" in ran.err
+    ran = mats("import", "--namespace", "Not One", "no-such-file.json").fails(2, "namespace")
     assert "no-such-file" not in ran.err
 
 
@@ -58,7 +54,6 @@ def test_a_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp
     ran = mats("import", *(str(tmp_path / name) for name in contents), str(FORMATS / "server.json"))
     assert ran.code == 1
     assert ran.err.count("rejected") == 2
-    assert "Traceback" not in ran.err
     assert "\x1b]" not in ran.err
     assert "1 new" in ran.out
 
@@ -96,9 +91,7 @@ def test_live_server_is_listed_over_stdio_and_http(mats: Mats):
     ],
 )
 def test_failed_request_is_one_line(mats: Mats, arguments, code, said):
-    ran = mats("import", *arguments)
-    assert ran.code == code
-    assert said in ran.err
+    ran = mats("import", *arguments).fails(code, said)
     assert ran.err.strip().count("\n") == 0
 
 
@@ -135,17 +128,13 @@ def test_recorded_models_have_the_shape_of_the_bedrock_api():
 
 def test_missing_region_is_one_line(mats: Mats, tmp_path: Path):
     nowhere = {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
-    ran = mats("import", "bedrock", AWS_REGION="", AWS_DEFAULT_REGION="", **nowhere)
-    assert ran.code == 3
-    assert "AWS_REGION" in ran.err
+    mats("import", "bedrock", AWS_REGION="", AWS_DEFAULT_REGION="", **nowhere).fails(3, "AWS_REGION")
 
 
 def test_a_folder_without_anything_to_import_is_said_and_exit_code_1(mats, tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     for what in (str(tmp_path), str(ROOT / "docs")):
-        ran = mats("import", what)
-        assert ran.code == 1
-        assert f"nothing to import in {what}" in ran.err
+        mats("import", what).fails(1, f"nothing to import in {what}")
 
 
 def test_a_missing_option_is_one_error_and_the_counts_add_up(mats):

@@ -163,9 +163,7 @@ def test_a_registry_that_is_not_empty_is_replaced_only_by_force_and_kept(filled:
     file = tmp_path / "mats.backup"
     filled("backup", str(file))
     filled("remove", REFUND)
-    refused = filled("restore", str(file))
-    assert refused.code == 1
-    assert "--force" in refused.err
+    filled("restore", str(file)).fails(1, "--force")
     assert filled("show", REFUND, "--json").json["registration"] is None
     previous = filled("restore", str(file), "--force", "--json").json["previous"]
     assert filled("show", REFUND, "--json").json["trust"] == 80
@@ -179,10 +177,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(mats: Mats, tmp_path, 
     file = tmp_path / "file"
     if content is not None:
         file.write_bytes(content)
-    ran = mats("restore", str(file))
-    assert ran.code == 1
-    assert f"error: {file} cannot be restored" in ran.err
-    assert "Traceback" not in ran.err
+    mats("restore", str(file)).fails(1, f"error: {file} cannot be restored")
     assert not (mats.home / "mats.db").exists()
 
 
@@ -229,19 +224,14 @@ def test_a_restore_takes_rows_and_nothing_else(filled: Mats, other: Mats, tmp_pa
 @pytest.mark.parametrize("script", ODD.values(), ids=ODD)
 def test_odd_rows_and_tables_are_refused_readably(filled: Mats, other: Mats, tmp_path, script):
     craft(filled, tmp_path / "odd", script)
-    ran = other("restore", str(tmp_path / "odd"))
-    assert ran.code == 1
-    assert "cannot be restored" in ran.err
-    assert "Traceback" not in ran.err
+    other("restore", str(tmp_path / "odd")).fails(1, "cannot be restored")
     assert not (other.home / "mats.db").exists()
 
 
 def test_the_sources_of_a_backup_are_listed_and_asked_about(filled: Mats, other: Mats, tmp_path):
     assert filled("source", "add", "--name", "x", "--", "mcp", "sh", "-c", "touch owned").code == 0
     assert filled("backup", str(tmp_path / "b")).code == 0
-    ran = other("restore", str(tmp_path / "b"), stdin=b"n\n")
-    assert ran.code == 1
-    assert "touch owned" in ran.err
+    other("restore", str(tmp_path / "b"), stdin=b"n\n").fails(1, "touch owned")
     assert not (other.home / "mats.db").exists()
     assert other("restore", str(tmp_path / "b"), "--yes").code == 0
 

@@ -55,7 +55,4 @@ def test_evaluate_prints_the_measures_that_scripts_rely_on(data, tmp_path):
 
 
 def test_a_folder_without_a_data_set_is_one_line(tmp_path):
-    ran = Mats(tmp_path / "home")("evaluate", str(tmp_path))
-    assert ran.code == 1
-    assert "corpus.jsonl" in ran.err
-    assert "Traceback" not in ran.err
+    Mats(tmp_path / "home")("evaluate", str(tmp_path)).fails(1, "corpus.jsonl")

@@ -108,10 +108,8 @@ def test_configuration_of_a_client_can_be_imported_again(mats: Mats, tmp_path: P
 def test_impossible_snippets_are_refused_with_what_is_possible(mats: Mats):
     item = {"namespace": "com.acme", "name": "pay", "kind": "tool", "descriptor": {"server": {"command": "pay"}}}
     assert mats("add", "-", stdin=json.dumps(item).encode()).code == 0
-    refused = mats("show", "com.acme/pay", "--as", "curl")
-    assert refused.code == 1
-    assert "curl cannot call it (MCP over stdio): use mcp or python or converse or openai" in " ".join(
-        refused.err.split()
+    mats("show", "com.acme/pay", "--as", "curl").fails(
+        1, "curl cannot call it", "use mcp or python or converse or openai"
     )
     assert mats("show", "com.acme/nothing", "--as", "mcp").code == 1
     assert mats("show", "com.acme/pay", "--as", "perl").code == 2

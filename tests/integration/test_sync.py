@@ -294,17 +294,15 @@ def test_a_removed_source_keeps_or_takes_its_entries(mats: Mats, tmp_path: Path)
 )
 def test_wrong_arguments_are_explained(mats: Mats, arguments: list[str], code: int, message: str):
     mats("source", "add", "bedrock")
-    ran = mats(*arguments)
-    assert ran.code == code
-    assert message in ran.err
+    ran = mats(*arguments).fails(code, message)
     assert "secret" not in ran.err
 
 
 def test_a_name_stands_for_one_source(mats: Mats):
     assert mats("source", "add", "https://api.example.com/a.json").code == 0
-    taken = mats("source", "add", "https://api.example.com/b.json?key=secret")
-    assert taken.code == 1
-    assert "api.example.com is another source already (https://api.example.com/a.json)" in taken.err
+    mats("source", "add", "https://api.example.com/b.json?key=secret").fails(
+        1, "already (https://api.example.com/a.json)"
+    )
     again = mats("source", "add", "https://api.example.com/a.json", "--namespace", "com.acme", "--json")
     assert again.json["namespace"] == "com.acme"
 
@@ -344,9 +342,7 @@ def test_no_command_is_started_that_another_machine_names(mats: Mats):
     config = {"mcpServers": {"evil": {"command": "touch", "args": ["/tmp/evil"]}}}
     with site(lambda asked: config) as url:
         for arguments in (["import", url, "--live"], ["source", "add", url, "--live"]):
-            ran = mats(*arguments)
-            assert ran.code == 2
-            assert "--live: is for an `mcpServers` file on this machine" in ran.err
+            mats(*arguments).fails(2, "--live: is for an `mcpServers` file on this machine")
 
 
 STDIO_SERVER = """
