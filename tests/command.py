@@ -54,6 +54,11 @@ class Ran:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    def done(self) -> "Ran":
+        """Itself, if it ended well."""
+        assert self.code == 0, self.err
+        return self
+
     def fails(self, code: int, *said: str) -> "Ran":
         """Itself, if it ended with this exit code and its errors, in one line, say all of this."""
         assert self.code == code, self

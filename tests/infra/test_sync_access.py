@@ -77,8 +77,7 @@ def test_a_table_is_kept_in_step_within_the_rights_of_owners(
     file = tmp_path / "items.jsonl"
     write(file, *"111111111111")
     mats("source", "add", str(file), "--name", "items")
-    first = mats("sync", "--table", table, "--json")
-    assert first.code == 0, first.err
+    first = mats("sync", "--table", table, "--json").done()
     assert first.json["sources"][0]["new"] == 12
     calls = len(recorder.calls)
     again = mats("sync", "--table", table, "--json").json["sources"][0]

@@ -70,8 +70,7 @@ def find(service: Service, request: str) -> Call:
 
 
 def register(mats: Mats, *what: str, namespace: str = "org.example.found", **more: Any) -> None:
-    ran = mats("import", "--namespace", namespace, *what, **more)
-    assert ran.code == 0, ran.err
+    mats("import", "--namespace", namespace, *what, **more).done()
 
 
 def test_mcp_over_stdio(mats: Mats, monkeypatch: pytest.MonkeyPatch):

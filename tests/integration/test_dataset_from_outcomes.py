@@ -20,8 +20,7 @@ def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path):
     folder = tmp_path / "own"
     written = mats("dataset", "from-outcomes", str(folder), "--json").json
     assert (written["documents"], written["queries"], written["left_out"]) == (2, 1, {})
-    measured = mats("evaluate", str(folder), "--variant", "bm25", "--json")
-    assert measured.code == 0
+    measured = mats("evaluate", str(folder), "--variant", "bm25", "--json").done()
     assert (measured.json["queries"], measured.json["failed"]) == (1, 0)
     baseline = tmp_path / "baseline.json"
     arguments = ("gate", "--baseline", str(baseline), "--data", str(tmp_path))
@@ -35,6 +34,5 @@ def test_a_folder_with_files_is_replaced_by_force_alone(mats, tmp_path):
 
 
 def test_unconfirmed_outcomes_are_told(mats, tmp_path):
-    printed = mats("dataset", "from-outcomes", str(tmp_path / "own"), "--confirmed")
-    assert printed.code == 0
+    printed = mats("dataset", "from-outcomes", str(tmp_path / "own"), "--confirmed").done()
     assert "neither an operator nor two callers confirm" in printed.out

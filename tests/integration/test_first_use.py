@@ -204,8 +204,7 @@ def test_init_starts_nothing_before_it_is_told_to(project, tmp_path):
 
 def test_init_registers_servers_for_sync_and_prints_what_to_paste(project, tmp_path):
     mats = Mats(tmp_path / "home")
-    first = started(mats, project, stdin=b"y\n")
-    assert first.code == 0, first.err
+    first = started(mats, project, stdin=b"y\n").done()
     sources = {one["name"]: one for one in mats("source", "list", "--json").json}
     assert sources.keys() == {"claude-code.garden", "vscode.garden"}
     assert all(one["live"] and one["succeeded"] for one in sources.values())

@@ -26,8 +26,7 @@ def test_format_of_standard_input_is_detected(mats: Mats):
 
 
 def test_dry_run_prints_the_items_and_writes_nothing(mats: Mats, tmp_path: Path):
-    ran = mats("import", "--dry-run", "--json", "--namespace", "org.mine", str(FORMATS))
-    assert ran.code == 0, ran.err
+    ran = mats("import", "--dry-run", "--json", "--namespace", "org.mine", str(FORMATS)).done()
     assert ran.json["dry_run"] is True
     assert len(ran.json["items"]) == ran.json["rows"] == ran.json["new"] == 10
     assert {item["namespace"] for item in ran.json["items"]} == {"org.mine"}
@@ -61,13 +60,11 @@ def test_a_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp
 def test_live_server_is_listed_over_stdio_and_http(mats: Mats):
     assert mats("import", "-", "--namespace", "org.tides", stdin=json.dumps(d.TOOLS).encode()).code == 0
     command = [sys.executable, "-m", "mats.local.cli", "mcp"]
-    over_stdio = mats("import", "mcp", "--json", "--namespace", "org.self", "--", *command)
-    assert over_stdio.code == 0, over_stdio.err
+    over_stdio = mats("import", "mcp", "--json", "--namespace", "org.self", "--", *command).done()
     ids = {entry["id"] for entry in over_stdio.json["registered"]}
     assert {"org.self/search_capabilities", "org.self/get_capability"} <= ids
     with serving(mats) as service:
-        over_http = mats("import", "mcp", f"{service.url}/mcp", "--dry-run", "--json", "--namespace", "org.self")
-        assert over_http.code == 0, over_http.err
+        over_http = mats("import", "mcp", f"{service.url}/mcp", "--dry-run", "--json", "--namespace", "org.self").done()
         assert over_http.json["items"][0]["endpoint"] == f"{service.url}/mcp"
         secret = f"{service.url}/mcp?api_key=s3cr3t"
         with_key = mats("import", "mcp", secret, "--dry-run", "--json", "--namespace", "org.self")
@@ -108,8 +105,7 @@ def test_live_bedrock_models_are_imported(mats: Mats):
             "AWS_ENDPOINT_URL_BEDROCK": url, "AWS_REGION": "eu-north-1",
             "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_EC2_METADATA_DISABLED": "true",
         }  # fmt: skip
-        ran = mats("import", "bedrock", "--json", **aws)
-    assert ran.code == 0, ran.err
+        ran = mats("import", "bedrock", "--json", **aws).done()
     assert [entry["id"] for entry in ran.json["registered"]] == [
         "com.amazon.bedrock.eu-north-1/example.small-v1:0", "com.amazon.bedrock.eu-north-1/eu.example.small-v1:0",
     ]  # fmt: skip

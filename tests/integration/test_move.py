@@ -103,8 +103,7 @@ def test_an_export_that_cannot_be_written_leaves_the_file_there_as_it_was(filled
 
 
 def test_without_the_option_trust_is_passed_over_and_said_so(filled: Mats, other: Mats):
-    ran = other("import", "-", stdin=filled("export").out.encode())
-    assert ran.code == 0
+    ran = other("import", "-", stdin=filled("export").out.encode()).done()
     assert "--with-trust" in ran.err
     assert dump(other, "trust") == []
     assert other("import", "-", "--with-trust", "--namespace", "org.x", stdin=b"").code == 2
@@ -134,8 +133,7 @@ def test_a_backup_made_while_serving_has_everything_and_can_be_restored(filled: 
     file = tmp_path / "mats.backup"
     with serving(filled):
         filled("add", "-", stdin=rows(tool("late", description="Came late, still in the WAL")))
-        made = filled("backup", str(file), "--json")
-        assert made.code == 0
+        made = filled("backup", str(file), "--json").done()
         assert filled("restore", str(file), "--force").code == 3  # in use
     assert (made.json["capabilities"], made.json["trust"], made.json["schema"]) == (5, 2, SCHEMA_VERSION)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -28,8 +28,7 @@ def test_a_preview_tells_all_it_should_and_changes_nothing(sample: Mats):
         "description": "Reads photos of receipts and writes the totals into a table.",
         "examples": ["add up these receipts"],
     }  # fmt: skip
-    ran = sample("preview", "-", "--json", stdin=json.dumps(item).encode())
-    assert ran.code == 0, ran.err
+    ran = sample("preview", "-", "--json", stdin=json.dumps(item).encode()).done()
     told = ran.json
     assert (told["id"], told["placed"]) == ("com.mine/shrink_receipts", "new")
     assert told["profile"]["positive_examples"] == ["add up these receipts"]

@@ -140,8 +140,7 @@ def hundred(mats: Mats) -> Iterator[tuple[Mats, dict[str, str]]]:
                     "endpoint": f"{url}/mcp", "tags": ["mcp"],
                 })  # fmt: skip
         lines = "\n".join(map(json.dumps, rows))
-        ran = mats("import", "-", stdin=lines.encode())
-        assert ran.code == 0, ran.err
+        mats("import", "-", stdin=lines.encode()).done()
         yield mats, states
 
 
@@ -168,8 +167,7 @@ def test_of_a_hundred_endpoints_none_dead_or_gated_comes_before_a_living_equal(h
     no_auth = {"auth": []}
     before = wrongly_before(mats, states, {"dead", "gated"}, no_auth)
     assert "No endpoint was looked at" in mats("probe", "--list").out
-    ran = mats("probe", "--private", "--json")
-    assert ran.code == 0, ran.err
+    ran = mats("probe", "--private", "--json").done()
     assert ran.json == {"endpoints": 100, "missed": 40, "gated": 20, "alive": 40}
     assert before > 10
     assert wrongly_before(mats, states, {"dead"}, None) == 0

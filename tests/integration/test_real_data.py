@@ -47,8 +47,7 @@ def test_evaluate_prints_the_measures_that_scripts_rely_on(data, tmp_path):
     mats = Mats(tmp_path / "home", encoder="all-MiniLM-L6-v2")
     measured = {}
     for variant in ("bm25", "lexical", "dense", "hybrid"):
-        ran = mats("evaluate", str(data / "agents"), "--variant", variant, "--json")
-        assert ran.code == 0, ran.err
+        ran = mats("evaluate", str(data / "agents"), "--variant", variant, "--json").done()
         measured[variant] = json.loads(ran.out)["metrics"]
         assert set(measured[variant]) == set(NAMES)
     assert measured["hybrid"]["match@15"] > measured["bm25"]["match@15"] + 0.15

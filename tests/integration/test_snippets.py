@@ -33,8 +33,7 @@ PARCEL = {
 
 
 def snippet(mats: Mats, id: str, format: str, **filled_in: str) -> str:
-    ran = mats("show", id, "--as", format)
-    assert ran.code == 0, ran.err
+    ran = mats("show", id, "--as", format).done()
     text = ran.out
     for name, value in filled_in.items():
         text = text.replace(f"{{{name}}}", value)
