@@ -107,6 +107,16 @@ def signals(card: Locator) -> Locator:
     return signals.get_by_role("listitem", include_hidden=True)
 
 
+def rows(page: Page) -> Locator:
+    """The lines of a table of capabilities."""
+    return page.get_by_role("main").get_by_role("row").filter(has=page.locator("a[data-id]"))
+
+
+def sign(page: Page, name: str = "Sign in") -> Locator:
+    """The button that signs in, or out."""
+    return page.get_by_role("banner").get_by_role("button", name=name)
+
+
 def panel(page: Page) -> Locator:
     """The panel beside the list."""
     return page.get_by_role("complementary")

@@ -7,15 +7,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.builders import an_item
-from tests.console.pages import answered, at, hold, panel, put, ready, told
+from tests.console.pages import answered, at, hold, panel, put, ready, rows, told
 
 REFUNDS, BOATS = "com.acme.pay/refund_payment", "com.acme.pay/rents_boat"
 TEXT = "Gives money back to the card that paid, whole or in part."
-
-
-def rows(page):
-    """The lines of the table of capabilities."""
-    return page.get_by_role("main").get_by_role("row").filter(has=page.locator("a[data-id]"))
 
 
 def ids(page):

@@ -8,18 +8,13 @@ from playwright.sync_api import expect
 from mats.domain.capability.capability import Id
 from tests.builders import an_item
 from tests.console import homes
-from tests.console.pages import answered, panel, told
+from tests.console.pages import answered, panel, rows, told
 from tests.integration.conftest import Mats, serving
 
 SHOWS = {
     "All": "all", "Sparse": "sparse", "Rejected": "rejected", "Suspicious": "suspicious", "Deprecated": "deprecated",
     "As registered": "unenriched", "No way to call": "uncallable",
 }  # fmt: skip
-
-
-def rows(page):
-    """The lines of the list."""
-    return page.get_by_role("main").get_by_role("row").filter(has=page.locator("a[data-id]"))
 
 
 def tile(page, label):

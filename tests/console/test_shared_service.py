@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.pages import at, names, unfold
+from tests.console.pages import at, names, sign, unfold
 from tests.integration.conftest import Mats, rows, serving, tool
 
 READ, WRITE = "read-" * 8, "write-" * 8
@@ -28,10 +28,6 @@ def guarded(opener, shared):
     console = opener(shared)
     console.forgive(r"status of 40[13] ")
     return console
-
-
-def sign(page, name="Sign in"):
-    return page.get_by_role("banner").get_by_role("button", name=name)
 
 
 def sign_in(page, token):

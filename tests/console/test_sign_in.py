@@ -18,6 +18,7 @@ from tests.console.pages import (
     fulfil,
     names,
     shortlist,
+    sign,
 )  # fmt: skip
 
 AUDIENCE = "mats-api"
@@ -89,10 +90,6 @@ def refused(console, sample):
         return page, sent
 
     return opened
-
-
-def sign(page, name="Sign in"):
-    return page.get_by_role("banner").get_by_role("button", name=name)
 
 
 def test_without_an_authorizer_there_is_no_sign_in(console):

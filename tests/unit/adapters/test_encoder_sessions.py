@@ -42,13 +42,6 @@ def runs(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> list[int]:
     return runs
 
 
-def test_one_run_after_the_other_has_two_cores_each(runs):
-    sessions = Sessions(Path("model"))
-    for _ in range(3):
-        sessions.run({}, many=False)
-    assert runs == [2, 2, 2]
-
-
 def test_runs_that_meet_have_one_core_each_until_none_have_met_for_a_while(runs, clock):
     sessions = Sessions(Path("model"))
     sessions.run({"meanwhile": lambda: sessions.run({}, many=False)}, many=False)

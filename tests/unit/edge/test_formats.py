@@ -167,16 +167,6 @@ def test_top_level_references_are_resolved(top):
     assert flat == {"type": "object", "properties": {"key": {"type": "string"}}, "$defs": defined}
 
 
-@pytest.mark.parametrize("format", [format for format in Format if format is not Format.MCP_TOOLS])
-def test_schema_that_breaks_the_standard_breaks_no_list(format):
-    old = {"n": {"type": "int", "exclusiveMinimum": True, "minimum": 0, "required": True, "description": "How many."}}
-    made = made_of(
-        a_profile(name="old", input_schema={"properties": old, "anyOf": [{"properties": old}]}), format=format
-    )
-    assert_taken(made)
-    assert '"n":{"minimum":0,"description":"How many."}' in made.model_dump_json()
-
-
 PLAIN = (Format.BEDROCK_TOOL_CONFIG, Format.CLAUDE_TOOL_REFERENCE)
 ODD = {"filter[name]": {}, "$top": {}, "a b": {}, "x" * 65: {}, "": {}, "plain.one-2_": {"type": "string"}}
 

@@ -123,15 +123,6 @@ def test_a_piece_that_fails_is_repeated_from_where_it_began(monkeypatch: pytest.
     assert account.world.found("money") == IDS
 
 
-def test_a_reindex_fills_checks_and_promotes_across_pieces():
-    account = registered()
-    outputs = account.pieces({"task": "reindex"})
-    assert [output["stage"] for output in outputs] == [0] * 4 + [1] * 5
-    assert [output["index"] for output in outputs] == ["old"] * 8 + ["new"]
-    assert outputs[-1]["counts"] == {"profiles": 7, "written": 7}
-    assert account.generations.held.keys() == set(IDS)
-
-
 @pytest.mark.parametrize("left_ms", [PLENTY_MS, LITTLE_MS])
 def test_it_settles_once_when_everything_is_compared(left_ms: float):
     account = registered()
