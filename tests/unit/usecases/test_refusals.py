@@ -9,9 +9,9 @@ from mats.domain.profile.profile import ChangeResult, Profile, Refusal
 from mats.ports import Written
 from mats.usecases.backfill import Backfill
 from mats.usecases.models import Probe
-from mats.usecases.reconcile import Reconcile
 from tests.builders import a_profile, a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
+from tests.unit.usecases.test_reconcile import repair
 from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
@@ -56,11 +56,7 @@ def world(access: Access) -> World:
 
 
 def reconcile(world: World) -> list[ChangeResult]:
-    run = Reconcile(
-        enrich=world.enrich, registry=world.registry, profiles=world.profiles, index=world.index,
-        clock=FakeClock(), ids=CountingIds(),
-    )  # fmt: skip
-    return [outcome for step in run(id for _, page in run.pages() for id in page) for outcome in step.outcomes.values()]
+    return [outcome for step in repair(world) for outcome in step.outcomes.values()]
 
 
 def backfill(world: World) -> list[ChangeResult]:
