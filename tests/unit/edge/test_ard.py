@@ -23,6 +23,7 @@ from mats.edge.ard.entries import (
     SERVER_CARD,
     SKILL,
     ArdEntry,
+    ard_error,
     identifier,
     is_address,
     media_type,
@@ -390,6 +391,14 @@ def test_openapi_has_the_shapes_of_the_specification():
         (operation,) = paths[path].values()
         (content,) = operation["responses"][status]["content"].items()
         assert content == ("application/json", {"schema": {"$ref": "#/components/schemas/ArdError"}})
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 418, 422, 429, 500, 501, 502, 503])
+def test_every_status_has_an_ard_code(status):
+    response = ard_error(http.problem(status, "reason", headers={"Retry-After": "1"}))
+    assert valid("Error", response.body)["message"] == "reason"
+    assert response.status == (400 if status == 422 else status)
+    assert response.headers["Retry-After"] == "1"
 
 
 @pytest.mark.parametrize("evil", [

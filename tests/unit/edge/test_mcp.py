@@ -143,6 +143,13 @@ def test_definitions_are_the_same_bytes_in_every_process():
     assert ran.stdout.decode().strip() == json.dumps(definitions())
 
 
+def test_a_known_result_has_no_summary_again():
+    asked = {"query": "turn an address into coordinates", "limit": 1}
+    first = called("search_capabilities", asked)["structuredContent"]["results"][0]
+    again = called("search_capabilities", {**asked, "known": [first["id"]]})["structuredContent"]["results"][0]
+    assert again == {name: value for name, value in first.items() if name != "summary"} != first
+
+
 @pytest.mark.parametrize(("query", "offered"), [
     ("tools=search_tools,get_capability", ["search_tools", "get_capability"]),
     ("tools=get_capability&tools=search_tools", ["search_tools", "get_capability"]),

@@ -15,7 +15,7 @@ from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
 from mats.edge.observers import JsonFormatter, LogObserver, LogText, MeasureObserver
-from mats.ports import Answered, BatchProcessed, Observation, OperationFailed, RequestHandled
+from mats.ports import Answered, BatchProcessed, Measure, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist
 
 NASTY = st.text(alphabet=st.characters(codec=None) | st.sampled_from("\n\r\x00\x1b\x7f\x85\u2028\u202e\u200b\ud800"))
@@ -46,6 +46,13 @@ def test_an_observation_has_its_metrics(observation, expected):
     (measures, dimensions), = measures_of(observation)  # fmt: skip
     assert {name: measures.get(name) for name in expected} == expected
     assert dimensions == {}
+
+
+def test_times_have_their_unit():
+    emitted = []
+    MeasureObserver(lambda measures, dimensions=None: emitted.append(measures))(answered(took_ms={"total": 7.5}))
+    assert emitted[0]["TotalMs"] == Measure(7.5, "Milliseconds")
+    assert emitted[0]["Answers"] == Measure(1, "Count")
 
 
 def test_a_batch_counts_every_outcome_including_zero():

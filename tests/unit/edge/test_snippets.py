@@ -233,6 +233,14 @@ def test_a_model_of_bedrock():
     assert (found.mcp, found.curl, found.converse) == ("", "", "")
 
 
+def test_a_tool_of_converse_is_that_of_the_format():
+    spec = json.loads(Snippets.of(an_operation()).converse)["toolSpec"]
+    assert spec["name"] == "com_acme_pay__refund_payment"
+    assert spec["inputSchema"]["json"]["required"] == CLAIM["required"]
+    suspicious = an_operation().model_copy(update={"suspicious": ("odd",)})
+    assert Snippets.of(suspicious).converse == ""
+
+
 @pytest.mark.parametrize("kind", Kind)
 def test_without_an_invocation_only_what_is_missing(kind):
     found = Snippets.of(a_profile(kind=kind))
