@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO, TextIOWrapper
@@ -311,6 +311,12 @@ def serving(mats: Mats, *arguments: str, **more: Any) -> Iterator[Service]:
     finally:
         process.kill()
         process.communicate()
+
+
+def sql(file: Path, statement: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement on a file of SQLite; what it changes is committed."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        return connection.execute(statement).fetchall()
 
 
 def free_port() -> int:

@@ -4,11 +4,10 @@ import base64
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from email import message_from_bytes
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -18,6 +17,7 @@ import pytest
 from mats.client import Called
 from mats.client import call as call_it
 from mats.domain.errors import NotPossible
+from tests.command import sql
 from tests.conftest import ROOT, skip_or_fail
 from tests.frameworks.scripted_model import Call as ScriptedCall
 from tests.frameworks.scripted_model import ScriptedModel
@@ -256,7 +256,5 @@ def test_agent_of_the_examples_finds_calls_and_reports(mats: Mats):
             )  # fmt: skip
     assert "stdio and streamable HTTP" in ran.stdout
     assert tools.asked == [{"repoName": "acme/tides", "question": "Which?"}]
-    with closing(sqlite3.connect(mats.home / "mats.db")) as database:
-        assert [*database.execute("SELECT id, events FROM outcomes")] == [
-            ("com.deepwiki.mcp/ask_question", '["succeeded"]')
-        ]
+    reported = sql(mats.home / "mats.db", "SELECT id, events FROM outcomes")
+    assert reported == [("com.deepwiki.mcp/ask_question", '["succeeded"]')]

@@ -1,8 +1,6 @@
 """`mats erase`: a dry run first, then nothing is left, here and in AWS."""
 
 import re
-import sqlite3
-from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +8,7 @@ import pytest
 from mats.domain.capability.capability import Id
 from mats.local.cli.registry import erase_of
 from tests.builders import a_registration
+from tests.command import sql
 from tests.fakes import FakeEncoder
 from tests.integration.conftest import Mats
 from tests.unit.usecases.test_erase import an_erase
@@ -57,9 +56,8 @@ def test_outcomes_go_with_the_capability(mats: Mats):
     assert mats("erase", ID, "--json").json["outcomes"] is True
     assert mats("erase", ID, "--yes").code == 0
     assert mats("erase", ID).code == 1
-    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM outcomes").fetchone() == (0,)
-        assert connection.execute("SELECT count(*) FROM tallies").fetchone() == (0,)
+    for table in ("outcomes", "tallies"):
+        assert sql(mats.home / "mats.db", f"SELECT * FROM {table}") == []
 
 
 def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_stay(mats: Mats):
@@ -67,11 +65,10 @@ def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_st
     answer = mats("search", "--json", "zanzibar").json
     mats("feedback", answer["query_id"], "--succeeded", ID)
     _add(mats, "keeps the zanzibar books twice")
-    with closing(sqlite3.connect(mats.home / "mats.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM tallies").fetchone() == (1,)
-        assert mats("remove", ID).code == 0
-        assert connection.execute("SELECT count(*) FROM tallies").fetchone() == (0,)
-        assert connection.execute("SELECT count(*) FROM outcomes").fetchone() == (0,)
+    assert len(sql(mats.home / "mats.db", "SELECT * FROM tallies")) == 1
+    assert mats("remove", ID).code == 0
+    for table in ("outcomes", "tallies"):
+        assert sql(mats.home / "mats.db", f"SELECT * FROM {table}") == []
 
 
 class InAws:

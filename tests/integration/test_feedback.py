@@ -1,13 +1,11 @@
 """Receipts and feedback of the local registry: command, HTTP, client and Python processes."""
 
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 
 from mats.client import Client, NotFound, WrongRequest
-from tests.command import ask
+from tests.command import ask, sql
 from tests.integration.conftest import Mats, rows, tool
 
 ITEMS = [
@@ -18,8 +16,7 @@ ITEMS = [
 
 def tallies(stocked: Mats) -> dict[str, tuple[float, float]]:
     """Successes and failures by capability, as proportions of one outcome."""
-    with closing(sqlite3.connect(stocked.home / "mats.db")) as connection:
-        found = connection.execute("SELECT id, successes > 0, failures > 0 FROM tallies").fetchall()
+    found = sql(stocked.home / "mats.db", "SELECT id, successes > 0, failures > 0 FROM tallies")
     return {id: (good, bad) for id, good, bad in found}
 
 
@@ -44,8 +41,7 @@ def test_an_operator_confirms_what_a_caller_reported(stocked):
 
 
 def confirmed(stocked: Mats) -> set[str]:
-    with closing(sqlite3.connect(stocked.home / "mats.db")) as connection:
-        return {query_id for (query_id,) in connection.execute("SELECT query_id FROM reports WHERE confirmed")}
+    return {id for (id,) in sql(stocked.home / "mats.db", "SELECT query_id FROM reports WHERE confirmed")}
 
 
 def test_the_command_says_how_to_report(stocked):
@@ -85,8 +81,7 @@ def test_previews_and_evaluations_leave_no_receipts(tmp_path):
     stocked = Mats(tmp_path / "home")
     assert stocked("import", "-", stdin=rows(*ITEMS)).code == 0
     assert stocked("preview", "-", "--json", stdin=json.dumps(ITEMS[0]).encode()).code == 0
-    with closing(sqlite3.connect(stocked.home / "mats.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM receipts").fetchone() == (0,)
+    assert sql(stocked.home / "mats.db", "SELECT * FROM receipts") == []
 
 
 def test_a_backup_has_the_reports_and_a_restored_registry_takes_feedback(stocked, tmp_path):

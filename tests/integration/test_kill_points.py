@@ -1,6 +1,5 @@
 """Creation, backup and restore killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from mats.local.worker import drain
 from mats.settings import Settings
 from tests import killed
 from tests.builders import a_registration
+from tests.command import sql
 
 pytestmark = pytest.mark.long(slice="kills")
 
@@ -23,18 +23,12 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 def rows(file: Path) -> Rows:
     """The content of a sound file."""
-    connection = sqlite3.connect(file)
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    found = {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
-    connection.close()
-    return found
+    assert sql(file, "PRAGMA integrity_check") == [("ok",)]
+    return {table: sql(file, f"SELECT * FROM {table}") for table in TABLES}
 
 
 def version(file: Path) -> int:
-    connection = sqlite3.connect(file)
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    connection.close()
-    return int(found)
+    return int(sql(file, "PRAGMA user_version")[0][0])
 
 
 @pytest.fixture
@@ -76,10 +70,7 @@ def test_a_killed_backup_leaves_no_half_file_and_the_registry_as_it_was(start: P
 
 def test_a_killed_restore_leaves_the_registry_before_or_after_and_never_loses_the_first(start: Path):
     killed.OPERATIONS["backup"](start)
-    connection = sqlite3.connect(start / killed.HOME)
-    connection.execute("DELETE FROM registry WHERE id LIKE 'com.acme%'")
-    connection.commit()
-    connection.close()
+    sql(start / killed.HOME, "DELETE FROM registry WHERE id LIKE 'com.acme%'")
     old, new = rows(start / killed.HOME), rows(start / killed.FILE)
     assert old != new
     found = set()

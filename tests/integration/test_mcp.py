@@ -2,10 +2,9 @@
 
 import json
 import signal
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -14,6 +13,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from mats.edge.mcp.protocol import CURRENT, WITH_HANDSHAKE
+from tests.command import sql
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, rows, tool
 
@@ -140,8 +140,7 @@ def test_unusable_registry_is_reported_in_one_line(tmp_path):
 def test_unsearchable_registry_is_a_tool_error(tmp_path):
     stocked = Mats(tmp_path / "home")
     assert stocked("add", "-", stdin=rows(tool("refund"))).code == 0
-    with closing(sqlite3.connect(stocked.home / "mats.db")) as database:
-        database.execute("DROP TABLE entries")
+    sql(stocked.home / "mats.db", "DROP TABLE entries")
     call = {"name": "search_capabilities", "arguments": {"query": "money", "min_relevance": 0}}
     ran = stocked("mcp", stdin=json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
     result = json.loads(ran.out)["result"]

@@ -14,6 +14,7 @@ from mats.adapters.sqlite.database import SCHEMA_VERSION
 from mats.bootstrap.local import local_system
 from mats.settings import Settings
 from tests.builders import a_registration
+from tests.command import sql
 from tests.integration.conftest import Mats, rows, serving, tool
 
 REFUND, PAYROLL = "com.acme/refund", "com.acme/payroll"
@@ -53,10 +54,7 @@ def answers(mats: Mats) -> list[Any]:
 
 
 def dump(mats: Mats, table: str) -> list[tuple[Any, ...]]:
-    connection = sqlite3.connect(mats.home / "mats.db")
-    found = connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
-    connection.close()
-    return found
+    return sql(mats.home / "mats.db", f"SELECT * FROM {table} ORDER BY 1, 2")
 
 
 def test_an_export_imported_elsewhere_gives_the_same_registry_trust_and_answers(filled: Mats, other: Mats, tmp_path):
@@ -241,9 +239,7 @@ def test_a_newer_or_foreign_file_is_refused(filled: Mats, other: Mats, tmp_path)
     }.items():
         file = tmp_path / name
         filled("backup", str(file))
-        connection = sqlite3.connect(file)
-        connection.execute(change)
-        connection.close()
+        sql(file, change)
         assert other("restore", str(file)).code == 1
 
 
@@ -253,10 +249,7 @@ def test_a_restored_registry_takes_up_the_changes_that_waited(mats: Mats, other:
     with closing(local_system(Settings(home=mats.home, encoder="none"))) as local:
         local.stores.registry.put([a_registration(name="waiting", description="Waits to be indexed.")])
     mats("backup", str(file))
-    connection = sqlite3.connect(file)
-    connection.execute("UPDATE events SET holder = '1:someone', due = 99999999999 WHERE dead IS NULL")
-    connection.commit()
-    connection.close()
+    sql(file, "UPDATE events SET holder = '1:someone', due = 99999999999 WHERE dead IS NULL")
     other("restore", str(file))
     other("reconcile")
     assert other("search", "waits to be indexed", "--json").json["results"][0]["id"] == "com.acme.pay/waiting"

@@ -1,14 +1,13 @@
 """`mats source` and `mats sync` against local servers and files."""
 
 import json
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import sql
 from tests.integration.conftest import Mats, serving
 from tests.servers.site import Answer, Asked, site
 
@@ -21,9 +20,7 @@ def api(*names: str, version: str = "1") -> dict[str, Any]:
 
 def tools(mats: Mats) -> set[str]:
     """The names of everything that can be found."""
-    with closing(sqlite3.connect(mats.home / "mats.db")) as database:
-        rows = database.execute("SELECT id FROM entries WHERE findable").fetchall()
-    return {id.rpartition("/")[2] for (id,) in rows}
+    return {id.rpartition("/")[2] for (id,) in sql(mats.home / "mats.db", "SELECT id FROM entries WHERE findable")}
 
 
 def sync(mats: Mats, *arguments: str) -> dict[str, Any]:

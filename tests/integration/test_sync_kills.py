@@ -1,8 +1,6 @@
 """Sync, prune and indexing killed with SIGKILL at 50 points: nothing is lost, and running again completes."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from tests import killed
 from tests.builders import a_registration
+from tests.command import sql
 
 pytestmark = pytest.mark.long(slice="kills")
 
@@ -31,10 +30,8 @@ def listing(folder: Path, rows: list[dict[str, Any]]) -> None:
 
 def registered(folder: Path) -> Registered:
     """The version of each capability in a sound file."""
-    connection = sqlite3.connect(folder / killed.HOME)
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    found = connection.execute("SELECT id, json_extract(item, '$.version') FROM registry").fetchall()
-    connection.close()
+    assert sql(folder / killed.HOME, "PRAGMA integrity_check") == [("ok",)]
+    found = sql(folder / killed.HOME, "SELECT id, json_extract(item, '$.version') FROM registry")
     return {id.rpartition("/")[2]: version for id, version in found}
 
 
@@ -86,16 +83,15 @@ def waiting(tmp_path: Path) -> Path:
 
 def states(folder: Path) -> set[tuple[int, int, int]]:
     """Which revision, whether it is in the index, and whether it has a vector there."""
-    with closing(sqlite3.connect(folder / killed.HOME)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        query = (
-            "SELECT profiles.rev, coalesce(entries.rev, 0) = profiles.rev, entries.vector IS NOT NULL "
-            "FROM registry LEFT JOIN profiles USING (id) LEFT JOIN entries USING (id)"
-        )
-        found = connection.execute(query).fetchall()
-        left = connection.execute("SELECT count(*) FROM events").fetchone()[0]
-        assert len(found) == REGISTERED
-        assert left or {row[1:] for row in found} == {(1, 1)}
+    file = folder / killed.HOME
+    assert sql(file, "PRAGMA integrity_check") == [("ok",)]
+    query = (
+        "SELECT profiles.rev, coalesce(entries.rev, 0) = profiles.rev, entries.vector IS NOT NULL "
+        "FROM registry LEFT JOIN profiles USING (id) LEFT JOIN entries USING (id)"
+    )
+    found = sql(file, query)
+    assert len(found) == REGISTERED
+    assert sql(file, "SELECT * FROM events") or {row[1:] for row in found} == {(1, 1)}
     return set(found)
 
 

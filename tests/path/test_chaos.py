@@ -303,8 +303,7 @@ def test_one_silent_call_to_a_table_is_asked_again_in_the_same_run(world: World)
 def test_while_a_service_is_silent_an_answer_says_what_it_lacks(
     world: World, service: Service, status: int, degraded: list[str] | None
 ) -> None:
-    id = world.put(item("refund_payment", "Refunds a card payment."))
-    world.settle()
+    id = world.publish(item("refund_payment", "Refunds a card payment."))
     world.online.weather = every(Stall(60), service=service)
     reply = world.discover("refunds a card payment")
     assert reply.status == status, reply.content

@@ -45,8 +45,7 @@ def _without_key(of: str) -> Any:
 
 def test_a_function_without_the_right_to_the_key_is_noticed(made: Make) -> None:
     world = made(_without_key("Enrichment"), context=OWN_KEY)
-    world.put(item("tool", "Handles items."))
-    world.settle()
+    world.publish(item("tool", "Handles items."))
     assert world.profiles() == {}
     assert any("kms:Decrypt" in each for each in world.offline[0].denied)
     world.forgive()

@@ -15,8 +15,7 @@ REFUND = "Give money back for a card payment"
 
 @pytest.fixture
 def found(world: World) -> World:
-    world.put(item("refund_payment", REFUND))
-    world.settle()
+    world.publish(item("refund_payment", REFUND))
     return world
 
 
@@ -71,8 +70,7 @@ def test_a_table_of_receipts_that_fails_costs_the_receipt_and_nothing_else(found
 
 def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
     world = made(context={"auth": "jwt", "jwt_issuer": "https://issuer.example", "jwt_audience": "mats"})
-    world.put(item("refund_payment", REFUND))
-    world.settle()
+    world.publish(item("refund_payment", REFUND))
     answer = world.discover("money back", vouched={"principalId": "ann", "audiences": ""}).content
     assert receipt(world, answer["query_id"])["caller"] == "ann"
     body = {"query_id": answer["query_id"], "missing": "a stamp"}
@@ -82,8 +80,7 @@ def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:
 
 
 def test_what_was_reported_goes_with_a_removed_capability_and_stays_with_one_that_is_back(found: World) -> None:
-    other = found.put(item("refund_status", "Shows how far a refund is"))
-    found.settle()
+    other = found.publish(item("refund_status", "Shows how far a refund is"))
     answer = found.discover(REFUND, caller=ANN, min_relevance=0).content
     receipt(found, answer["query_id"])
     outcomes = [{"id": id, "event": "succeeded"} for id in ("com.acme/refund_payment", other)]
@@ -93,8 +90,7 @@ def test_what_was_reported_goes_with_a_removed_capability_and_stays_with_one_tha
     assert [sorted(document["used"]) for document in found.memory()] == [["com.acme/refund_payment", other]]
     found.remove(other)
     found.remove("com.acme/refund_payment")
-    found.put(item("refund_payment", REFUND))
-    found.settle()
+    found.publish(item("refund_payment", REFUND))
     assert {row["item"] for row in rows(found, "Outcomes")} == {"receipt", "outcome#com.acme/refund_payment"}
     assert [row["id"] for row in rows(found, "Tallies")] == ["com.acme/refund_payment"]
     assert [document["used"] for document in found.memory()] == [["com.acme/refund_payment"]]

@@ -47,14 +47,12 @@ def _trust(world: World, name: str) -> None:
 def test_killed_at_any_write_a_run_is_made_good_by_the_next(
     world: World, there: bool, step: Step, expected: dict[str, object]
 ) -> None:
-    world.put(item("first", "Makes the index."))
-    world.settle()
+    world.publish(item("first", "Makes the index."))
     writes = 0
     for number, after in ((number, after) for number in itertools.count(1) for after in (False, True)):
         name = f"n{number}-{'after' if after else 'before'}"
         if there:
-            world.put(item(name, BEFORE))
-            world.settle()
+            world.publish(item(name, BEFORE))
         step(world, name)
         killed = _settle_with_a_kill(world, number, after=after)
         _assert_is(world, name, expected)

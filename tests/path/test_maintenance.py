@@ -138,8 +138,7 @@ def test_endpoints_are_looked_at_by_the_schedule_and_never_in_a_private_network(
 def test_what_was_erased_stays_away_whatever_comes_late(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     credentials(monkeypatch, dynamodb=world.servers.dynamodb)
     secret = world.put(item("secret", "Keeps the secret ledger."))
-    other = world.put(item("other", "Handles something else."))
-    world.settle()
+    other = world.publish(item("other", "Handles something else."))
     world.maintain("reindex")  # so that two indices have it
     world.put(item("secret", "Keeps the secret ledger.", version="2"))
     world.trust(secret, 40)

@@ -17,8 +17,7 @@ REFUND = "Refunds a card payment in full or in part."
 
 def test_maintenance_uses_every_right_that_it_has_and_lacks_none(world: World) -> None:
     gone = world.put(item("gone", REFUND))
-    world.put(item("refund_payment", REFUND))
-    world.settle()
+    world.publish(item("refund_payment", REFUND))
     world.remove(gone)
     world.drop_indices()
     assert world.night()[0]["counts"]["sent"] == 1
@@ -50,8 +49,7 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
 
 
 def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: World) -> None:
-    world.put(item("refund_payment", REFUND))
-    world.settle()
+    world.publish(item("refund_payment", REFUND))
     calls = world.offline[0].recorder.calls
     assert [call.path for call in calls if call.method == "PUT"] == ["/capabilities-1"]
     assert {entry["id"] for entry in world.indexed()} == {"com.acme/refund_payment"}
@@ -74,8 +72,7 @@ def _without(action: str, kind: str = "AWS::IAM::Policy") -> Callable[[dict[str,
 
 def test_a_model_that_may_not_be_invoked_is_noticed_though_no_change_waits_for_it(made: Make) -> None:
     world = made(_without("bedrock:InvokeModel"))
-    id = world.put(item("refund_payment", REFUND))
-    world.settle()
+    id = world.publish(item("refund_payment", REFUND))
     assert list(world.path.waiting()) == []
     assert [entry["id"] for entry in world.indexed()] == [id]
     profile = world.profile(id)
@@ -119,8 +116,7 @@ def test_enrichment_cannot_say_which_indices_are_written_to(world: World) -> Non
 
 
 def test_the_first_index_is_written_before_it_is_recorded_and_maintenance_records_it(world: World) -> None:
-    id = world.put(item("tool", "Handles items."))
-    world.settle()
+    id = world.publish(item("tool", "Handles items."))
     assert [entry["id"] for entry in world.indexed()] == [id]
     key = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}
     read = {"TableName": world.table("Profiles"), "Key": key, "ConsistentRead": True}
@@ -128,6 +124,5 @@ def test_the_first_index_is_written_before_it_is_recorded_and_maintenance_record
     world.night()
     row = world.dynamodb.get_item(**read)["Item"]
     assert row["targets"]["L"][0]["M"]["name"] == {"S": "capabilities-1"}
-    other = world.put(item("other", "Handles others."))
-    world.settle()
+    other = world.publish(item("other", "Handles others."))
     assert {entry["id"] for entry in world.indexed()} == {id, other}

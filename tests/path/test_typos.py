@@ -49,8 +49,7 @@ def _set(function: str, variable: str, wrong: str) -> Change:
 )
 def test_a_wrong_setting_of_enrichment_leaves_the_messages_in_the_dead_letter_queue(made: Make, change: Change) -> None:
     world = made(change)
-    id = world.put(item("refund_payment", REFUND))
-    world.settle()
+    id = world.publish(item("refund_payment", REFUND))
     assert list(world.path.waiting()) == ["mats-enrichment-dead"]
     assert not (world.profile(id) or {}).get("enriched")
     world.forgive()
@@ -58,8 +57,7 @@ def test_a_wrong_setting_of_enrichment_leaves_the_messages_in_the_dead_letter_qu
 
 def test_an_encoder_that_does_not_exist_is_named_in_the_profile_and_leaves_no_dead_letter(made: Make) -> None:
     world = made(_set("Enrichment", "MATS_ENCODER", "amazon.titan-embed-text-v2:1"))
-    id = world.put(item("refund_payment", REFUND))
-    world.settle()
+    id = world.publish(item("refund_payment", REFUND))
     assert world.path.waiting() == {}
     refused = (world.profile(id) or {})["refused"]
     assert [(refusal["role"], refusal["model"]) for refusal in refused] == [("encoder", "amazon.titan-embed-text-v2:1")]
@@ -78,8 +76,7 @@ def test_a_wrong_setting_of_discovery_is_refused_and_its_answers_say_what_they_l
     made: Make, variable: str, wrong: str, signal: str
 ) -> None:
     world = made(_set("Discovery", variable, wrong))
-    world.put(item("refund_payment", REFUND))
-    world.settle()
+    world.publish(item("refund_payment", REFUND))
     assert signal in world.discover("refund a card payment").content["degraded"]
     with pytest.raises(AssertionError, match=wrong):
         world.check()

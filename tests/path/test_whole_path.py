@@ -20,8 +20,7 @@ WEATHER = "Tells tomorrow's weather for a city."
 
 def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -> None:
     id = world.put(item("op_17", REFUND))
-    other = world.put(item("forecast", WEATHER))
-    world.settle()
+    other = world.publish(item("forecast", WEATHER))
     profile = _profile(world, id)
     assert (profile["status"], profile["enriched"], profile["indexed_rev"]) == ("active", True, profile["rev"])
     assert sorted(entry["id"] for entry in world.indexed()) == sorted([id, other])
@@ -31,8 +30,7 @@ def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -
     assert found.content["verdict"] == "match"
     assert found.content["results"][0]["signals"].keys() >= {"llm", "bm25"}
 
-    world.put(item("op_17", "Cancels subscriptions at the end of their term.", version="2"))
-    world.settle()
+    world.publish(item("op_17", "Cancels subscriptions at the end of their term.", version="2"))
     assert world.look_up(id).content["version"] == "2"
     assert world.discover("cancel a subscription").ids[0] == id
     assert _best(world, "refunds a card payment")["signals"]["llm"] == 0
@@ -43,8 +41,7 @@ def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -
     assert world.look_up(id).status == 404
     assert _profile(world, id)["status"] == "deleted"
 
-    world.put(item("op_17", REFUND))
-    world.settle()
+    world.publish(item("op_17", REFUND))
     assert world.discover("refunds a card payment").ids[0] == id
     assert _profile(world, id)["rev"] > profile["rev"]
     assert world.path.waiting() == {}
@@ -86,8 +83,7 @@ def test_a_bad_row_of_a_namespace_assigns_what_is_valid_in_it(world: World) -> N
 
 def test_a_bad_item_is_told_every_fault_and_the_bus_hears_of_it_once(world: World) -> None:
     bad = {"namespace": "com.acme", "name": "bad", "kind": "toool", "endpoint": "x" * 3000, "parameters": {"a": 1}}
-    id = world.put(bad)
-    world.settle()
+    id = world.publish(bad)
     profile = _profile(world, id)
     assert profile["status"] == "rejected"
     assert all(attribute in profile["error"] for attribute in ("kind", "endpoint", "parameters"))
@@ -97,8 +93,7 @@ def test_a_bad_item_is_told_every_fault_and_the_bus_hears_of_it_once(world: Worl
     assert world.path.waiting() == {}
     assert world.look_up(id).status == 404
 
-    world.put(item("bad", REFUND))
-    world.settle()
+    world.publish(item("bad", REFUND))
     assert (_profile(world, id)["status"], _profile(world, id)["error"]) == ("active", "")
     assert world.discover("refund a card payment").ids == [id]
 
@@ -108,8 +103,7 @@ def test_a_bad_item_is_told_every_fault_and_the_bus_hears_of_it_once(world: Worl
     [("com.acme", 'a "quoted" <$.eventName> \\ name/of parts é%2F'), ("com/acme", "x"), ("%", "x")],
 )
 def test_no_key_that_dynamodb_takes_goes_astray(world: World, namespace: str, name: str) -> None:
-    world.put({"namespace": namespace, "name": name, "kind": "tool", "description": REFUND})
-    world.settle()
+    world.publish({"namespace": namespace, "name": name, "kind": "tool", "description": REFUND})
     assert world.path.waiting() == {}
     rows = list(world.profiles().values())
     assert [row["status"] for row in rows] == ["active" if namespace == "com.acme" else "rejected"]
@@ -138,8 +132,7 @@ def test_only_callers_of_its_audiences_see_a_capability(world: World) -> None:
 
 def test_callers_nobody_can_be_asked_about_see_what_everybody_sees(world: World) -> None:
     world.put(item("refund_payment", REFUND, visible_to=["finance"]))
-    shown = world.put(item("refund_status", "Shows how far a card payment's refund is."))
-    world.settle()
+    shown = world.publish(item("refund_status", "Shows how far a card payment's refund is."))
     world.online.weather = every(Refuse(500, "InternalServerError"), service="dynamodb")
     reply = world.discover("refund a card payment")
     assert reply.ids == [shown]
@@ -147,8 +140,7 @@ def test_callers_nobody_can_be_asked_about_see_what_everybody_sees(world: World)
 
 
 def test_the_api_tells_of_one_capability_of_its_health_and_of_itself(world: World) -> None:
-    id = world.put(item("refund/payment of 100%", REFUND, endpoint="https://pay.example.com/refunds"))
-    world.settle()
+    id = world.publish(item("refund/payment of 100%", REFUND, endpoint="https://pay.example.com/refunds"))
     told = world.look_up(id)
     assert (told.status, told.content["id"], told.content["endpoint"]) == (200, id, "https://pay.example.com/refunds")
     assert told.content["summary"] == REFUND
@@ -167,8 +159,7 @@ def test_the_api_tells_of_one_capability_of_its_health_and_of_itself(world: Worl
 def test_models_find_over_mcp_and_get_tools_with_the_schemas_of_their_owners(world: World) -> None:
     schema = {"type": "object", "properties": {"payment": {"type": "string", "minLength": 1}}, "required": ["payment"]}
     id = world.put(item("refund", REFUND, input_schema=schema))
-    world.put(item("refund_all", REFUND, visible_to=["finance"]))
-    world.settle()
+    world.publish(item("refund_all", REFUND, visible_to=["finance"]))
     search = {"name": "search_capabilities", "arguments": {"query": "give money back for a card payment"}}
     called = world.ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": search})
     assert called.status == 200
@@ -184,8 +175,7 @@ def test_agents_of_other_protocols_find_list_and_look_up_what_they_may_see(world
         item("refund/payment of 100%", REFUND, tags=["mcp"], endpoint="https://pay.example.com/mcp")
     )
     world.put(item("forecast", WEATHER))
-    world.put(item("payroll", "Pays salaries.", visible_to=["finance"]))
-    world.settle()
+    world.publish(item("payroll", "Pays salaries.", visible_to=["finance"]))
     (registry,) = world.ask("GET", "/.well-known/ard.json").content["entries"]
     assert registry["url"].endswith(".amazonaws.com/live/")
     listed = world.ask("GET", "/agents").content["items"]
@@ -264,15 +254,13 @@ def test_what_was_given_up_waits_with_its_reason_logged_and_is_redriven(world: W
 
 
 def test_every_metric_of_ours_that_an_alarm_watches_is_written_as_it_is_watched(world: World) -> None:
-    world.put(item("refund_payment", REFUND))
-    world.settle()
+    world.publish(item("refund_payment", REFUND))
     world.discover("refund a card payment")
     world.online.weather = every(Refuse(503), service="opensearch")
     assert world.discover("refund a card payment").status == 503
     for environment in world.environments:
         environment.weather = every(Refuse(403, "AccessDeniedException"), service="bedrock")
-    world.put(item("forecast", WEATHER))
-    world.settle()
+    world.publish(item("forecast", WEATHER))
     world.discover("refund a card payment")
     records = [record for each in world.environments for record in json_records(each.function.lines)]
     written = {
@@ -289,8 +277,7 @@ def test_every_metric_of_ours_that_an_alarm_watches_is_written_as_it_is_watched(
 
 def test_with_tokens_the_authorizer_s_word_decides_and_no_table_of_callers_is_asked(made: Make) -> None:
     world = made(context=JWT)
-    hidden = world.put(item("refund_payment", REFUND, visible_to=["finance"]))
-    world.settle()
+    hidden = world.publish(item("refund_payment", REFUND, visible_to=["finance"]))
     assert world.discover("refund a card payment").ids == []
     assert world.discover("refund a card payment", vouched={"audiences": "finance,audit"}).ids == [hidden]
     tables = {arn.rpartition("/")[2] for action, arn in world.online.recorder.needs if action.startswith("dynamodb:")}
@@ -300,8 +287,7 @@ def test_with_tokens_the_authorizer_s_word_decides_and_no_table_of_callers_is_as
 def test_without_an_encoder_words_alone_find_and_nothing_is_encoded(made: Make) -> None:
     world = made(context={"encoder_model": "none"})
     id = world.put(item("refund_payment", REFUND))
-    world.put(item("forecast", WEATHER))
-    world.settle()
+    world.publish(item("forecast", WEATHER))
     found = world.discover("refunds a card payment")
     assert found.ids[0] == id
     assert found.content["without"] == ["neural"]

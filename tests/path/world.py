@@ -255,6 +255,12 @@ class World:
         self.dynamodb.put_item(TableName=self.table("Registry"), Item=to_row(item))
         return f"{item['namespace']}/{item['name']}"
 
+    def publish(self, item: Item) -> str:
+        """The same, and everything runs its course."""
+        id = self.put(item)
+        self.settle()
+        return id
+
     def remove(self, id: str) -> None:
         """An owner takes an item out."""
         self.dynamodb.delete_item(TableName=self.table("Registry"), Key=_key(id))
