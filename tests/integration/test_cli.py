@@ -105,6 +105,7 @@ def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
         (["remove", "a/b", "--namespace", "com.acme", "--yes"], "--namespace"),
         (["remove", "--namespace", "*", "--yes"], "--namespace"),
         (["switch", "--rerank", "none"], "MATS_SWITCHES_TABLE"),
+        (["teach", "refund"], "REQUEST and ID"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_is_named(mats, arguments, named):
