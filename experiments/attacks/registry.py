@@ -4,7 +4,6 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -96,7 +95,7 @@ class AttackedRegistry:
     registrations: Sequence[Registration]
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int]
-    lag: timedelta = timedelta(0)  # Between the registrations and those of attackers
+    attacked_at: str = ""  # When attackers register (ISO 8601, UTC)
     pipeline: Discover = field(init=False)
     _before: dict[str, tuple[Id, ...]] = field(init=False, default_factory=dict)
 

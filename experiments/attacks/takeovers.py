@@ -131,7 +131,7 @@ def _insert_phrases(target: AttackTarget, registry: AttackedRegistry, _: Rewrite
         tries = [_tool(0, f"{said} {' '.join(told[at : at + 4])}.") for at in starts]
         scored = []
         for item in tries:
-            with registry.with_items([item], {}, time=later(registry)):
+            with registry.with_items([item], {}, time=registry.attacked_at):
                 ranked = registry.shortlist(target.query.text).ranked
             score = next((result.score for result in ranked if result.id == item.id), -1.0)
             first = bool(ranked) and ranked[0].id == item.id
@@ -141,11 +141,6 @@ def _insert_phrases(target: AttackTarget, registry: AttackedRegistry, _: Rewrite
         if best[0]:
             break
     return [_tool(0, said)]
-
-
-def later(registry: AttackedRegistry) -> str:
-    """When an attacker registers."""
-    return (datetime.fromisoformat(registry.local.clock.now()) + registry.lag).isoformat()
 
 
 def _imitate_request(target: AttackTarget, _: AttackedRegistry, __: Rewriter) -> list[Registration]:
@@ -185,19 +180,22 @@ TAKEOVERS: Mapping[str, Takeover] = {
 def takeovers(
     registry: AttackedRegistry, rewriter: Rewriter, names: Sequence[str] = tuple(TAKEOVERS)
 ) -> Iterator[dict[str, Any]]:
-    """Each attack on each target, beside older capabilities, and beside a target rated 80 of the same day.
+    """Each attack on each target: beside older capabilities, after the target was rated 80, and before that.
+
+    The last two within an hour of its registration.
 
     `gone` of those `found` without the attack are no candidates under it, and of `honest_flagged` the honest capability
     has a reason for caution; the other measures are `measure_answers`.
     """
-    for way, lag in {"older": LATER, "rated": timedelta(0)}.items():
-        registry.assign({target.item.id: RATED for target in registry.targets} if way == "rated" else {})
+    start = datetime.fromisoformat(registry.local.clock.now())
+    for way, lag in {"older": LATER, "rated": timedelta(hours=1), "rated later": timedelta(0)}.items():
+        registry.assign({} if way == "older" else {target.item.id: RATED for target in registry.targets})
         for name in names:
             observed, attack = [], TAKEOVERS[name]
-            registry.lag = lag if attack.lag is None else attack.lag
+            registry.attacked_at = (start + (lag if attack.lag is None else attack.lag)).isoformat()
             for target in map(attack.ask, registry.targets):
                 items = attack.register(target, registry, rewriter)
-                observed += registry.observe(Wave(items=items, targets=[target], at=later(registry)))
+                observed += registry.observe(Wave(items=items, targets=[target], at=registry.attacked_at))
             found = [one for one in observed if not one.relevant.isdisjoint(one.before)]
             gone = sum(one.relevant.isdisjoint(one.ranked) for one in found)
             accused = sum(not one.relevant.isdisjoint(one.flagged) for one in observed)

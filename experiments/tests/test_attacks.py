@@ -116,7 +116,7 @@ def test_takeovers_are_tried_beside_older_and_beside_rated_capabilities(registry
     monkeypatch.setattr("experiments.attacks.takeovers._ROUNDS", 1)
     rows = list(takeovers(registry, Rewriter(FakeEncoder(), DATASET.registrations)))
     assert {(row["attack"], row["beside"]) for row in rows} == {
-        (a, way) for a in TAKEOVERS for way in ("older", "rated")
+        (a, way) for a in TAKEOVERS for way in ("older", "rated", "rated later")
     }
     assert all(row["gone"] <= row["found"] <= row["queries"] == 2 for row in rows)
     assert len(registry.local.stores.index.page(Filter(), after=None, limit=50)) == 3

@@ -12,7 +12,7 @@ import pytest
 
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import Cause, Profile
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Shortlist
@@ -193,9 +193,20 @@ def test_what_was_registered_on_one_day_is_not_limited_and_nor_is_what_operators
         assert sum(result.id.startswith("evil") for result in found) == 15
 
 
-def test_the_best_rated_ones_of_the_window_are_candidates():
+@pytest.mark.parametrize(("rated_at", "places"), [("00:00:00", 14), ("11:00:00", 3), ("13:00:00", 14)])
+def test_what_comes_after_operators_rated_something_is_new_on_the_same_day_too(rated_at, places):
+    honest = [each.model_copy(update={"first_registered": f"{NEW_DAY}T00:00:00+00:00"}) for each in HONEST]
+    cause = Cause(event_id="rate", time=f"{NEW_DAY}T{rated_at}+00:00")
+    rated = honest[0].model_copy(update={"trust": 80, "cause": cause})
+    flood = [each.model_copy(update={"first_registered": f"{NEW_DAY}T12:00:00+00:00"}) for each in a_flood(NEW_DAY)]
+    found = asked(rated, *honest[1:], *flood)
+    assert sum(result.id.startswith("evil") for result in found) == places
+
+
+@pytest.mark.parametrize("others", [30, 90])
+def test_the_best_rated_ones_are_candidates_however_many_are_found_before_them(others):
     rated = a_tool(99, "com.rated", NEW_DAY, "money of n o p q r s t u v", trust=80)
-    assert rated.id in [result.id for result in asked(rated, *a_flood(NEW_DAY, 30))]
+    assert rated.id in [result.id for result in asked(rated, *a_flood(NEW_DAY, others))]
 
 
 @pytest.mark.parametrize(("trust", "places"), [(80, 4), (None, 15)])

@@ -421,9 +421,7 @@ class Retrieve:
         exact = taught | {id: how for id, how in matched.items() if id not in taught}
         more_bm25, more_cosine = finish(theirs_stage, trace) or ({}, {})
         their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
-        found = place_rated(
-            best_first(fuse_votes(fused, votes) if votes else fused), trusted, cosine, self.k, self.window
-        )
+        found = place_rated(best_first(fuse_votes(fused, votes) if votes else fused), trusted, cosine, self.k)
         ids = list(dict.fromkeys((*exact, *their_best, *found)))
         left_ms = deadline_ms - stages.clock.elapsed_ms()
         fetching = stages.start("fetch", lambda: self._fetch(text, ids, admitted, exact, stages), budget_ms=left_ms)

@@ -306,10 +306,19 @@ _MOST, _ENOUGH = 0.5, 2  # The same where newcomers are usual, and how many time
 
 
 def find_newcomers(profiles: Sequence[Profile], first: str, now: str) -> Set[int]:
-    """The positions of the unrated that were registered on a later day than the `first`, and are new."""
+    """The positions of the unrated that are new, and were registered on a later day than the `first`.
+
+    Or later than the earliest change of a rated one after its registration: operators rated what was there.
+    """
     known = (datetime.fromisoformat(now) - timedelta(days=NEW_DAYS)).isoformat()
-    latest = max(first, known)[:DAY]
-    return {n for n, each in enumerate(profiles) if each.first_registered[:DAY] > latest and not is_rated(each)}
+    rated = [(each.cause.time, each.first_registered) for each in profiles if is_rated(each) and each.cause]
+    reviews = [changed for changed, registered in rated if changed > registered]
+
+    def is_later(registered: str) -> bool:
+        return registered[:DAY] > first[:DAY] or any(registered > review for review in reviews)
+
+    unrated = [(n, each.first_registered) for n, each in enumerate(profiles) if not is_rated(each)]
+    return {n for n, registered in unrated if registered > known and is_later(registered)}
 
 
 def is_rated(profile: Profile) -> bool:
@@ -336,18 +345,15 @@ def limit_newcomers(
     return [position for position in kept if position not in set(left_out)], left_out
 
 
-def place_rated(
-    found: Sequence[Id], trusted: Collection[Id], cosine: Mapping[Id, float], k: int, window: int
-) -> list[Id]:
-    """The ids found, best first, with the best `trusted` ones of the first `window` among the first `k`.
+def place_rated(found: Sequence[Id], trusted: Collection[Id], cosine: Mapping[Id, float], k: int) -> list[Id]:
+    """The ids found, best first, with the best `trusted` ones among the first `k`.
 
     Of the others that are as near to the request as these, as a flood of rewordings is, only some come before the rest.
     """
     held = frozenset(trusted)
-    best = [id for id in found[:window] if id in held][:_KEPT_FOR_RATED]
+    best = [id for id in found if id in held][:_KEPT_FOR_RATED]
     if (least := _AS_NEAR * max((cosine.get(id, 0.0) for id in best), default=0.0)) > 0:
         near = [id for id in found if id not in held and cosine.get(id, 0.0) >= least]
         behind = frozenset(near[_MOST_AS_NEAR:])
         found = [*(id for id in found if id not in behind), *near[_MOST_AS_NEAR:]]
-        best = [id for id in found[:window] if id in held][:_KEPT_FOR_RATED]
     return list(dict.fromkeys((*found[: k - _KEPT_FOR_RATED], *best, *found)))
