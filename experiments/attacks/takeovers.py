@@ -184,8 +184,8 @@ def takeovers(
 
     The last two within an hour of its registration.
 
-    `gone` of those `found` without the attack are no candidates under it, and of `honest_flagged` the honest capability
-    has a reason for caution; the other measures are `measure_answers`.
+    Of the targets that are `found` without the attack, `gone` are no candidates under it; of `honest_flagged` requests
+    a relevant capability has a reason for caution; the other measures are `measure_answers`.
     """
     start = datetime.fromisoformat(registry.local.clock.now())
     for way, lag in {"older": LATER, "rated": timedelta(hours=1), "rated later": timedelta(0)}.items():
@@ -196,8 +196,9 @@ def takeovers(
             for target in map(attack.ask, registry.targets):
                 items = attack.register(target, registry, rewriter)
                 observed += registry.observe(Wave(items=items, targets=[target], at=registry.attacked_at))
-            found = [one for one in observed if not one.relevant.isdisjoint(one.before)]
-            gone = sum(one.relevant.isdisjoint(one.ranked) for one in found)
+            ids = [target.item.id for target in registry.targets]
+            found = [(id, one) for id, one in zip(ids, observed, strict=True) if id in one.before]
+            gone = sum(id not in one.ranked for id, one in found)
             accused = sum(not one.relevant.isdisjoint(one.flagged) for one in observed)
             counts = {"found": len(found), "gone": gone, "honest_flagged": accused}
             yield {"attack": name, "beside": way, **counts, **measure_answers(observed)}
