@@ -7,6 +7,7 @@ from experiments.benchmarks import mcp, pipeline, reranker, size
 from experiments.benchmarks.console import console
 from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
+from experiments.benchmarks.path import path
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
 
 BENCHMARKS: Mapping[str, Benchmark] = {
@@ -20,6 +21,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "load": load,
     "console": console,
     "files": files,
+    "path": path,
 }
 
 if __name__ == "__main__":
