@@ -28,11 +28,11 @@ TOOLS = (SEARCH, PICK)
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> "Made":
-    return Made(tmp_path)
+def workbench(tmp_path: Path) -> "Workbench":
+    return Workbench(tmp_path)
 
 
-class Made:
+class Workbench:
     """Models of one process; several share a cache by its folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -58,8 +58,8 @@ def use(name: str, arguments: Any, id: str = "tooluse_1") -> dict[str, Any]:
     return {"toolUse": {"toolUseId": id, "name": name, "input": arguments}}
 
 
-def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server, made):
-    said = turn(made.chat(NOVA))
+def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server, workbench):
+    said = turn(workbench.chat(NOVA))
     [exchange] = server.exchanges
     assert exchange.model == NOVA
     assert exchange.body["system"] == [{"text": "You find things."}]
@@ -86,17 +86,17 @@ def test_a_turn_is_one_call_at_temperature_0_with_all_its_tools(server, made):
         (QWEN, ANY, None),
     ],
 )
-def test_each_family_gets_its_strictest_tool_choice(server, made, model, must_call, choice):
-    turn(made.chat(model), must_call=must_call)
+def test_each_family_gets_its_strictest_tool_choice(server, workbench, model, must_call, choice):
+    turn(workbench.chat(model), must_call=must_call)
     [exchange] = server.exchanges
     assert exchange.body["toolConfig"].get("toolChoice") == choice
 
 
-def test_the_next_request_holds_the_turn_and_the_result_of_every_call(server, made):
+def test_the_next_request_holds_the_turn_and_the_result_of_every_call(server, workbench):
     two = converse_reply([{"text": "Let me look."}, use("search", {"query": "a"}), use("search", {"query": "b"}, "t2")])
     replies = iter([two, tool_reply("pick", {"number": 1})])
     server.play = lambda exchange: Answer(next(replies))
-    chat = made.chat(NOVA)
+    chat = workbench.chat(NOVA)
     asked = UserMessage(texts=["the registry", "find me a thing"])
     first = turn(chat, asked)
     assert first.calls == (
@@ -128,8 +128,8 @@ def test_the_next_request_holds_the_turn_and_the_result_of_every_call(server, ma
         [{"reasoningContent": {"reasoningText": {"text": "hm"}}}, {"text": "so"}],
     ],
 )
-def test_any_turn_is_accepted_in_the_next_request(server, made, content):
-    chat, asked = made.chat(NOVA), UserMessage(texts=["hello"])
+def test_any_turn_is_accepted_in_the_next_request(server, workbench, content):
+    chat, asked = workbench.chat(NOVA), UserMessage(texts=["hello"])
     server.play = _first(converse_reply(content))
     said = turn(chat, asked)
     ids = [call.id for call in said.calls]
@@ -145,30 +145,30 @@ def _first(reply: Any) -> Any:
     return lambda exchange: Answer(waiting.pop(), loose=True) if waiting else None
 
 
-def test_a_refusal_is_a_turn_with_its_stop_reason(server, made):
+def test_a_refusal_is_a_turn_with_its_stop_reason(server, workbench):
     server.play = _first(converse_reply([{"text": "no"}], stop="guardrail_intervened"))
-    said = turn(made.chat(NOVA))
+    said = turn(workbench.chat(NOVA))
     assert (said.stop, said.text, said.calls) == ("guardrail_intervened", "no", ())
 
 
-def test_errors_of_the_service_are_translated(server, made):
+def test_errors_of_the_service_are_translated(server, workbench):
     server.play = lambda exchange: Refuse("AccessDeniedException", "not for you")
     with pytest.raises(NotPermitted, match="not for you"):
-        turn(made.chat(NOVA))
+        turn(workbench.chat(NOVA))
     server.play = lambda exchange: Refuse("ValidationException", "too long")
     with pytest.raises(DependencyFailed, match="too long"):
-        turn(made.chat(NOVA))
+        turn(workbench.chat(NOVA))
 
 
-def test_throttled_calls_are_retried(server, made):
+def test_throttled_calls_are_retried(server, workbench):
     server.play = lambda exchange: Refuse("ThrottlingException") if len(server.exchanges) < 3 else None
-    assert turn(made.chat(NOVA)).usage.input_tokens > 0
+    assert turn(workbench.chat(NOVA)).usage.input_tokens > 0
     assert len(server.exchanges) == 3
 
 
 class TestReplyCache:
     def test_a_request_is_sent_once_and_the_cached_reply_is_free(self, server, tmp_path):
-        fresh, again = Made(tmp_path).chat(NOVA), Made(tmp_path).chat(NOVA)
+        fresh, again = Workbench(tmp_path).chat(NOVA), Workbench(tmp_path).chat(NOVA)
         first, second = turn(fresh), turn(again)
         assert len(server.exchanges) == 1
         assert (first.cached, second.cached) == (False, True)
@@ -177,43 +177,43 @@ class TestReplyCache:
         assert fresh.models._bedrock.meter.totals() == {NOVA: first.usage}
         assert again.models._bedrock.meter.totals() == {}
 
-    def test_another_model_text_or_limit_is_another_request(self, server, made):
-        turn(made.chat(NOVA))
-        turn(made.chat(CLAUDE))
-        turn(made.chat(NOVA), UserMessage(texts=["something else"]))
-        turn(made.chat(NOVA), must_call="pick")
+    def test_another_model_text_or_limit_is_another_request(self, server, workbench):
+        turn(workbench.chat(NOVA))
+        turn(workbench.chat(CLAUDE))
+        turn(workbench.chat(NOVA), UserMessage(texts=["something else"]))
+        turn(workbench.chat(NOVA), must_call="pick")
         assert len(server.exchanges) == 4
 
     def test_reranker_and_writer_share_the_cache(self, server, tmp_path):
         profiles = [a_profile(), a_profile(name="other")]
         for cached in (False, True):
-            made = Made(tmp_path)
+            workbench = Workbench(tmp_path)
             calls = CallLog()
-            assert made.models.reranker(calls).rerank("refund", profiles).scores
+            assert workbench.models.reranker(calls).rerank("refund", profiles).scores
             assert [call.cached for call in calls.made] == [cached]
-            assert made.models.writer.describe(a_registration()).usage.input_tokens > 0
-        assert len(server.exchanges) == made.responses == 2
+            assert workbench.models.writer.describe(a_registration()).usage.input_tokens > 0
+        assert len(server.exchanges) == workbench.responses == 2
 
-    def test_labels_do_not_make_another_request(self, server, made):
+    def test_labels_do_not_make_another_request(self, server, workbench):
         profiles = [a_profile()]
         for number in range(2):
-            made.models.reranker().rerank("refund", profiles, {"query_id": str(number)})
-        assert (len(server.exchanges), made.responses) == (1, 1)
+            workbench.models.reranker().rerank("refund", profiles, {"query_id": str(number)})
+        assert (len(server.exchanges), workbench.responses) == (1, 1)
 
     @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException"])
-    def test_a_failure_is_not_stored(self, server, made, code):
+    def test_a_failure_is_not_stored(self, server, workbench, code):
         server.play = lambda exchange: Refuse(code)
         with pytest.raises(DependencyFailed):
-            turn(made.chat(NOVA))
+            turn(workbench.chat(NOVA))
         server.play = None
-        assert made.responses == 0
-        assert not turn(made.chat(NOVA)).cached
+        assert workbench.responses == 0
+        assert not turn(workbench.chat(NOVA)).cached
 
-    def test_a_truncated_reply_is_not_stored(self, server, made):
+    def test_a_truncated_reply_is_not_stored(self, server, workbench):
         server.play = lambda exchange: Answer({"usage": {"inputTokens": 1}}, loose=True)
         with pytest.raises(DependencyFailed):
-            turn(made.chat(NOVA))
-        assert made.responses == 0
+            turn(workbench.chat(NOVA))
+        assert workbench.responses == 0
 
     def test_the_service_itself_caches_none(self, server):
         bedrock = bootstrap.bedrock(Settings(bedrock=True))

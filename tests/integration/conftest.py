@@ -82,6 +82,12 @@ def service(stocked: Mats) -> Iterator[Service]:
         yield running
 
 
+def send_to(monkeypatch: pytest.MonkeyPatch, tables: str, bus: str) -> None:
+    """Send the calls of AWS to these addresses; a purge of an index does not pause."""
+    credentials(monkeypatch, dynamodb=tables, eventbridge=bus)
+    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
+
+
 @pytest.fixture(scope="module")
 def recording() -> Iterator[Recorder]:
     with Recorder() as recorder:
@@ -91,8 +97,7 @@ def recording() -> Iterator[Recorder]:
 @pytest.fixture
 def recorder(recording: Recorder, monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """In the place of each service in AWS; nobody is behind it."""
-    credentials(monkeypatch, dynamodb=recording.url("dynamodb"), eventbridge=recording.url("events"))
-    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
+    send_to(monkeypatch, recording.url("dynamodb"), recording.url("events"))
     recording.play = None
     recording.calls.clear()
     recording.entries.clear()
@@ -108,7 +113,6 @@ def talking() -> Iterator[CannedServer]:
 @pytest.fixture
 def canned(talking: CannedServer, monkeypatch: pytest.MonkeyPatch) -> CannedServer:
     """In the place of each service, with the responses of a test."""
-    credentials(monkeypatch, dynamodb=talking.url, eventbridge=talking.url)
-    monkeypatch.setattr("mats.adapters.opensearch.index._GUARDED_S", 0)
+    send_to(monkeypatch, talking.url, talking.url)
     talking.connections = 0
     return talking

@@ -1,4 +1,4 @@
-"""What writer and reranker make of replies, whichever service runs the model; the parsers have tests of their own."""
+"""Writer and reranker read the replies of any service that runs a model; the parsers have tests of their own."""
 
 import json
 from typing import Any

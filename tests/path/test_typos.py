@@ -1,4 +1,4 @@
-"""What a typo in a setting of a function does: a dead letter, a refusal, or an answer that says what it lacks."""
+"""A misspelt setting of a function ends in a dead letter, a refusal, or an answer that says what is missing."""
 
 from collections.abc import Callable
 from typing import Any

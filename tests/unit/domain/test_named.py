@@ -1,4 +1,4 @@
-"""What a request names: products, and capabilities."""
+"""Products and capabilities that a request names."""
 
 import pytest
 
