@@ -98,7 +98,7 @@ class Alarm(NamedTuple):
     each: str = ""  # The resources of `Watched` that have one such alarm each: `dead_letter_queues`
 
     def means(self, name: str) -> str:
-        """What is wrong; `name` is that of the resource that the alarm is repeated for."""
+        """The description of the alarm for the resource `name`, for each of which it is repeated."""
         return _MEANINGS[self.id].format(name=name, over=self.over)
 
 

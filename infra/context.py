@@ -45,7 +45,7 @@ _ADDRESS = _like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
 
 
 class Rules(NamedTuple):
-    """What values of a key other than its default must satisfy."""
+    """Rules for the values of a key other than its default."""
 
     choices: tuple[str, ...] = ()
     limits: tuple[int, int] | None = None  # The least and the greatest value; 0 is always allowed

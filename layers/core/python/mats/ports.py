@@ -667,7 +667,7 @@ class ServiceState(NamedTuple):
 
 
 class Observation:
-    """What an observer is told."""
+    """An event that observers receive."""
 
     __slots__ = ()
 

@@ -167,7 +167,7 @@ class Discover:
     ids: Ids
     calibration: CalibrationSource | None = None
     tallies: Callable[[Collection[Id]], Tallies] | None = None
-    """What callers reported on candidates; None: reliability is the trust alone."""
+    """Reads the reported outcomes of candidates; None: reliability is the trust alone."""
     proofs: Callable[[], Proofs] = dict  # What endpoints last showed of life
     margin: float | None = None
     """The reranker is asked only where the first place is open: no exact match has it, and the relevance of the second

@@ -259,10 +259,9 @@ class SqliteIndex:
                     last = max(last, *(change for change, *_ in part))
             if whole:
                 self._postings.compact()
+                release_freed()
             else:
                 self._postings.put([])
-            if whole:
-                release_freed()
             self._matrix.prepare()
             if whole:
                 release_freed()

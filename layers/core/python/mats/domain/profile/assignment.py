@@ -34,7 +34,7 @@ MAX_PINNED = 20  # Capabilities
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """What operators assigned: of one row, or resolved for a capability."""
+    """Trust, provider and decisions of operators: of one row, or resolved for a capability."""
 
     trust: int | None = None  # 0 to 100
     provider: str = ""  # The verified one, or empty

@@ -125,7 +125,7 @@ class Refusal(_Frozen):
 
 
 class Contract(_Frozen):
-    """What callers of a version rely on, by its owner's words (`mats.domain.profile.changes`)."""
+    """The parts of a version that its callers rely on, by its owner's words (`mats.domain.profile.changes`)."""
 
     text: str = ""
     description: str = ""
