@@ -134,6 +134,7 @@ def prepare(folder: Path, config: Config, path: Path, words: Path, *, in_int8: b
                     model,
                     made,
                     per_channel=True,
+                    reduce_range=True,  # without it, products of processors without VNNI saturate
                     op_types_to_quantize=["MatMul"],
                     nodes_to_exclude=[f"layer{layer}.down.product" for layer in range(config["num_hidden_layers"])],
                     extra_options={"DefaultTensorType": TensorProto.FLOAT},  # of what MultiHeadAttention gives

@@ -77,7 +77,7 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     )
 
 
-_GRAPH = 3  # Version of the graph built from the same weights; an increment invalidates cached graphs
+_GRAPH = 4  # Version of the graph built from the same weights; an increment invalidates cached graphs
 _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
 """Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
