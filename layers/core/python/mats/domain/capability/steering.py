@@ -1,9 +1,10 @@
-"""Finds text that steers the model that reads it, by the structure of its clauses rather than by sentences: 0087.
+"""Finds text that steers the model that reads it, with a linear classifier over words and their classes: 0087.
 
-Each word becomes the letter of its class (`steering.toml`, with the words of a dozen languages; paths, addresses,
-identifiers by their shape), so that a text becomes a short string of classes, and a rule is an expression over that
-string: a verb of taking, a private file, a verb of sending. What a security tool quotes as an example of an attack is
-left out. The tables are read and compiled at the first text: a search needs none of them.
+Each word becomes the letter of its class (`steering.toml`, with the words of a dozen languages; paths, addresses and
+identifiers by their shape). What is scored is a window of one to three sentences: its words, their neighbours and the
+pairs of their classes, each with the weight of its hash (Weinberger et al., "Feature hashing for large scale multitask
+learning", 2009). `experiments/calibration/scanner.py` fits the weights. What a security tool quotes as an example of an
+attack is left out. Tables and weights are read at the first text: a search needs none of them.
 """
 
 import base64
@@ -11,21 +12,28 @@ import binascii
 import codecs
 import html
 import re
+import struct
 import tomllib
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from itertools import combinations, pairwise
+from math import sqrt
+from typing import NamedTuple
 
 from mats.domain.text.fence import skeleton
-from mats.domain.text.words import spelled_words, split_identifier
 
 ORDERS = "contains instructions to a model"
 EXFILTRATION = "asks for private data to be passed on"
 DIRECTION = "directs the use of other tools"
 DEED = "does what its name does not say"
+PAYLOAD = "hides instructions or code in an encoding or a comment"
+
+REASONS = (ORDERS, EXFILTRATION, DIRECTION, DEED, PAYLOAD)
+"""The reasons that a window can be given, in the order of their weights."""
 
 
 class Found(NamedTuple):
@@ -50,65 +58,21 @@ _ADDRESS = (
     r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b0x[0-9a-f]{20,}|"
     r"\b[\w-]{1,63}\.example\b|\b[a-z]{2}\d\d(?: ?\d{4}){3,}\b"
 )
-_REASONS = {"orders": ORDERS, "exfiltration": EXFILTRATION, "direction": DIRECTION, "deed": DEED}
 
 
-@dataclass(frozen=True, slots=True)
-class _Grammar:
-    """The tables of `steering.toml`, compiled; `topics`: words that show what a tool is about."""
+class _Grammar(NamedTuple):
+    """The tables of `steering.toml`, compiled."""
 
     class_of: Mapping[str, str]
     token: re.Pattern[str]
-    rules: tuple[tuple[str, re.Pattern[str]], ...]
-    salient: frozenset[str]
-    tools: frozenset[str]
-    others: frozenset[str]
-    groups: Mapping[str, tuple[frozenset[str], re.Pattern[str]]]
-    gatherings: tuple[tuple[str, str, list[str], list[str]], ...]
-    topics: Mapping[str, frozenset[str]]
-
-    @classmethod
-    def of(cls, tables: Mapping[str, Mapping[str, Any]]) -> "_Grammar":
-        class_of = {word: letter for letter, those in tables["words"].items() for word in those.split()}
-
-        def of_classes(letters: str) -> frozenset[str]:
-            return frozenset(word for word, letter in class_of.items() if letter in letters)
-
-        rules = (
-            (_REASONS[name], re.compile("|".join(map(_expression, r.split())))) for name, r in tables["rules"].items()
-        )
-        unspaced = sorted(filter(_SPACED.search, class_of), key=len, reverse=True)
-        salient = tables["salient"]
-        return cls(
-            class_of=class_of,
-            token=_token(tables["phrases"], unspaced),
-            rules=tuple(rules),
-            salient=of_classes(salient["classes"]) | frozenset(salient["words"].split()),
-            tools=of_classes("Z"),
-            others=of_classes("OVXy"),
-            groups={
-                name: (frozenset(letters), re.compile(shapes.strip().replace("\n", "|") or "(?!)"))
-                for name, (letters, shapes) in tables["groups"].items()
-            },
-            gatherings=tuple(
-                (_REASONS[name], topic, *_split_by_sign(each))
-                for name, by_topic in tables["gatherings"].items()
-                for topic, rules in by_topic.items()
-                for each in rules.strip().splitlines()
-            ),
-            topics={topic: frozenset(those.split()) for topic, those in tables["topics"].items()},
-        )
 
 
-@lru_cache(maxsize=1)
+@cache
 def _grammar() -> _Grammar:
-    return _Grammar.of(tomllib.loads(files(__package__).joinpath("steering.toml").read_text(encoding="utf-8")))
-
-
-def _split_by_sign(rule: str) -> tuple[list[str], list[str]]:
-    """The groups that a sentence has and, after a minus, those that it has not."""
-    names = rule.split()
-    return [name for name in names if name[0] != "-"], [name[1:] for name in names if name[0] == "-"]
+    tables = tomllib.loads(files(__package__).joinpath("steering.toml").read_text(encoding="utf-8"))
+    class_of = {word: letter for letter, those in tables["words"].items() for word in those.split()}
+    unspaced = sorted(filter(_SPACED.search, class_of), key=len, reverse=True)
+    return _Grammar(class_of, _token(tables["phrases"], unspaced))
 
 
 def _token(phrases: Mapping[str, str], unspaced: Iterable[str]) -> re.Pattern[str]:
@@ -126,64 +90,125 @@ def _token(phrases: Mapping[str, str], unspaced: Iterable[str]) -> re.Pattern[st
     )  # fmt: skip
 
 
-def _expression(rule: str) -> str:
-    gaps = re.sub(r"~(\d*)", lambda found: f"[^|]{{0,{found[1] or 2}}}", rule)
-    return gaps.replace("#", "(?:(?<=[|,&NWYBQMna])|(?<=[WYM]t))")
+class _Word(NamedTuple):
+    letter: str  # Of its class, `.` without one
+    text: str
+    start: int
+    end: int
 
 
-_PLAIN_WORD = re.compile("[a-z]+")
-_SHAPES = re.compile(r"[~:]/|@|\+\d{5}|\.(?:env|ssh|aws|kube|example)\b|etc/|\b0x|id_(?:rsa|ed)")
-
-
-def may_steer(lowered: str) -> bool:
-    """False for most texts in which no rule can match, in a tenth of the time."""
-    if not lowered.isascii():
-        return True
-    grammar, those = _grammar(), set(_PLAIN_WORD.findall(lowered))
-    if not those.isdisjoint(grammar.salient) or _SHAPES.search(lowered):
-        return True
-    return not those.isdisjoint(grammar.tools) and ("_" in lowered or not those.isdisjoint(grammar.others))
-
-
-class Sentences(NamedTuple):
-    """A text in lower case, the classes of its words, one letter each, and where each word is."""
-
-    lowered: str
-    classes: str
-    spans: list[tuple[int, int]]
-
-
-def classify(text: str) -> Sentences:
-    """The words of a visible text, as `steering_in` and `gatherings_in` read them."""
-    grammar, lowered, classes, spans = _grammar(), text.lower(), ["|"], [(0, 0)]
+def _sentences(text: str) -> Iterator[list[_Word]]:
+    """The words of each sentence; one of more than `_LONGEST` words comes in overlapping parts."""
+    grammar, lowered = _grammar(), text.lower()
+    sentence: list[_Word] = []
     for token in grammar.token.finditer(lowered):
-        kind = token.lastgroup or ""
-        if kind == "space":
+        kind, word = token.lastgroup or "", token[0]
+        if kind == "stop" or len(sentence) == _LONGEST:
+            if sentence:
+                yield sentence
+            sentence = [] if kind == "stop" else sentence[_LONGEST // 2 :]
+        if kind in ("space", "stop", "pause"):
             continue
         if kind == "K0":
             letter = "K" if text[token.start() : token.end()].isupper() else "X"
-        elif kind == "stop":
-            letter = "|"
-        elif kind == "pause":
-            letter = ","
         elif kind in ("word", "cjk"):
-            letter = grammar.class_of.get(token[0].replace("’", "'").strip("'-"), ".")
+            letter = grammar.class_of.get(word.replace("’", "'").strip("'-"), ".")
         else:
-            letter = grammar.class_of.get(token[0].strip("`"), kind[0]) if kind == "X" else kind[0]
-        if letter == "_":
-            continue
-        classes.append(letter)
-        spans.append(token.span())
-    return Sentences(lowered, "".join(classes), spans)
+            letter = grammar.class_of.get(word.strip("`"), kind[0]) if kind == "X" else kind[0]
+        if letter not in "_,":
+            sentence.append(_Word(letter, f"<{letter}>" if letter in "FL" else word, *token.span()))
+    if sentence:
+        yield sentence
 
 
-def steering_in(sentences: Sentences) -> Iterator[Found]:
-    """Passages that steer a model, in a text that `may_steer`: at most one finding of each reason."""
-    _, classes, spans = sentences
-    for reason, rules in _grammar().rules:
-        if found := rules.search(classes):
-            first, last = found.start(), max(found.start(), found.end() - 1)
-            yield Found(reason, spans[first][0], spans[last][1])
+_LONGEST = 40
+_REACH = 8  # Words with a class among which pairs are formed
+SLOTS, SLOTS_OF_REASON = 1 << 20, 1 << 14  # Weights of the classifier, and of each reason
+
+
+def _slot(feature: str) -> int:
+    return zlib.crc32(feature.encode()) % SLOTS
+
+
+_slot_of_pair = cache(_slot)  # of two letters: some thousands
+
+
+class Window(NamedTuple):
+    """One to three sentences: the slots of their features, and their place in the text."""
+
+    slots: frozenset[int]
+    start: int
+    end: int
+
+
+def windows_of(text: str) -> Iterator[Window]:
+    """Every window of a visible text; none of a single word."""
+    if text.isascii() and " " not in text.strip():
+        return
+    sentences = list(_sentences(text))
+    for first in range(len(sentences)):
+        words: list[_Word] = []
+        for sentence in sentences[first : first + _SENTENCES]:
+            words = [*words, _BETWEEN, *sentence] if words else sentence
+            yield Window(frozenset(_slots_of(words)), words[0].start, words[-1].end)
+
+
+_SENTENCES, _BETWEEN = 3, _Word("|", "|", 0, 0)
+
+
+def _slots_of(words: list[_Word]) -> set[int]:
+    """Words, their beginnings and neighbours, neighbours by class, pairs of classes, and those in order and near."""
+    texts = ["^", *(word.text for word in words), "$"]
+    classes = ["^", *(word.text[:5] if word.letter == "." else word.letter for word in words), "$"]
+    slots = {_slot(f"u{text}") for text in texts}
+    slots.update(_slot(f"p{text[:4]}") for text in texts)
+    slots.update(_slot(f"b{text} {after}") for text, after in pairwise(texts))
+    slots.update(_slot(f"l{one} {after}") for one, after in pairwise(classes))
+    letters = [word.letter for word in words if word.letter != "."]
+    for at, one in enumerate(letters):
+        slots.update(_slot_of_pair(f"o{one}{after}") for after in letters[at + 1 : at + 1 + _REACH])
+    slots.update(_slot_of_pair(f"c{one}{other}") for one, other in combinations(sorted(set(letters)), 2))
+    return slots
+
+
+class Weights(NamedTuple):
+    """`steering.weights`, compressed: a float32, `SLOTS` int8, and `SLOTS_OF_REASON` int8 of each of `REASONS`."""
+
+    threshold: float
+    of_slot: "array[int]"
+    of_reason: "tuple[array[int], ...]"
+
+    @classmethod
+    def of(cls, stored: bytes) -> "Weights":
+        read = zlib.decompress(stored)
+        (threshold,), weights = struct.unpack_from("<f", read), array("b", read[4:])
+        starts = range(SLOTS, len(weights), SLOTS_OF_REASON)
+        return cls(threshold, weights[:SLOTS], tuple(weights[at : at + SLOTS_OF_REASON] for at in starts))
+
+    def score(self, window: Window) -> float:
+        """The sum of weights over the root of their count; above `threshold` the window steers."""
+        return sum(map(self.of_slot.__getitem__, window.slots)) / sqrt(len(window.slots))
+
+    def reason(self, window: Window) -> str:
+        """The reason with the greatest sum of weights."""
+        slots = [slot % SLOTS_OF_REASON for slot in window.slots]
+        sums = [sum(map(weights.__getitem__, slots)) for weights in self.of_reason]
+        return REASONS[sums.index(max(sums))]
+
+
+@cache
+def _weights() -> Weights:
+    return Weights.of(files(__package__).joinpath("steering.weights").read_bytes())
+
+
+def steering_in(text: str) -> list[Found]:
+    """Passages of a visible text that steer a model, the shortest first; none overlaps another."""
+    weights, found = _weights(), list[Found]()
+    steering = [window for window in windows_of(text) if weights.score(window) > weights.threshold]
+    for window in sorted(steering, key=lambda window: window.end - window.start):
+        if all(window.end <= other.start or other.end <= window.start for other in found):
+            found.append(Found(weights.reason(window), window.start, window.end))
+    return found
 
 
 _MENTIONS = re.compile(
@@ -275,71 +300,3 @@ def _join_spelled(text: str) -> str:
     """`i g n o r e   a l l` and `i.g.n.o.r.e a.l.l` with whole words: a wider gap separates words."""
     gap = r"(?<=\w)[._*-](?=\w)" if re.search(r"\w[._*-]\w[._*-]\w", text) else r"(?<=\b\w) (?=\w\b)"
     return re.sub(gap, "", text)
-
-
-_PRIVATE_PARAMETER = re.compile(
-    r"(?:ssh|private|secret_?access|signing)_?key|system_?prompt|(?:conversation|chat|message)_?(?:history|log)|"
-    r"seed_?phrase|mnemonic|environment_?variables|(?:browser|session)_?cookies|id_rsa",
-    re.IGNORECASE,
-)
-_PIPED = re.compile(r"(?:curl|wget)\b[^|\n]{0,120}\|\s*(?:sudo )?(?:ba|z)?sh\b|\bany shell commands?\b", re.IGNORECASE)
-_HANDLES_PRIVATE = re.compile(r"[gGzsSeEVU][^|]{0,8}F")
-
-
-def topics_of(name: str, description: str) -> frozenset[str]:
-    """The topics of `steering.toml` that a name, or the beginning of a description, is about."""
-    opening = _grammar().token.sub(_keep_words, _CLAUSE.split(description.lower(), maxsplit=1)[0])
-    about = {*spelled_words(split_identifier(name)), *spelled_words(opening)}
-    return frozenset(topic for topic, words in _grammar().topics.items() if not about.isdisjoint(words))
-
-
-_CLAUSE = re.compile(r"[.,;:!?()](?:\s|$)|\n| (?:and|by|after|before|while|when|with) ")
-
-
-def unrelated_deed(description: str, parameters: Iterable[str]) -> tuple[int, int] | None:
-    """Where the description of a tool that is not about private things tells of them, or of scripts.
-
-    (0, 0) if it is a parameter.
-    """
-    private = any(map(_PRIVATE_PARAMETER.search, parameters))
-    if not (private or _SHAPES.search(description.lower()) or _PIPED.search(description)):
-        return None
-    _, classes, spans = classify(description)
-    if found := _HANDLES_PRIVATE.search(classes):
-        return spans[found.start()][0], spans[found.end() - 1][1]
-    if piped := _PIPED.search(description):
-        return piped.span()
-    return (0, 0) if private else None
-
-
-_LONGEST_WORDS, _LONGEST = 45, 500  # words and characters: a longer sentence is mostly a list
-
-
-def _membership(letters: set[str], sentence: str) -> Callable[[str], bool]:
-    @cache
-    def has(group: str) -> bool:
-        classes, shapes = _grammar().groups[group]
-        return not letters.isdisjoint(classes) or bool(shapes.search(sentence))
-
-    return has
-
-
-def gatherings_in(sentences: Sentences) -> Iterator[tuple[Found, str]]:
-    """Short sentences that have a word of each group that a rule asks for, in any order, with the rule's topic.
-
-    They count unless the registration is about that topic.
-    """
-    grammar, (lowered, classes, spans) = _grammar(), sentences
-    starts = [at for at, letter in enumerate(classes) if letter == "|"]
-    for start, after in zip(starts, [*starts[1:], len(classes)], strict=True):
-        letters, sentence = set(classes[start:after]), lowered[spans[start][1] : spans[after - 1][1]]
-        if not 2 < after - start <= _LONGEST_WORDS or len(sentence) > _LONGEST:
-            continue
-        has = _membership(letters, sentence)
-        for reason, topic, wanted, unwanted in grammar.gatherings:
-            if all(map(has, wanted)) and not any(map(has, unwanted)):
-                yield Found(reason, spans[start][1], spans[after - 1][1]), topic
-
-
-def _keep_words(token: re.Match[str]) -> str:
-    return " " if token.lastgroup in ("F", "X", "L0") else token[0]

@@ -2,15 +2,15 @@
 
 A flag changes no score; it tells readers of the profile or the answer to review the registration, and what is flagged
 is not handed to a model as a tool. The protection against prompt injection is the fence (`domain/text/fence.py`), which
-does not depend on these flags. Most of it is found by structure (`mats.domain.capability.steering`); the patterns here
-are for forms that are always the same: roles, tags, results, scores.
+does not depend on these flags. Most of it is found by a classifier (`mats.domain.capability.steering`); the patterns
+here are for forms that are always the same: roles, tags, results, scores.
 """
 
 import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,13 +20,9 @@ from mats.domain.capability.steering import (
     DIRECTION,
     EXFILTRATION,
     ORDERS,
-    classify,
+    PAYLOAD,
     decoded_forms,
-    gatherings_in,
-    may_steer,
     steering_in,
-    topics_of,
-    unrelated_deed,
     without_mentions,
 )
 from mats.domain.text.fence import is_hidden, visible
@@ -36,27 +32,8 @@ RANK = "names its own score or rank"
 ROLE = "poses as a message of another role"
 FENCE = "contains the tags that delimit prompts"
 RESULT = "poses as the result of a tool"
-PAYLOAD = "hides instructions or code in an encoding or a comment"
 
 PATTERNS: Mapping[str, Sequence[str]] = {
-    ORDERS: (
-        r"\b(rank|place|put|score|rate) (this|me|us|it)\b[^.]{0,25}\b(above|before|ahead of|over)\b[^.]{0,15}"
-        r"\b(all|other|every)",
-        r"\bgive (all|every|the)( the)? others?\b[^.]{0,20}\b(0|zero|nothing|low)",
-        r"\b(notes?|messages?|instructions?|hints?|attention) (to|for) ((the|any|every|all) )?"
-        r"(judges?|rerankers?|graders?|evaluators?|(language )?models?|llms?|assistants?|agents?|ai)\s*[:,.-]|"
-        r"\bto (the|any|every) (judge|ranker|reranker|grader|evaluator|language model|model|llm|assistant|"
-        r"agent)\s*:",
-        r"(\[|<!--|\{\{|<)\s*(to (the )?)?(assistant|ai|model|llm|agent|chatgpt|claude)( instructions?)?\s*:",
-        r"\b(not|never|don't|without)\b.{0,12}\b(let(ting)?|mak(e|ing)) (the |any )?"
-        r"(users?|humans?|person|them|anyone) (know|aware|notice|see)\b",
-        r"\bas (if|though) (it|they) (came|were (given|sent|said|written)) (from|by) the (user|developer|system|"
-        r"operator)\b",
-        r"\b(from (now|here|this (point|moment)) on|henceforth)\b|\bnew rules?\s*:",
-        r"\bdear (assistant|ai|model|llm|agent)\b",
-        r"\bsystem\s*[:-]?\s*override\b|\b(operator|god|dan|jailbreak|unrestricted) mode (is )?(enabled|active|"
-        r"on)\b",
-    ),
     RANK: (
         r"\b(give|assign|award|rate|score|rank)\b (this|me|us|it|candidate)\b[^.]{0,30}"
         r"\b(100|hundred|maximum|full marks|10/10|highest|first|top|number one|number 1)\b",
@@ -133,7 +110,7 @@ _ANY = _any_of(
     ]
 )
 """Every pattern, for text in lower case: a tenth of the time of ignoring case."""
-_UNQUOTED = frozenset({ORDERS, RANK, ROLE})  # Reasons whose passages a text may quote as an example of an attack
+_UNQUOTED = frozenset({RANK, ROLE})  # Reasons whose passages a text may quote as an example of an attack
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
@@ -175,15 +152,9 @@ def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[F
     texts = {where: list(every_text(value)) for where, value in attributes.items()}
     first_in = {text: where for where, those in reversed(texts.items()) for text in those}
     found: dict[str, Finding] = {}
-    topics = topics_of(registration.name, registration.description)
     for text, where in first_in.items():
-        for reason, topic, piece in _pieces(text):
-            if topic not in topics:
-                found.setdefault(reason, _place(reason, where, attributes[where], piece))
-    described = without_mentions(registration.description)
-    deed = unrelated_deed(described, read_parameters(registration.input_schema).names)
-    if deed and "private" not in topics:
-        found.setdefault(DEED, Finding(DEED, "description" if any(deed) else "input_schema", *deed))
+        for reason, piece in _pieces(text):
+            found.setdefault(reason, _place(reason, where, attributes[where], piece))
     if _is_stuffed(registration):
         found[STUFFED] = Finding(STUFFED)
     every = [text for those in texts.values() for text in those]
@@ -203,35 +174,31 @@ def _place(reason: str, where: str, value: Any, piece: str) -> Finding:
     return Finding(reason, where, start, start + len(piece)) if start >= 0 else Finding(reason, where, 0, len(whole))
 
 
-def _pieces(text: str) -> tuple[tuple[str, str, str], ...]:
-    """The reasons in a text, each with the topic that excuses it and the part of the text that is the reason."""
+def _pieces(text: str) -> Iterable[tuple[str, str]]:
+    """The reasons in a text, each once, with the part of the text that is the reason."""
     return _pieces_of_short(text) if len(text) <= _SHORT else _search(text[:_LONG])
 
 
-def _search(text: str) -> tuple[tuple[str, str, str], ...]:
-    found: dict[tuple[str, str], str] = {}
-    for form in dict.fromkeys(_visible_forms(text)):
+def _search(text: str) -> Iterable[tuple[str, str]]:
+    found: dict[str, str] = {}
+    for form in dict.fromkeys(visible_forms(text)):
         _search_visible(form, found)
     for decoded, start, end in decoded_forms(text[:_LONG]):
-        within: dict[tuple[str, str], str] = {}
+        within: dict[str, str] = {}
         _search_visible(visible(decoded), within)
         if within or _CODE.search(decoded):
-            found.setdefault((PAYLOAD, ""), text[start:end])
-    return tuple((*key, piece) for key, piece in found.items())
+            found.setdefault(PAYLOAD, text[start:end])
+    return tuple(found.items())
 
 
-def _search_visible(text: str, found: dict[tuple[str, str], str]) -> None:
-    lowered = text.lower()
-    patterned, steers = _ANY.search(lowered), may_steer(lowered)
+def _search_visible(text: str, found: dict[str, str]) -> None:
     unquoted = without_mentions(text)
-    for reason, pattern in _COMPILED.items() if patterned else ():
-        if match := pattern.search(unquoted if reason in _UNQUOTED else text):
-            found.setdefault((reason, ""), match[0])
-    sentences = classify(unquoted)
-    for reason, start, end in steering_in(sentences) if steers else ():
-        found.setdefault((reason, ""), text[start:end])
-    for (reason, start, end), topic in gatherings_in(sentences):
-        found.setdefault((reason, topic), text[start:end])
+    if _ANY.search(text.lower()):
+        for reason, pattern in _COMPILED.items():
+            if match := pattern.search(unquoted if reason in _UNQUOTED else text):
+                found.setdefault(reason, match[0])
+    for reason, start, end in steering_in(unquoted):
+        found.setdefault(reason, text[start:end])
 
 
 _pieces_of_short = lru_cache(_REMEMBERED)(_search)
@@ -249,7 +216,7 @@ def _has_hidden(hidden: Counter[str]) -> bool:
     return any(count >= _BROKEN_UP for count in (sum(selectors.values()), *(hidden[c] for c in _WIDTHLESS)))
 
 
-def _visible_forms(text: str) -> Iterator[str]:
+def visible_forms(text: str) -> Iterator[str]:
     """The text without hidden characters: on one line as a reranker reads it, and line by line.
 
     Line by line for the patterns of roles. Runs of spaces are collapsed to bound the time of the patterns.
