@@ -41,7 +41,7 @@ _CLASSES = ("orders", "exfiltration", "direction", "deed", "hidden")  # In the o
 _HONEST = -1
 _FOLDS, _ROUNDS, _SHOWN = 4, 3, 25_000
 _FALSE = 0.05  # Share of hard negatives above the threshold
-_PENALTY = 0.003
+_PENALTY = 0.01
 _WEIGHT_OF_HARD = 3.0  # Of an attack, and of an honest registration that resembles one, beside the honest of the sets
 
 Floats = npt.NDArray[np.float64]

@@ -203,8 +203,8 @@ def corpus(name, batch=None):
 
 @pytest.mark.parametrize(
     ("batch", "of", "recognised", "honest", "alarms"),
-    [(1, 100, 100, 100, 2), (2, 60, 56, 60, 3), (3, 93, 89, 60, 3), (4, 60, 54, 60, 0), (5, 24, 24, 0, 0),
-     (6, 60, 60, 40, 2), (7, 60, 54, 40, 7), (8, 100, 92, 100, 5), (9, 100, 90, 100, 5), (10, 120, 103, 120, 7)],
+    [(1, 100, 100, 100, 0), (2, 60, 60, 60, 0), (3, 93, 93, 60, 0), (4, 60, 60, 60, 0), (5, 24, 24, 0, 0),
+     (6, 60, 60, 40, 0), (7, 60, 58, 40, 0), (8, 100, 92, 100, 5), (9, 100, 90, 100, 5), (10, 120, 105, 120, 7)],
 )  # fmt: skip
 def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_not(
     batch, of, recognised, honest, alarms
