@@ -134,8 +134,9 @@ _slot_of_pair = cache(_slot)  # of two letters: some thousands
 
 
 class Window(NamedTuple):
-    """One to three sentences: the slots of their features, and their place in the text."""
+    """One to three sentences: the classes of their words, the slots of their features, and their place in the text."""
 
+    letters: str
     slots: frozenset[int]
     start: int
     end: int
@@ -150,7 +151,8 @@ def windows_of(text: str) -> Iterator[Window]:
         words: list[_Word] = []
         for sentence in sentences[first : first + _SENTENCES]:
             words = [*words, _BETWEEN, *sentence] if words else sentence
-            yield Window(frozenset(_slots_of(words)), words[0].start, words[-1].end)
+            letters = "".join(word.letter for word in words)
+            yield Window(letters, frozenset(_slots_of(words)), words[0].start, words[-1].end)
 
 
 _SENTENCES, _BETWEEN = 3, _Word("|", "|", 0, 0)
@@ -201,10 +203,18 @@ def _weights() -> Weights:
     return Weights.of(files(__package__).joinpath("steering.weights").read_bytes())
 
 
+_OVERRIDE = re.compile(r"(?:^|[|&WYM])(?:I[^|]{0,2}P[^|]{0,2}R|N[^|]{0,2}T[^|]{0,2}U)")
+"""Imperatives to set aside what was said before, and to tell nobody: they are never left to weights."""
+
+
 def steering_in(text: str) -> list[Found]:
     """Passages of a visible text that steer a model, the shortest first; none overlaps another."""
     weights, found = _weights(), list[Found]()
-    steering = [window for window in windows_of(text) if weights.score(window) > weights.threshold]
+    steering = [
+        window
+        for window in windows_of(text)
+        if _OVERRIDE.search(window.letters) or weights.score(window) > weights.threshold
+    ]
     for window in sorted(steering, key=lambda window: window.end - window.start):
         if all(window.end <= other.start or other.end <= window.start for other in found):
             found.append(Found(weights.reason(window), window.start, window.end))
