@@ -27,7 +27,7 @@ from experiments.data.sets import sets_in
 from mats.domain.capability import steering
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.steering import REASONS, SLOTS, SLOTS_OF_REASON, decoded_forms, windows_of, without_mentions
-from mats.domain.capability.suspicion import visible_forms
+from mats.domain.capability.suspicion import CLASSES, visible_forms
 from mats.domain.text.fence import visible
 from mats.domain.text.words import every_text
 from mats.evaluation.data.datasets import load, sample
@@ -37,7 +37,7 @@ from mats.resources import REPOSITORY
 _WRITTEN = Path(__file__).parents[1] / "data" / "poisoned.jsonl.gz"
 _BATCHES = REPOSITORY / "tests" / "data" / "poisoned"
 _HELD_BACK = 8  # Batches from this one on are never fitted to
-_CLASSES = ("orders", "exfiltration", "direction", "deed", "hidden")  # In the order of REASONS
+_CLASSES = [CLASSES[reason] for reason in REASONS]
 _HONEST = -1
 _FOLDS, _ROUNDS, _SHOWN = 4, 3, 25_000
 _FALSE = 0.05  # Share of hard negatives above the threshold
@@ -59,6 +59,10 @@ class Bags(NamedTuple):
         """The highest score of each registration."""
         bounds = zip(self.starts, self.starts[1:], strict=False)
         return np.array([scores[a:b].max() if b > a else -np.inf for a, b in bounds])
+
+    def peaks(self, scores: Floats) -> npt.NDArray[np.bool_]:
+        """True for the window of each registration that has the highest score."""
+        return scores >= np.repeat(self.best(scores), np.diff(self.starts))
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> "Bags":
         sizes = np.diff(self.starts)
@@ -124,8 +128,8 @@ def fit(attacks: Bags, hard: Bags, honest: Bags) -> Floats:
         weights = np.repeat([_WEIGHT_OF_HARD, _WEIGHT_OF_HARD, 1.0, 1.0], counts)
         at = _fit_logistic(sparse.vstack(parts).tocsr(), labels, weights)
         scores, others = (bags.windows @ at[:-1] + at[-1] for bags in (attacks, honest))
-        steers = scores >= np.repeat(attacks.best(scores), sizes)
-        plain = (scores <= -np.repeat(attacks.best(-scores), sizes)) & (np.repeat(sizes, sizes) > 1)
+        steers = attacks.peaks(scores)
+        plain = attacks.peaks(-scores) & (np.repeat(sizes, sizes) > 1)
         drawn = chance.choice(count, min(_SHOWN // 2, count), replace=False)
         shown = np.union1d(np.argsort(-others)[: _SHOWN // 2], drawn)
     return at
@@ -133,10 +137,8 @@ def fit(attacks: Bags, hard: Bags, honest: Bags) -> Floats:
 
 def fit_reasons(attacks: Bags, at: Floats) -> list[Floats]:
     """Weights of SLOTS_OF_REASON features of each reason, from the window of each attack that steers most."""
-    scores = attacks.windows @ at[:-1]
-    bounds = zip(attacks.starts, attacks.starts[1:], strict=False)
-    most = np.array([a + int(scores[a:b].argmax()) if b > a else -1 for a, b in bounds])
-    windows, classes = attacks.windows[most[most >= 0]], attacks.classes[most >= 0]
+    peaks = attacks.peaks(attacks.windows @ at[:-1])
+    windows, classes = attacks.windows[peaks], np.repeat(attacks.classes, np.diff(attacks.starts))[peaks]
     folded = sparse.csr_matrix(
         (windows.data, windows.indices % SLOTS_OF_REASON, windows.indptr), (windows.shape[0], SLOTS_OF_REASON)
     )
