@@ -234,9 +234,9 @@ def test_a_reply_that_the_service_cannot_read_is_no_dead_letter_and_not_asked_fo
     world.weather(unreadable)
     for _ in range(6):
         reply = world.discover("refund a card payment")
-        assert (reply.ids, reply.content["degraded"]) == ([id], ["llm"])
+        assert (reply.ids, reply.lacks) == ([id], ["llm"])
     world.weather(None)
-    assert world.discover("refund a card payment").content["degraded"] == []
+    assert world.discover("refund a card payment").lacks == []
     (night,) = world.night()
     assert (night["counts"]["given_up"], night["counts"]["sent"]) == (1, 0)
 
