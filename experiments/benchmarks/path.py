@@ -35,7 +35,8 @@ def path(data: Path, settings: Settings) -> dict[str, Any]:
         local.stores.registry.put([cups, mugs])
         index_changes(local, [cups.id])
         changes = {"1": Change(mugs.id, Cause(event_id="1", time=local.clock.now()))}
-        return {"query": query, "event": _passed(lambda: local.change_processor.process(changes))}
+        processor = local.change_processor
+        return {"query": query, "event": _passed(lambda: processor.process(changes))}
 
 
 def _passed(work: Callable[[], object]) -> dict[str, int | list[str]]:

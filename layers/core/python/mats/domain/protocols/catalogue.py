@@ -62,6 +62,8 @@ _ADAPTER: TypeAdapter[Invocation] = TypeAdapter(Invocation)
 
 def invocation_of(registration: Registration) -> Invocation | None:
     """How to call it; None if its owner gave no way to call it."""
+    if not (registration.endpoint or registration.descriptor):
+        return None
     descriptor: Mapping[str, Any] = registration.descriptor or {}
     possible = (protocol for protocol in PROTOCOLS if protocol.kind in (None, registration.kind))
     calls = (protocol.invocation(registration, descriptor) for protocol in possible)
