@@ -15,6 +15,7 @@ LAYER_LOCK := $(BIN)/uv pip compile --quiet --python-platform aarch64-manylinux_
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/lock.txt
 WORKERS ?= auto
 SERVER_WORKERS ?= 3
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes: none compiles what another has compiled
 PYTEST = $(BIN)/python -m pytest --quiet
 READY := .venv/.ready
 MODEL := .venv/.model
