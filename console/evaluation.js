@@ -46,28 +46,28 @@ function update(params) {
   heading.focus({ preventScroll: true });
 }
 
-function section({ id, title, says, figures, tables }) {
+function section({ id, title, summary, figures, tables }) {
   return h(
     "section",
     { class: "chapter", "aria-labelledby": `section-${id}` },
     h("h2", { id: `section-${id}`, tabindex: "-1" }, title),
-    h("p", {}, withCode(says)),
+    h("p", {}, withCode(summary)),
     figures.map(figure),
     tables.map(table),
   );
 }
 
-function figure({ src, alt, caption }) {
-  return h("figure", {}, h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, h("img", { src: `evaluation/${src}`, alt, loading: "lazy" })), h("figcaption", {}, withCode(caption)));
+function figure({ id, alt, caption }) {
+  return h("figure", {}, h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, h("img", { src: `evaluation/${id}.svg`, alt, loading: "lazy" })), h("figcaption", {}, withCode(caption)));
 }
 
-function table({ caption, head, rows, labels, theirs, notes }) {
+function table({ caption, head, rows, labels, notes }) {
   const grid = h(
     "div",
     { class: "wide fits", tabindex: "0", role: "group", "aria-label": caption, "--columns": head.length },
     h("table", { class: "report" }, h("caption", {}, withCode(caption)),
       h("thead", {}, h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: i < labels ? "label" : undefined }, withCode(name))))),
-      h("tbody", {}, rows.map((row, i) => h("tr", { class: theirs.includes(i) ? "theirs" : undefined }, row.map((text, j) => cell(text, head[j], j < labels, j === 0)))))),
+      h("tbody", {}, rows.map((row) => h("tr", { class: row.slice(0, labels).some((label) => label.split(":")[0] === "paper") ? "theirs" : undefined }, row.map((text, j) => cell(text, head[j], j < labels, j === 0)))))),
   );
   const shown = rows.length > LONG ? h("details", {}, h("summary", {}, withCode(caption), `: ${plural(rows.length, "row")}`), grid) : grid;
   return [shown, notes.length > 0 && h("ul", { class: "notes" }, notes.map((note) => h("li", {}, withCode(note))))];

@@ -5,10 +5,11 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from experiments import studies
-from experiments.report.cells import Figure, PaperRow, Section, Table
+from experiments.report.cells import Section
 from experiments.studies.context import Experiment
 
 ARCHIVE = Path(studies.__file__).with_name("archive")
@@ -23,28 +24,8 @@ def _experiments() -> Iterator[Experiment]:
 
 def _decided(path: Path) -> Experiment:
     value = json.loads(path.read_text("utf-8"))
-    section, finding = _archived_section(value), str(value.get("finding", ""))
+    section, finding = TypeAdapter(Section).validate_python(value), value.get("finding", "")
     return Experiment(name=path.stem, place=value["place"], section=lambda *_: section, finding=lambda _: finding)
-
-
-def _archived_section(value: Mapping[str, Any]) -> Section:
-    return Section(
-        id=value["id"],
-        title=value["title"],
-        summary=value["says"],
-        tables=tuple(
-            Table(
-                id=one["id"],
-                caption=one["caption"],
-                head=tuple(one["head"]),
-                rows=tuple(PaperRow(row) if n in one["theirs"] else tuple(row) for n, row in enumerate(one["rows"])),
-                labels=one["labels"],
-                notes=tuple(one["notes"]),
-            )
-            for one in value["tables"]
-        ),
-        figures=tuple(Figure(id=one["id"], caption=one["caption"], alt=one["alt"]) for one in value["figures"]),
-    )
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {

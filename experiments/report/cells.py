@@ -2,24 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure as Canvas
 
 from experiments.report.results import not_run_reason
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 NONE, NOT_RUN = "–", "not run"
 INTERVALS = "In per cent, with bootstrap 95 % intervals over the queries."
 
 
-class PaperRow(tuple[str, ...]):
-    """A row with the paper's numbers."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of plain text, which is escaped at output."""
+    """A table of plain text, which is escaped at output; rows with `paper` before a label have the paper's numbers."""
 
     id: str
     caption: str
@@ -28,13 +23,16 @@ class Table:
     labels: int = 1  # The number of leading columns with text; the rest are numbers
     notes: tuple[str, ...] = ()  # Sentences below it
 
+    def is_papers(self, row: tuple[str, ...]) -> bool:
+        return any(label.partition(":")[0] == "paper" for label in row[: self.labels])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     id: str
     caption: str
     alt: str
-    draw: Callable[[], "Canvas"] | None = None  # None for a figure of a decided experiment, whose files are kept
+    draw: Callable[[], Canvas] | None = None  # None for a figure of a decided experiment, whose files are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +40,8 @@ class Section:
     id: str
     title: str
     summary: str
-    tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 def percent(value: Any) -> str:

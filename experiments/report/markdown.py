@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from experiments.report.cells import Figure, PaperRow, Section, Table
+from experiments.report.cells import Figure, Section, Table
 
 _SPECIAL = re.compile(r"([\\`*_{}<>#|~&]|\[(?!\d)|\](?=[(\[:]))")
 """Characters that could be markup; brackets of intervals cannot."""
@@ -29,13 +29,13 @@ def _figure(figure: Figure) -> str:
 
 def _table(table: Table) -> str:
     rule = "|".join("---" if i < table.labels else "---:" for i in range(len(table.head)))
-    lines = "\n".join((_row(table.head), f"|{rule}|", *map(_row, table.rows)))
+    rows = (_row(row, "*" if table.is_papers(row) else "") for row in table.rows)
+    lines = "\n".join((_row(table.head), f"|{rule}|", *rows))
     notes = "\n".join(f"- {_text(note)}" for note in table.notes)
     return "\n\n".join(filter(None, (f"**{_text(table.caption)}**", lines, notes)))
 
 
-def _row(row: tuple[str, ...]) -> str:
-    mark = "*" if isinstance(row, PaperRow) else ""
+def _row(row: tuple[str, ...], mark: str = "") -> str:
     return "| " + " | ".join(f"{mark}{_text(cell)}{mark}" for cell in row) + " |"
 
 

@@ -3,20 +3,23 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from experiments.report.results import paper, read_results
+from rich.console import Console
+
+from experiments.report.results import load_results, paper
 from experiments.report.scale import cost_table, domain_table, growth_table
-from experiments.report.security import security_tables
+from experiments.report.security import attack_tables
 from experiments.studies.language_model import together
-from mats.evaluation.results import RESULTS, Json
+from mats.evaluation.results import Json
+from mats.local.cli.search import answer_lines
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
-_MILLION = RESULTS / "bench-million.json"  # Measured only where a machine has the memory and the time
 
 
 def _template(name: str) -> str:
@@ -24,21 +27,21 @@ def _template(name: str) -> str:
 
 
 def _problem() -> str:
-    total = together(_load("experiment-language-model"))
+    total = together(load_results("experiment-language-model"))
     label, grade = ({arm: 100 * share for arm, share in total[key].items()} for key in ("by_label", "by_grade"))
-    mcp = _load("bench-mcp")
+    mcp = load_results("bench-mcp")
     return _template("problem").format(
         queries=total["queries"],
         label=label,
         grade=grade,
-        documents=_load("experiment-main")["sets"]["tools"]["documents"],
+        documents=load_results("experiment-main")["sets"]["tools"]["documents"],
         mcp=mcp,
         read=mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"],
     )
 
 
 def _comparison() -> str:
-    systems = _load("experiment-main")["sets"]["tools"]["systems"]
+    systems = load_results("experiment-main")["sets"]["tools"]["systems"]
     shares = {name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")}
     report = "experiments/results/report/report.md"
     return _template("compare").format(**_growth(), **shares, report=report)
@@ -46,7 +49,7 @@ def _comparison() -> str:
 
 def _growth() -> Json:
     """Match@1 in per cent in the smallest and the largest registry, ours and the paper's."""
-    ours, known = _load("experiment-scale")["systems"]["hybrid"], paper()["scale"]
+    ours, known = load_results("experiment-scale")["systems"]["hybrid"], paper()["scale"]
     first, last = known["systems"]["full-ctx"]
     return {
         "first": ours[0]["size"],
@@ -62,7 +65,7 @@ def _growth() -> Json:
 
 
 def _reach() -> str:
-    main = _load("experiment-main")
+    main = load_results("experiment-main")
     sets = {
         name: {
             "documents": main["sets"][name]["documents"],
@@ -71,27 +74,25 @@ def _reach() -> str:
         }
         for name in ("tools", "agents", "skills", "models")
     }
-    benchmarks = {name: _load(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
+    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
     return _template("reach").format(**sets, **benchmarks)
 
 
 def _terminal() -> str:
     """The measured answer as `mats search` prints it."""
-    measured = _load("bench-answer")
-    answer = measured["answer"]
-    lines = [f'$ mats search "{measured["query"]["query"]}" --limit {len(answer["results"])}', "Found:"]
-    for place, result in enumerate(answer["results"], start=1):
-        signals = ", ".join(f"{name} {value:.2f}" for name, value in result["signals"].items())
-        lines.append(f"{place:>2}  {result['score']:.2f}  {result['kind']:<5}  {result['id']}")
-        lines += [f"{'':10}{result['summary']}", f"{'':10}{signals}"]
-    lines.append(f"{len(answer['results'])} results in {answer['took_ms']['total']:.0f} ms; without: llm")
-    lines.append(f"Report what happened: mats feedback {answer['query_id']} --succeeded ID")
-    return "```console\n" + "\n".join(lines) + "\n```"
+    measured = load_results("bench-answer")
+    answer = {"excluded": [], **measured["answer"]}
+    console = Console(file=StringIO(), width=120)
+    with console.capture() as printed:
+        console.print(*answer_lines(answer, explain=False, why_degraded="", reports=True), sep="\n")
+    command = f'mats search "{measured["query"]["query"]}" --limit {len(answer["results"])}'
+    lines = [f"$ {command}", *(line.rstrip() for line in printed.get().splitlines())]
+    return "\n".join(("```console", *lines, "```"))
 
 
 def _answer() -> str:
     """The measured answer, formatted, without empty attributes."""
-    answer = dict(_load("bench-answer")["answer"])
+    answer = dict(load_results("bench-answer")["answer"])
     answer["results"] = [
         {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
     ]
@@ -109,7 +110,7 @@ def _format_json(value: Any, indent: str = "") -> str:
 
 
 def _results_block() -> str:
-    main = _load("experiment-main")
+    main = load_results("experiment-main")
     return "\n\n".join((_retrieval(main), _speed(), _origin(main["provenance"])))
 
 
@@ -138,28 +139,17 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
-    results = {name: _load(f"bench-{name}") for name in benchmarks}
-    results |= {name: _load(f"aws-{name}") for name in ("cold", "parity")}
-    results["own_share"] = next(row for row in _load("aws-growth")["rows"] if _is_shown(row))
+    benchmarks = ("latency", "scale", "million", "import", "rerank", "mcp", "load", "console")
+    results = {name: load_results(f"bench-{name}") for name in benchmarks}
+    results |= {name: load_results(f"aws-{name}") for name in ("cold", "parity")}
+    results["own_share"] = next(row for row in load_results("aws-growth")["rows"] if _is_shown(row))
     slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
-    return _template("speed").format(
-        **results, layer=_load("vendor-layer"), slowest=slowest, million=_million() if _MILLION.exists() else ""
-    )
+    return _template("speed").format(**results, layer=load_results("vendor-layer"), slowest=slowest)
 
 
 def _is_shown(row: Json) -> bool:
     """True if a size of the index stands for the deployment: 100,000 entries with Titan's vectors."""
     return (row["documents"], row["dimension"], row["encoding"]) == (100_000, 1_024, "float")
-
-
-def _million() -> str:
-    """A row of the table, after a line break."""
-    found = read_results(_MILLION)
-    return (
-        f"\n| the same over {found['documents']:,}, with synthetic vectors | p50 {found['ms']['p50']:.1f} ms, "
-        f"p99 {found['ms']['p99']:.1f} ms, {found['resident_mb']:,} MB resident |"
-    )
 
 
 def _origin(source: Json) -> str:
@@ -170,15 +160,11 @@ def _origin(source: Json) -> str:
     )
 
 
-def _load(name: str) -> Json:
-    return read_results(RESULTS / f"{name}.json")
-
-
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
     DOCS / "results.md": {"results": _results_block},
-    DOCS / "security.md": {"attacks": security_tables},
+    DOCS / "security.md": {"attacks": lambda: attack_tables(load_results("bench-attacks"))},
     DOCS / "scale.md": {"growth": growth_table, "cost": cost_table},
     DOCS / "aws.md": {"domains": domain_table},
 }

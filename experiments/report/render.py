@@ -1,22 +1,25 @@
 """Render the results of experiments as a folder with Markdown, JSON and figures."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
-from experiments.report.cells import Figure, PaperRow, Section, Table, comma_list
-from experiments.report.results import ResultsInvalid, paper, read_results
+from experiments.report.cells import Figure, Section, Table, comma_list
+from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
-from mats.domain.errors import Fault
+from mats.domain.errors import Fault, Invalid
 from mats.evaluation.results import RESULTS, Json
 
-_Made = TypeVar("_Made")
 TITLE = "Experiments after the paper"
 KEPT = RESULTS / "report"  # The folder with the figures of decided experiments
+
+
+class ResultsInvalid(Invalid):
+    """A results file has another shape than its experiment writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +40,13 @@ class ExperimentReport:
 
     def json(self) -> str:
         """As JSON for the console; text between backticks is code, and figures are files beside it."""
-        sections = [_section_json(section) for section in self.sections]
+        sections = [asdict(section, dict_factory=_without_drawing) for section in self.sections]
         whole = {"title": TITLE, "findings": self.findings, "intro": self.intro, "sections": sections}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def _section_json(section: Section) -> dict[str, Any]:
-    return {
-        "id": section.id,
-        "title": section.title,
-        "says": section.summary,
-        "figures": [
-            {"id": figure.id, "caption": figure.caption, "alt": figure.alt, "src": f"{figure.id}.svg"}
-            for figure in section.figures
-        ],
-        "tables": [_table_json(table) for table in section.tables],
-    }
-
-
-def _table_json(table: Table) -> dict[str, Any]:
-    return {
-        "id": table.id,
-        "caption": table.caption,
-        "head": table.head,
-        "rows": table.rows,
-        "labels": table.labels,
-        "theirs": [i for i, row in enumerate(table.rows) if isinstance(row, PaperRow)],
-        "notes": table.notes,
-    }
+def _without_drawing(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in entries if name != "draw"}
 
 
 def build_report(folder: Path) -> ExperimentReport:
@@ -73,60 +55,49 @@ def build_report(folder: Path) -> ExperimentReport:
     Raises:
         ResultsInvalid: a results file cannot be read, or has another shape than its experiment writes.
     """
-    files = {name: folder / f"experiment-{name}.json" for name in EXPERIMENTS}
-    results, known = {name: read_results(path) for name, path in files.items() if path.exists()}, paper()
-    sections = tuple(_run_reader(files[name], EXPERIMENTS[name].section, one, known) for name, one in results.items())
-    findings = (_run_reader(files[name], EXPERIMENTS[name].finding, one) for name, one in results.items())
-    last = (_provenance(results),) if sections else ()
-    return ExperimentReport(tuple(filter(None, findings)), tuple(_intro(results)), (*sections, *last))
-
-
-def _run_reader(path: Path, reader: Callable[..., _Made], *known: Json) -> _Made:
-    try:
-        return reader(*known)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        message = f"has another shape than `python -m experiments run` writes: {error!r}"
-        raise ResultsInvalid([Fault(str(path), message)]) from error
-
-
-def _intro(results: Mapping[str, Json]) -> list[str]:
-    lines = [
+    known, files = paper(), {name: folder / f"experiment-{name}.json" for name in EXPERIMENTS}
+    sections, findings, origins = [], [], []
+    for name, path in files.items():
+        if not path.exists():
+            continue
+        try:
+            results = json.loads(path.read_text(encoding="utf-8"))
+            sections.append(EXPERIMENTS[name].section(results, known))
+            findings.append(EXPERIMENTS[name].finding(results))
+            origins.append((name, *_origin(results["provenance"])))
+        except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+            message = f"cannot be read, or has another shape than `python -m experiments run` writes: {error!r}"
+            raise ResultsInvalid([Fault(str(path), message)]) from error
+    intro = [
         "Rendered by `python -m experiments report` from the results files. Shares are in per cent; the paper's "
         "numbers are in italics and come from other data."
     ]
-    missing = [name for name in RUNNABLE if name not in results]
-    if missing:
-        lines.append(f"Not measured yet: {comma_list(missing)}.")
-    return lines
+    if missing := [name for name in RUNNABLE if not files[name].exists()]:
+        intro.append(f"Not measured yet: {comma_list(missing)}.")
+    last = [_provenance(origins)] if origins else []
+    return ExperimentReport(tuple(filter(None, findings)), tuple(intro), (*sections, *last))
 
 
-def _provenance(results: Mapping[str, Json]) -> Section:
+def _provenance(rows: Sequence[tuple[str, ...]]) -> Section:
     """Where and with which code each experiment was measured."""
-    sources = {name: one["provenance"] for name, one in results.items() if isinstance(one.get("provenance"), Mapping)}
     table = Table(
         id="provenance-experiments",
         caption="Code and machine of each experiment",
         head=("experiment", "commit", "changed files", "machine", "Python", "seed"),
-        rows=tuple((name, *_origin(source)) for name, source in sources.items()),
+        rows=tuple(rows),
         labels=2,
     )
     return Section(
         id="provenance",
         title="Provenance",
         summary="The commit that was measured, with the number of files that differed from it, and the machine.",
-        tables=(table,) if sources else (),
+        tables=(table,),
     )
 
 
-def _origin(source: Mapping[str, Any]) -> tuple[str, ...]:
-    machine = source.get("machine", {})
-    return (
-        str(source.get("commit", "unknown")),
-        str(source.get("changed_files", 0)),
-        f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})",
-        str(source.get("python", "?")),
-        str(source.get("bootstrap", {}).get("seed", "?")),
-    )
+def _origin(source: Json) -> tuple[str, ...]:
+    machine = f"{source['machine']['cores']} cores ({source['machine']['cpu']})"
+    return source["commit"], str(source["changed_files"]), machine, source["python"], str(source["bootstrap"]["seed"])
 
 
 def write_report(report: ExperimentReport, out: Path) -> list[Path]:

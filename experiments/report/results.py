@@ -5,31 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mats.domain.errors import Fault, Invalid
-from mats.evaluation.results import Json
+from mats.evaluation.results import RESULTS, Json
 
 
-class ResultsInvalid(Invalid):
-    """A results file has another shape than its experiment writes."""
-
-
-def read_results(path: Path) -> Json:
-    """The object in a file of JSON.
-
-    Raises:
-        ResultsInvalid: there is none, or the file cannot be read.
-    """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResultsInvalid([Fault(str(path), f"cannot be read: {error}")]) from error
-    if not isinstance(value, dict):
-        raise ResultsInvalid([Fault(str(path), f"must hold a JSON object, not {type(value).__name__}")])
-    return value
+def load_results(name: str) -> Json:
+    """The results in a file of RESULTS."""
+    return _load(RESULTS / f"{name}.json")
 
 
 def paper() -> Json:
-    return read_results(Path(__file__).with_name("paper.json"))
+    return _load(Path(__file__).with_name("paper.json"))
+
+
+def _load(path: Path) -> Json:
+    results: Json = json.loads(path.read_text(encoding="utf-8"))
+    return results
 
 
 def not_run_reason(value: object) -> str:

@@ -10,7 +10,6 @@ from experiments.report.cells import (
     INTERVALS,
     NONE,
     Figure,
-    PaperRow,
     Section,
     Table,
     comma_list,
@@ -156,11 +155,11 @@ def _best_first(sets: Json, systems: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(systems, key=lambda system: system != best))
 
 
-def _paper_row(paper: Json, name: str, systems: Sequence[str]) -> PaperRow:
+def _paper_row(paper: Json, name: str, systems: Sequence[str]) -> tuple[str, ...]:
     row = paper["sets"][name]["row"]
     known = paper["main"]["rows"][row]
     cells = (percent(known["match@1"].get(paper["systems"].get(system, ""))) for system in systems)
-    return PaperRow((f"paper: {row} ({known['registry']:,} / {known['queries']:,})", *cells))
+    return (f"paper: {row} ({known['registry']:,} / {known['queries']:,})", *cells)
 
 
 def _papers_own(sets: Json, paper: Json) -> tuple[Table, ...]:
@@ -191,7 +190,7 @@ def _sources(sets: Json, paper: Json) -> Table:
     for row, sources in paper["sources"]["rows"].items():
         for source, known in sources.items():
             shares = (percent(known[system]) for system in ("ours+titan", "search-and-pick"))
-            rows.append(PaperRow((row, f"paper: {source}", number(known["queries"]), *shares)))
+            rows.append((row, f"paper: {source}", number(known["queries"]), *shares))
     return Table(
         id="main-sources",
         caption="Match@1 by source of the queries, %",
@@ -218,7 +217,7 @@ def _retrievers(sets: Json, paper: Json) -> Table:
                 end = _match(one["systems"][whole]) if whole in one["systems"] else NONE
                 rows.append((name, alone, *measures(result["metrics"], ("match@1", "recall@15")), end))
     for row, retrievers in known["rows"].items():
-        rows += [PaperRow((row, f"paper: {each}", *map(percent, one.values()))) for each, one in retrievers.items()]
+        rows += [(row, f"paper: {each}", *map(percent, one.values())) for each, one in retrievers.items()]
     return Table(
         id="main-retrievers",
         caption="A retriever alone, and end to end with a reranker, %",
@@ -238,7 +237,7 @@ def _others(sets: Json, paper: Json) -> Table:
         for system, result in measured_only(one["systems"]).items():
             rows.append((name, system, *measures(result["metrics"], _OTHERS)))
             if known := _of_paper(paper, name, system):
-                rows.append(PaperRow((name, f"paper: {paper['systems'][system]}", *measures(known, _OTHERS))))
+                rows.append((name, f"paper: {paper['systems'][system]}", *measures(known, _OTHERS)))
     return Table(
         id="main-others",
         caption="The other measures, %",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from experiments.report.cells import INTERVALS, NONE, PaperRow, Section, Table, comma_list, measure, number, percent
+from experiments.report.cells import INTERVALS, NONE, Section, Table, comma_list, measure, number, percent
 from experiments.report.results import if_run, measured_only, not_run_notes
 from experiments.studies.context import Experiment, ExperimentContext, outcome
 from experiments.variants import SYSTEMS
@@ -93,13 +93,13 @@ def _ours(measured: Json) -> Iterator[tuple[str, ...]]:
                 yield title, id, *(measure(systems[name], "match@1") for name in _COMPARED), number(p50)
 
 
-def _of_paper(paper: Json) -> Iterator[PaperRow]:
+def _of_paper(paper: Json) -> Iterator[tuple[str, ...]]:
     for row, models in paper["rerankers"]["rows"].items():
         for model, one in models.items():
-            yield PaperRow((row, f"paper: {model}", NONE, NONE, percent(one["match@1"]), number(one["p50_ms"])))
+            yield (row, f"paper: {model}", NONE, NONE, percent(one["match@1"]), number(one["p50_ms"]))
     for row, models in paper["models"]["rows"].items():
         for model, one in models.items():
-            yield PaperRow((row, f"paper: {model}", *(percent(one[paper["systems"][n]]) for n in _COMPARED), NONE))
+            yield (row, f"paper: {model}", *(percent(one[paper["systems"][n]]) for n in _COMPARED), NONE)
 
 
 EXPERIMENTS = (Experiment(name="models", place=15, run=run, section=section),)

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from experiments.report.cells import INTERVALS, Figure, PaperRow, Section, Table, comma_list, number, percent
+from experiments.report.cells import INTERVALS, Figure, Section, Table, comma_list, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
 from experiments.report.style import BLUE, PER_CENT, VERMILION, legend_below, look_of, mark, panels
 from experiments.studies.context import (
@@ -173,7 +173,7 @@ def _by_size(results: Json, known: Json) -> Table:
         rows.append((system, *(percent(at.get(size)) for size in sizes)))
     for system, (smallest, largest) in known["systems"].items():
         ends = {first: smallest, last: largest}
-        rows.append(PaperRow((f"paper: {system}", *(percent(ends.get(size)) for size in [*sizes[:-1], last]))))
+        rows.append((f"paper: {system}", *(percent(ends.get(size)) for size in [*sizes[:-1], last])))
     return Table(
         id="scale-match-1",
         caption="Match@1 by size of the registry, %",

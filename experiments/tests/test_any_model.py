@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from experiments.__main__ import app as experiments
 from experiments.catalogue import EXPERIMENTS
-from experiments.report.cells import PaperRow, Section
+from experiments.report.cells import Section
 from experiments.report.results import paper
 from mats.local.cli.main import app as mats
 
@@ -103,7 +103,7 @@ def experiment(environment, data, tmp_path, monkeypatch):
 def cells(section: Section, table: str) -> list[tuple[str, ...]]:
     """Our rows of a table."""
     [found] = [one for one in section.tables if one.id == table]
-    return [row for row in found.rows if not isinstance(row, PaperRow)]
+    return [row for row in found.rows if not found.is_papers(row)]
 
 
 def test_the_main_experiment_runs_to_the_end(experiment):

@@ -28,7 +28,7 @@ def test_a_decided_experiment_keeps_its_section_and_its_result():
         assert (RESULTS / f"experiment-{name}.json").exists()
         section = EXPERIMENTS[name].section({}, {})
         kept = json.loads((catalogue.ARCHIVE / f"{name}.json").read_text())
-        assert (section.id, section.summary) == (name, kept["says"])
+        assert (section.id, section.summary) == (name, kept["summary"])
         assert [list(row) for row in section.tables[0].rows] == kept["tables"][0]["rows"]
 
 

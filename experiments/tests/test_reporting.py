@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
 from experiments.report import markdown
-from experiments.report.cells import PaperRow, Section, Table, gained_lost, measure, p_value, percent
-from experiments.report.render import build_report
-from experiments.report.results import ResultsInvalid, not_run_notes, paper
+from experiments.report.cells import Section, Table, gained_lost, measure, p_value, percent
+from experiments.report.render import ResultsInvalid, build_report
+from experiments.report.results import not_run_notes, paper
 from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, write_results
 from mats.evaluation.results import RESULTS
 
@@ -55,7 +55,7 @@ def test_the_papers_numbers_of_systems_that_did_not_run_are_kept(tmp_path):
     made = tables(build_report(write_results(tmp_path, all_results(judged=False))))["main-not-run"]
     assert "full-ctx" in made.head
     row = next(row for row in made.rows if row[0].startswith("paper: Tools"))
-    assert isinstance(row, PaperRow)
+    assert made.is_papers(row)
     assert row[made.head.index("full-ctx")] == "16.6"
 
 
@@ -105,7 +105,7 @@ def test_without_measured_systems_there_are_tables_and_no_figures(tmp_path):
 def test_the_papers_number_stands_below_ours(results):
     table = tables(build_report(results))["main-match-1"]
     ours = next(i for i, row in enumerate(table.rows) if row[0].startswith("tools"))
-    assert isinstance(table.rows[ours + 1], PaperRow)
+    assert table.is_papers(table.rows[ours + 1])
     assert table.rows[ours + 1][table.head.index("bm25")] == "31.1"
     assert "other data" in build_report(results).intro[0]
     assert any("22 of ToolRet's 35 sources" in note for note in table.notes)
@@ -146,9 +146,7 @@ def test_a_results_file_that_cannot_be_read_is_named(tmp_path, text):
 
 def test_results_of_another_shape_are_named(tmp_path):
     (tmp_path / "experiment-scale.json").write_text(json.dumps({"systems": {"bm25": 3}, "sizes": [1]}))
-    with pytest.raises(
-        ResultsInvalid, match=r"experiment-scale\.json: has another shape than `python -m experiments run` writes"
-    ):
+    with pytest.raises(ResultsInvalid, match=r"experiment-scale\.json: .* another shape than"):
         build_report(tmp_path)
 
 

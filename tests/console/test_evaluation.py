@@ -25,7 +25,7 @@ def test_every_section_and_table_of_the_report_is_there(console):
     )
     for section in SECTIONS:
         chapter = page.get_by_role("region", name=section["title"], exact=True)
-        expect(chapter).to_contain_text(plain(section["says"]))
+        expect(chapter).to_contain_text(plain(section["summary"]))
         expect(chapter.locator("table caption")).to_have_text([plain(table["caption"]) for table in section["tables"]])
         for table, one in zip(section["tables"], chapter.locator("table").all(), strict=True):
             shown = one.evaluate(

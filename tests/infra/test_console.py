@@ -41,9 +41,9 @@ def test_files_are_where_the_local_service_has_them():
         re.fullmatch(r"index\.html|console/[\w./-]+|evaluation/(report\.json|[\w-]+\.svg)", name) for name in found
     )
     figures = [
-        one["src"] for section in json.loads(found["evaluation/report.json"])["sections"] for one in section["figures"]
+        one["id"] for section in json.loads(found["evaluation/report.json"])["sections"] for one in section["figures"]
     ]
-    assert {f"evaluation/{figure}" for figure in figures} <= set(found)
+    assert {f"evaluation/{figure}.svg" for figure in figures} <= set(found)
 
 
 def test_without_a_client_of_the_issuer_tokens_are_pasted():

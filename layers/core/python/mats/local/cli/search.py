@@ -86,7 +86,7 @@ def search(
     else:
         reasons = [*filter(None, [local.models.without_encoder if local else ""]), *faults]
         reports = bool(local and local.stores.receipts)
-        ui.show(answer, _lines(answer, explain=explain, why_degraded="; ".join(reasons), reports=reports))
+        ui.show(answer, answer_lines(answer, explain=explain, why_degraded="; ".join(reasons), reports=reports))
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(ui.Exit.REFUSED)
 
@@ -128,7 +128,7 @@ def _print_tools(answer: dict[str, Any]) -> None:
         ui.err.print(ui.plain(line, "yellow"), soft_wrap=True)
 
 
-def _lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
+def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
     results = answer["results"]
     if not results:
         count = len(answer["excluded"])
