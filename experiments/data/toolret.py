@@ -7,12 +7,14 @@ The paper does not say how its registry was made: ours holds each tool once that
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from experiments.data.rows import SourceInvalid, SourceRow, files, rows
+from pydantic import BaseModel, BeforeValidator, Field
+
+from experiments.data.rows import SourceInvalid, files, parse, rows
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import JudgedSet
 
@@ -20,6 +22,46 @@ MAX_LABELS = 10_000  # Labels of one query; a file with more is broken
 _FEW_LABELS = 5  # Sources with fewer labels are not judged
 _PROVIDERS = ("provider", "api_provider", "tool_name", "server", "package", "domain")
 """Entries of a document that may name the provider of a tool; the first with text counts."""
+
+
+def _parse_text(value: object) -> object:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _parse_document(value: object) -> object:
+    """Text that is not a JSON object is the description."""
+    try:
+        parsed = _parse_text(value)
+    except ValueError:
+        parsed = None
+    return {"description": value} if isinstance(value, str) and not isinstance(parsed, dict) else parsed
+
+
+_Document = Annotated[dict[str, Any], BeforeValidator(_parse_document)]
+
+
+class _Tool(BaseModel):
+    id: str
+    documentation: _Document
+
+
+class _Label(BaseModel):
+    id: str
+    doc: _Document | None = None
+    relevance: int = 1
+
+
+class _Subset(BaseModel):
+    subset: str | None = None
+
+
+class _Query(_Subset):
+    id: str
+    query: str
+    labels: Annotated[list[_Label], Field(max_length=MAX_LABELS), BeforeValidator(_parse_text)]
+    instruction: str | None = None
+    category: str | None = None
+    metadata: _Subset | None = None
 
 
 @dataclass(slots=True)
@@ -92,100 +134,44 @@ def _agent(tools: list[Mapping[str, Any]]) -> dict[str, Any]:
 def _load(folder: Path) -> _LocalCopy:
     copy = _LocalCopy()
     for path in files(folder):
-        for row in rows(path):
-            if "query" in row.values or "labels" in row.values:
-                _take_query(copy, row, path)
-            elif "documentation" in row.values or "doc" in row.values:
-                _take_tool(copy, row)
+        for where, row in rows(path):
+            if "query" in row or "labels" in row:
+                _take_query(copy, parse(_Query, row, where), path)
+            elif "documentation" in row:
+                tool = parse(_Tool, row, where)
+                if tool.id in copy.published:
+                    copy.counts["tool with an id that was there before"] += 1
+                copy.published.setdefault(tool.id, tool.documentation)
             else:
-                have = ", ".join(map(str, row.values))[:300]
-                raise row.fault(
-                    f"is neither a query (id, query, labels) nor a tool (id, documentation); columns: {have}"
-                )
+                message = "is neither a query (id, query, labels) nor a tool (id, documentation); columns: "
+                raise SourceInvalid([Fault(where, f"{message}{', '.join(row)[:300]}")])
     return copy
 
 
-def _take_query(copy: _LocalCopy, row: SourceRow, path: Path) -> None:
-    id, text = row.text("id"), row.text("query")
-    labels = list(_labels(row))
-    if id in copy.queries:
+def _take_query(copy: _LocalCopy, row: _Query, path: Path) -> None:
+    relevant = [label for label in row.labels if label.relevance > 0]
+    if row.id in copy.queries:
         copy.counts["query with an id that was there before"] += 1
         return
-    if not text.strip():
+    if not row.query.strip():
         copy.counts["query without text"] += 1
         return
-    relevant = [(label, doc, grade) for label, doc, grade in labels if grade > 0]
-    copy.counts["label of relevance 0"] += len(labels) - len(relevant)
+    copy.counts["label of relevance 0"] += len(row.labels) - len(relevant)
     if not relevant:
         copy.counts["query without a relevant label"] += 1
         return
-    copy.queries[id] = {"text": text, "source": _source(row, id, "_query_", path)} | {
-        name: row.values[name] for name in ("instruction", "category") if isinstance(row.values.get(name), str)
-    }
-    for label, doc, grade in relevant:
-        copy.labels[id, label] = grade
-        if doc is not None:
-            copy.embedded.setdefault(label, doc)
+    kept = row.model_dump(include={"instruction", "category"}, exclude_none=True)
+    copy.queries[row.id] = {"text": row.query, "source": _source(row, path), **kept}
+    for label in relevant:
+        copy.labels[row.id, label.id] = label.relevance
+        if label.doc is not None:
+            copy.embedded.setdefault(label.id, label.doc)
 
 
-def _take_tool(copy: _LocalCopy, row: SourceRow) -> None:
-    id = row.text("id")
-    if id in copy.published:
-        copy.counts["tool with an id that was there before"] += 1
-        return
-    doc = row.values.get("documentation", row.values.get("doc"))
-    copy.published[id] = _document(row, doc, "documentation")
-
-
-def _labels(row: SourceRow) -> Iterable[tuple[str, Mapping[str, Any] | None, int]]:
-    value = row.values.get("labels")
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise row.fault(f"`labels` is not JSON: {error}") from error
-    if not isinstance(value, list):
-        raise row.fault(f"`labels` must be a list of labels, not {type(value).__name__}")
-    if len(value) > MAX_LABELS:
-        raise row.fault(f"`labels` has {len(value):,} entries; a query may have {MAX_LABELS:,}")
-    return [_label(row, i, label) for i, label in enumerate(value)]
-
-
-def _label(row: SourceRow, at: int, label: object) -> tuple[str, Mapping[str, Any] | None, int]:
-    if not isinstance(label, dict) or not isinstance(label.get("id"), str | int):
-        raise row.fault(f"`labels.{at}` must be an object with an `id`")
-    grade = label.get("relevance", 1)
-    try:
-        grade = int(grade)
-    except (TypeError, ValueError) as error:
-        raise row.fault(f"`labels.{at}.relevance` must be a whole number, not {grade!r}"[:300]) from error
-    doc = label.get("doc")
-    return str(label["id"]), None if doc is None else _document(row, doc, f"labels.{at}.doc"), grade
-
-
-def _document(row: SourceRow, value: object, where: str) -> Mapping[str, Any]:
-    """A document; text that is not a JSON object is its description."""
-    if isinstance(value, str):
-        try:
-            parsed = json.loads(value)
-        except (ValueError, RecursionError):
-            parsed = None
-        value = parsed if isinstance(parsed, dict) else {"description": value}
-    if not isinstance(value, dict):
-        raise row.fault(f"`{where}` must be an object or text, not {type(value).__name__}")
-    return value
-
-
-def _source(row: SourceRow, id: str, between: str, path: Path) -> str:
-    """The subset of a row: by its column, its id, or its file."""
-    metadata = row.values.get("metadata")
-    for subset in (row.values.get("subset"), metadata.get("subset") if isinstance(metadata, dict) else None):
-        if isinstance(subset, str) and subset:
-            return subset
-    if between in id:
-        return id.split(between, maxsplit=1)[0]
-    name = path.name.split(".", maxsplit=1)[0]
-    return path.parent.name if name.startswith(("queries", "train", "test")) else name
+def _source(row: _Query, path: Path) -> str:
+    """The subset of a query: by its column, its id, or the folder of its file."""
+    name, found, _ = row.id.partition("_query_")
+    return row.subset or (row.metadata and row.metadata.subset) or (name if found else path.parent.name)
 
 
 def _documents(copy: _LocalCopy, whole: bool) -> dict[str, Mapping[str, Any]]:
@@ -206,16 +192,16 @@ def _broken_sources(copy: _LocalCopy) -> dict[str, str]:
     for query, label in copy.labels:
         if label in copy.embedded:
             by_source[copy.queries[query]["source"]][label] = _content(copy.embedded[label])
-    shared = {source: shared_document(labels) for source, labels in by_source.items()}
-    return {source: str(document) for source, document in shared.items() if document is not None}
+    shared = {source: shared_document(labels.values()) for source, labels in by_source.items()}
+    return {source: document for source, document in shared.items() if document is not None}
 
 
-def shared_document(labels: Mapping[Any, Hashable]) -> Hashable | None:
+def shared_document(documents: Collection[str]) -> str | None:
     """The document that more than half of a source's labels embed; None if there is none, or fewer than five labels."""
-    if len(labels) < _FEW_LABELS:
+    if len(documents) < _FEW_LABELS:
         return None
-    document, count = Counter(labels.values()).most_common(1)[0]
-    return document if 2 * count > len(labels) else None
+    document, count = Counter(documents).most_common(1)[0]
+    return document if 2 * count > len(documents) else None
 
 
 def _deduplicate(
