@@ -73,7 +73,7 @@ def console(data: Path, settings: Settings) -> dict[str, Any]:
         id = ids[0]
         _use(built.stores, ids)
         with _page(built.settings) as page:
-            pages = {name: _percentiles(times) for name, times in _pages(page, queries, id).items()}
+            pages = {name: percentiles(times) for name, times in _pages(page, queries, id).items()}
             scrolled = page.evaluate(_SCROLL, _ROWS)
             rows = page.locator(".rows > tr").count()
     return {
@@ -82,7 +82,7 @@ def console(data: Path, settings: Settings) -> dict[str, Any]:
         "outcomes": 4 * _REPORTED,
         "times": _TIMES,
         "pages_ms": pages,
-        "scroll": {"rows": rows, "frame_ms": _percentiles(scrolled)},
+        "scroll": {"rows": rows, "frame_ms": percentiles(scrolled)},
     }
 
 
@@ -164,7 +164,3 @@ def _page(settings: Settings) -> Iterator[Any]:
         yield page
         if complaints := opened.complaints():
             raise SystemExit("\n".join(complaints))
-
-
-def _percentiles(values: Sequence[float]) -> dict[str, float]:
-    return {**percentiles(values, 50, 95, digits=1), "max": round(max(values), 1)}

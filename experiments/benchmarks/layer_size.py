@@ -1,5 +1,6 @@
 """Size of a layer of wheels and of its largest packages: `make vendor`."""
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,12 +13,9 @@ _SHOWN = 10
 
 
 def main(layers: Sequence[str]) -> None:
-    """Measure built layers, by their folders, print a table of each, and write the results."""
-    if not layers:
-        raise SystemExit("no layer: name folders of built layers, each with its folder python/")
+    """Measure built layers, by their folders; print and write the results."""
     results = {Path(layer).name: layer_sizes(Path(layer) / "python") for layer in layers}
-    for name, figures in results.items():
-        sys.stdout.write(f"{table(name, figures)}\n")
+    sys.stdout.write(f"{json.dumps(results, indent=1)}\n")
     write_results("vendor-layer", {"layers": results})
 
 
@@ -37,16 +35,6 @@ def layer_sizes(packages: Path) -> dict[str, Any]:
         "packages": sum(1 for name in by_package if name.endswith(".dist-info")),
         "biggest_mb": {name: _mb(size) for name, size in by_package.most_common(_SHOWN)},
     }
-
-
-def table(name: str, figures: dict[str, Any]) -> str:
-    """The sizes of a layer as text."""
-    lines = [
-        f"{name}: {figures['unzipped_mb']:.1f} MB unzipped, {figures['packages']} packages "
-        f"(byte code {figures['compiled_mb']:.1f} MB, binaries {figures['binaries_mb']:.1f} MB)"
-    ]
-    lines += [f"  {size:6.2f} MB  {package}" for package, size in figures["biggest_mb"].items()]
-    return "\n".join(lines)
 
 
 def _mb(size: int) -> float:

@@ -89,10 +89,7 @@ def count_answers(answers: Iterable[Shortlist], count: Count) -> dict[str, dict[
     text = [count(to_lines(answer)) for answer in structured]
     content = [count(_to_json(answer)) for answer in structured]
     both = [sum(pair) for pair in zip(text, content, strict=True)]
-    return {
-        name: {**percentiles(tokens, 50, 95, digits=1), "max": float(max(tokens))}
-        for name, tokens in (("text", text), ("structured", content), ("both", both))
-    }
+    return {"text": percentiles(text), "structured": percentiles(content), "both": percentiles(both)}
 
 
 def _to_json(value: Any) -> str:

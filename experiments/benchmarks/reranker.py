@@ -53,7 +53,7 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
         "tokenizer": TOKENIZER,
         "card_tokens": CARD_TOKENS,
         **raw.to_json(),
-        "output_tokens": {**percentiles(raw.outputs, 50, 95, digits=1), "max": float(max(raw.outputs))},
+        "output_tokens": percentiles(raw.outputs),
         "fixed_input_tokens": raw.fixed,
         "enriched": enriched.to_json(),
     }
@@ -83,7 +83,7 @@ class _Calls:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "input_tokens": {**percentiles(self.inputs, 50, 95, digits=1), "max": float(max(self.inputs))},
+            "input_tokens": percentiles(self.inputs),
             "matched_words_visible_to_the_judge": round(statistics.mean(self.shares), 3),
         }
 

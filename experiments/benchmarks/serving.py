@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.benchmarks.percentiles import percentiles
 from experiments.query_cache import QueryCache
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.bootstrap.local import LocalSystem, local_system
@@ -48,7 +47,7 @@ def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
             stages.setdefault(stage, []).append(ms)
     return {
         "queries": len(totals),
-        "ms": percentiles(totals, 50, 95, 99),
+        "ms": {f"p{rank}": round(float(np.percentile(totals, rank)), 2) for rank in (50, 95, 99)},
         "stages_p50_ms": {stage: round(float(np.median(values)), 2) for stage, values in stages.items()},
     }
 
