@@ -17,7 +17,7 @@ from experiments.attacks.registry import (
 )
 from experiments.attacks.scene import SEED, TRUSTED, Attack
 from experiments.attacks.table import ATTACKS
-from experiments.attacks.takeovers import Rewriter, takeovers
+from experiments.attacks.takeovers import Attacker, takeovers
 from experiments.data.sets import sets_in
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, load, sample
@@ -25,7 +25,7 @@ from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 
-ATTACKED_SET, TAKEN_SETS = "tools", ("agents", "skills", "tools")
+_ATTACKED, _TAKEN = "tools", ("agents", "skills", "tools")
 _RATED = 80  # Trust of targets where a set has no trust
 _HONEST = 300  # Queries of the honest crowd that reports
 
@@ -42,12 +42,11 @@ def attacks(data: Path, settings: Settings) -> dict[str, Any]:
         with _attacked(dataset, settings) as registry:
             _say(f"{name}: flags on the honest")
             flags[name] = count_flags(registry, dataset)
-            if name == ATTACKED_SET:
+            if name == _ATTACKED:
                 results[name] = _attack(dataset, registry)
-            if (encoder := registry.pipeline.retrieve.encoder) and name in TAKEN_SETS:
+            if (encoder := registry.pipeline.retrieve.encoder) and name in _TAKEN:
                 _say(f"{name}: takeovers")
-                rewriter = Rewriter(encoder, dataset.registrations)
-                results.setdefault("takeovers", {})[name] = list(takeovers(registry, rewriter))
+                results.setdefault("takeovers", {})[name] = list(takeovers(Attacker(registry, encoder)))
     registrations, ever = (sum(one[count] for one in flags.values()) for count in ("registrations", "ever"))
     total = {"registrations": registrations, "ever": ever, "share": round(ever / registrations, 5)}
     return {**results, "honest": {"all": total, "sets": flags}}
@@ -90,7 +89,7 @@ def run_attacks(
         rows = []
         for attack in table:
             _say(f"{len(registry.registrations):,} capabilities, trust {name}: {attack.name}")
-            waves = attack.waves(registry.scene)
+            waves = attack.waves(registry)
             if observations := [one for wave in waves for one in registry.observe(wave)]:
                 refused = sum(wave.refused for wave in waves)
                 row = {"attack": attack.name, "knows": attack.knows, "refused": refused}

@@ -22,26 +22,17 @@ from mats.evaluation.systems.workbench import index_changes, without_timeouts
 from mats.usecases.discover import Discover
 
 QUERIES = 50  # Attacked queries of a registry
-_NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """The answer to one query under attack.
-
-    Args:
-        relevant: The relevant capabilities.
-        ranked: All candidates, best first.
-        before: The candidates without the attack, best first.
-        attackers: Whose places are counted.
-        flagged: The candidates with a reason for caution.
-    """
+    """The answer to one query under attack."""
 
     relevant: frozenset[Id]
-    ranked: tuple[Id, ...]
-    before: tuple[Id, ...]
-    attackers: frozenset[Id]
-    flagged: frozenset[Id]
+    ranked: tuple[Id, ...]  # All candidates, best first
+    before: tuple[Id, ...]  # Those without the attack
+    attackers: frozenset[Id]  # Whose places are counted
+    flagged: frozenset[Id]  # The candidates with a reason for caution
 
 
 def measure_answers(observations: Sequence[Observation]) -> dict[str, float]:
@@ -85,16 +76,13 @@ def targets_of(dataset: Dataset, count: int = QUERIES) -> list[AttackTarget]:
 
 
 @dataclass(kw_only=True)
-class AttackedRegistry:
+class AttackedRegistry(Scene):
     """A filled registry, in which attacks are tried one after the other. `trust` is what is assigned now.
 
     `pipeline` is that of production, without a reranker and without timeouts.
     """
 
     local: LocalSystem
-    registrations: Sequence[Registration]
-    targets: Sequence[AttackTarget]
-    trust: Mapping[Id, int]
     attacked_at: str = ""  # When attackers register (ISO 8601, UTC)
     pipeline: Discover = field(init=False)
     _before: dict[str, tuple[Id, ...]] = field(init=False, default_factory=dict)
@@ -115,10 +103,6 @@ class AttackedRegistry:
             yield
         finally:
             self.pipeline, self._before = pipeline, before
-
-    @property
-    def scene(self) -> Scene:
-        return Scene(registrations=self.registrations, targets=self.targets, trust=self.trust)
 
     def assign(self, trust: Mapping[Id, int]) -> None:
         """Replace all trust."""
@@ -159,7 +143,7 @@ class AttackedRegistry:
         self,
         items: Sequence[Registration],
         trust: Mapping[Id, int],
-        verified: Mapping[str, str] = _NOBODY,
+        verified: Mapping[str, str] = MappingProxyType({}),
         *,
         time: str | None = None,
     ) -> Iterator[None]:

@@ -29,7 +29,7 @@ class AttackTarget:
     item: Registration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Scene:
     """The registry under attack: its targets, and the trust of its capabilities, 0 to 100."""
 
@@ -44,25 +44,16 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
-    """Registrations that are in the registry at the same time, and the targets whose queries are asked meanwhile.
-
-    Args:
-        items: The registrations to add.
-        targets: The targets.
-        trust: Trust of some of the items.
-        verified: Providers that operators have verified, by namespace.
-        attackers: Whose places are counted; None: those of the items.
-        refused: Further registrations that the registry refuses.
-        at: When the items are registered; None: now.
-    """
+    """Registrations that are in the registry at the same time, and the targets whose queries are asked meanwhile."""
 
     items: Sequence[Registration]
     targets: Sequence[AttackTarget]
-    trust: Mapping[Id, int] = field(default_factory=dict)
+    trust: Mapping[Id, int] = field(default_factory=dict)  # Of some of the items
     verified: Mapping[str, str] = field(default_factory=dict)
-    attackers: frozenset[Id] | None = None
-    refused: int = 0
-    at: str | None = None
+    """Providers that operators have verified, by namespace."""
+    attackers: frozenset[Id] | None = None  # Whose places are counted; None: those of the items
+    refused: int = 0  # Further registrations that the registry refuses
+    at: str | None = None  # When the items are registered; None: now
 
     @property
     def attacker_ids(self) -> frozenset[Id]:

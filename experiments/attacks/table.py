@@ -53,13 +53,11 @@ FIELDS: Mapping[str, Callable[[Texts], object]] = {
 EVERYWHERE = ("description", "examples", "tags", "input_schema")
 
 
-def _item(fields: Fields, *, number: int = 0, namespace: str = NAMESPACE) -> Registration:
-    """A registration with a name that says nothing, unless the fields name it."""
-    return Registration.parse({"namespace": namespace, "name": f"assistant-{number}", "kind": "tool", **fields})
-
-
-def _namespace(number: int, namespaces: int) -> str:
-    return NAMESPACE if namespaces == 1 else f"evil-{number % namespaces}.example"
+def make_item(fields: Fields, number: int = 0, namespaces: int = 1) -> Registration:
+    """A public registration in one of some namespaces, with a name that says nothing, unless the fields name it."""
+    public = {name: value for name, value in fields.items() if name not in ("visible_to", "lifecycle")}
+    namespace = NAMESPACE if namespaces == 1 else f"evil-{number % namespaces}.example"
+    return Registration.parse({"name": f"assistant-{number}", "kind": "tool", **public, "namespace": namespace})
 
 
 def whole(texts: Texts) -> Iterable[Texts]:
@@ -88,7 +86,7 @@ def paste(*fields: str, parts: Callable[[Texts], Iterable[Texts]] = whole, names
 
     def waves(scene: Scene) -> list[Wave]:
         items = [
-            _item({name: FIELDS[name](part) for name in fields}, number=n, namespace=_namespace(n, namespaces))
+            make_item({name: FIELDS[name](part) for name in fields}, n, namespaces)
             for n, part in enumerate(parts([target.query.text for target in scene.targets]))
         ]
         return [Wave(items=items, targets=scene.targets)]
@@ -104,15 +102,14 @@ def flood(make: Callable[[AttackTarget, int], Registration]) -> Waves:
 
 
 def _near_query(target: AttackTarget, number: int) -> Registration:
-    return _item({"description": f"{target.query.text} {SUFFIXES[number]}."}, number=number)
+    return make_item({"description": f"{target.query.text} {SUFFIXES[number]}."}, number)
 
 
 def _padded_query(target: AttackTarget, number: int) -> Registration:
     """The query as tag and example, beside parameters that no other item of the flood has."""
     properties = {f"part{number}x{place}": {"type": "string"} for place in range(_PADDING)}
     pasted = {name: FIELDS[name]([target.query.text]) for name in ("tags", "examples")}
-    schema = {"type": "object", "properties": properties}
-    return _item({**pasted, "input_schema": schema}, number=number, namespace=_namespace(number, FLOOD))
+    return make_item({**pasted, "input_schema": {"type": "object", "properties": properties}}, number, FLOOD)
 
 
 def _near_copies(*, namespaces: int) -> Callable[[AttackTarget, int], Registration]:
@@ -122,15 +119,9 @@ def _near_copies(*, namespaces: int) -> Callable[[AttackTarget, int], Registrati
         fields = target.item.item() | {"description": f"{target.item.description} {SUFFIXES[number]}."}
         if namespaces == 1:
             fields["name"] = f"{target.item.name[: _LONGEST_WORD - 4]}-{number}"
-        return _copy_into(fields, _namespace(number, namespaces))
+        return make_item(fields, number, namespaces)
 
     return make
-
-
-def _copy_into(fields: Fields, namespace: str) -> Registration:
-    """A registration with the fields of another one, in another namespace."""
-    public = {name: value for name, value in fields.items() if name not in ("visible_to", "lifecycle")}
-    return Registration.parse({**public, "namespace": namespace})
 
 
 def copies(change: Callable[[AttackTarget], Fields]) -> Waves:
@@ -142,7 +133,7 @@ def copies(change: Callable[[AttackTarget], Fields]) -> Waves:
         items = []
         for number, fields in enumerate(distinct):
             with suppress(RegistrationInvalid):
-                items.append(_copy_into(fields, _namespace(number, len(distinct))))
+                items.append(make_item(fields, number, len(distinct)))
         return [Wave(items=items, targets=scene.targets, refused=len(distinct) - len(items))]
 
     return waves
@@ -191,7 +182,7 @@ def _common_words(scene: Scene) -> list[Wave]:
     """One registration with the most frequent words of the registry's descriptions."""
     counts = Counter(word for item in scene.registrations for word in words(item.description) if word not in STOP_WORDS)
     text = " ".join(word for word, _ in counts.most_common(_VOCABULARY))
-    return [Wave(items=[_item({"description": text})], targets=scene.targets)]
+    return [Wave(items=[make_item({"description": text})], targets=scene.targets)]
 
 
 def _claim_provider(*, named: bool, verified: bool = False) -> Waves:
@@ -203,7 +194,7 @@ def _claim_provider(*, named: bool, verified: bool = False) -> Waves:
     def waves(scene: Scene) -> list[Wave]:
         return [
             Wave(
-                items=[_copy_into(target.item.item(), NAMESPACE)],
+                items=[make_item(target.item.item())],
                 targets=[_name_provider(target) if named else target],
                 verified={target.item.namespace: target.item.provider} if verified else {},
             )

@@ -10,7 +10,7 @@ from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
 from experiments.attacks.registry import AttackedRegistry, Observation, count_flags, measure_answers, targets_of
 from experiments.attacks.scene import AttackTarget, Knowledge, Scene
 from experiments.attacks.table import ATTACKS
-from experiments.attacks.takeovers import TAKEOVERS, Rewriter, takeovers
+from experiments.attacks.takeovers import TAKEOVERS, Attacker, takeovers
 from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.assignment import pattern_id
@@ -114,7 +114,7 @@ class TestAttacks:
 
 def test_takeovers_are_tried_beside_older_and_beside_rated_capabilities(registry, monkeypatch):
     monkeypatch.setattr("experiments.attacks.takeovers._ROUNDS", 1)
-    rows = list(takeovers(registry, Rewriter(FakeEncoder(), DATASET.registrations)))
+    rows = list(takeovers(Attacker(registry, FakeEncoder())))
     assert {(row["attack"], row["beside"]) for row in rows} == {
         (a, way) for a in TAKEOVERS for way in ("older", "rated", "rated later")
     }
@@ -122,8 +122,8 @@ def test_takeovers_are_tried_beside_older_and_beside_rated_capabilities(registry
     assert len(registry.local.stores.index.page(Filter(), after=None, limit=50)) == 3
 
 
-def test_rewordings_repeat_neither_the_request_nor_each_other():
-    texts = Rewriter(FakeEncoder(), DATASET.registrations).rewordings("return the money of a purchase to a customer")
+def test_rewordings_repeat_neither_the_request_nor_each_other(registry):
+    texts = Attacker(registry, FakeEncoder()).rewordings("return the money of a purchase to a customer")
     assert len(set(texts)) == len(texts) > 1
     assert all(len(set(text.split()) & {"return", "money", "purchase", "customer"}) < 3 for text in texts)
 
@@ -164,7 +164,7 @@ def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_
     attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
     registry.assign({PAY.id: 70})
     with registry.changed(scoring=registry.pipeline.with_scoring(trust=PAPER_TRUST).scoring):
-        observations = [one for wave in attack.waves(registry.scene) for one in registry.observe(wave)]
+        observations = [one for wave in attack.waves(registry) for one in registry.observe(wave)]
     assert observations
     for one in observations:
         assert one.attackers
