@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -59,11 +59,10 @@ def png(figure: Figure) -> bytes:
     return out.getvalue()
 
 
-def panels(rows: int, columns: int, *, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure and its panels, row by row; height in inches."""
+def panels(columns: int, *, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure and its panels beside each other; height in inches."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, **options)
-    return figure, [panel for row in grid for panel in row]
+    return figure, list(figure.subplots(1, columns, squeeze=False, **options)[0])
 
 
 def legend_below(figure: Figure, panel: Axes, *, columns: int) -> None:
@@ -83,18 +82,4 @@ def look_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def error_bars(estimates: Sequence[Mapping[str, float] | None]) -> tuple[list[float], list[list[float]]]:
-    """Means and the distances to both ends of their intervals, in per cent; an absent estimate has no bar."""
-    means = [100 * e["mean"] if e else float("nan") for e in estimates]
-    below = [100 * max(0.0, e["mean"] - e["low"]) if e else 0.0 for e in estimates]
-    above = [100 * max(0.0, e["high"] - e["mean"]) if e else 0.0 for e in estimates]
-    return means, [below, above]
-
-
 PER_CENT = "queries, % (95 % interval)"  # The label of an axis
-
-
-def mark(panel: Axes, text: str, at: tuple[float, float], **options: Any) -> None:
-    """A dotted vertical line with its name beside it."""
-    panel.axvline(at[0], color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
-    panel.annotate(text, at, textcoords="offset points", fontsize=11, **options)

@@ -4,7 +4,7 @@ import random
 import sys
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,11 +15,11 @@ from experiments.report.cells import Section
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
-from mats.evaluation.measures import SEED, Values, estimate, mcnemar
+from mats.evaluation.measures import SEED, Values, estimate
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, total_failure
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.score import estimate_json, metrics_json
+from mats.evaluation.systems.score import estimate_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer
 
@@ -160,26 +160,6 @@ OURS, PLAIN_BM25 = "hybrid", "bm25"  # The first stage as shipped, without an LL
 def share_json(values: Values) -> dict[str, float] | None:
     """The mean of per-query values with its interval; None without values."""
     return estimate_json(estimate(values)) if len(values) else None
-
-
-def match_json(answers: Answers, dataset: Dataset) -> dict[str, dict[str, float] | None]:
-    measures = metrics_json(answers, dataset)
-    return {name: measures[name] for name in ("match@1", "match@15")}
-
-
-def outcome(answers: Answers | str, dataset: Dataset) -> dict[str, Any]:
-    """The measures of answers; `not_run` with the reason where there are none, or every query failed."""
-    if isinstance(answers, str):
-        return {"not_run": answers}
-    failure = total_failure(answers)
-    return {"not_run": failure} if failure else dict(metrics_json(answers, dataset))
-
-
-def mcnemar_json(before: Answers | str, after: Answers | str, dataset: Dataset) -> dict[str, Any] | None:
-    """The paired test of two systems by their first results; None where one of them was not run."""
-    if isinstance(before, str) or isinstance(after, str) or total_failure(before) or total_failure(after):
-        return None
-    return asdict(mcnemar(*(first_is_right(each, dataset) for each in (before, after))))
 
 
 def has_candidate(answers: Answers, dataset: Dataset) -> Values:

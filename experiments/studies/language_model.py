@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from experiments.report.cells import INTERVALS, NONE, Section, Table, gained_lost, number, percent
-from experiments.report.results import measured_only, not_run_notes
-from experiments.studies.context import Experiment, ExperimentContext, first_is_right, match_json, mcnemar_json
+from experiments.report.results import not_run_reason
+from experiments.studies.context import Experiment, ExperimentContext, first_is_right
 from experiments.variants import SYSTEMS
 from mats.adapters.recordings import Recordings
 from mats.bootstrap import models
@@ -17,7 +17,7 @@ from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SERVES, by_grades, mcnemar
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, ask, run_of
-from mats.evaluation.systems.score import graded_json
+from mats.evaluation.systems.score import graded_json, metrics_json
 
 RERANKED = ("tools", "models", "skills", "agents", "mcp-tools-closed")
 WRITTEN = ("tools", "sparse-tools", "mcp-tools-closed", "agents", "models")
@@ -83,8 +83,7 @@ def _writer(context: ExperimentContext) -> dict[str, Any]:
     """Queries of which a gold was written, and all others, over registries with and without the written fields."""
     sets = {}
     for name in (name for name in WRITTEN if name in context.sets):
-        dataset = context.dataset(name)
-        raw = context.answers(name, WITHOUT)
+        dataset, raw = context.dataset(name), context.answers(name, WITHOUT)
         with context.bench_of(dataset, writer=context.models.writer) as bench:
             context.log(f"{name}: enriched")
             enriched = SYSTEMS[WITHOUT].answers(bench)
@@ -108,12 +107,17 @@ def written_json(dataset: Dataset, written: set[Id], raw: Answers, enriched: Ans
             continue
         result[part] = {
             "queries": len(queries),
-            "raw": match_json(raw, one),
-            "enriched": match_json(enriched, one),
-            "mcnemar": mcnemar_json(raw, enriched, one),
+            "raw": _matches(raw, one),
+            "enriched": _matches(enriched, one),
+            "mcnemar": asdict(mcnemar(first_is_right(raw, one), first_is_right(enriched, one))),
             "wrong_places": [_wrong_places(answers, queries, written) for answers in (raw, enriched)],
         }
     return result
+
+
+def _matches(answers: Answers, dataset: Dataset) -> dict[str, Any]:
+    measures = metrics_json(answers, dataset)
+    return {name: measures[name] for name in ("match@1", "match@15")}
 
 
 def _wrong_places(answers: Answers, queries: Sequence[JudgedQuery], written: set[Id]) -> int:
@@ -122,14 +126,9 @@ def _wrong_places(answers: Answers, queries: Sequence[JudgedQuery], written: set
 
 
 def section(results: Json, paper: Json) -> Section:
-    if not measured_only({"all": results}):
-        tables: tuple[Table, ...] = ()
-        return Section(
-            id="language-model",
-            title="With a language model",
-            summary=" ".join(not_run_notes([("the language model", results)])),
-            tables=tables,
-        )
+    if why := not_run_reason(results):
+        summary = f"Not run (the language model): {why}"
+        return Section(id="language-model", title="With a language model", summary=summary)
     total = together(results)
     source = "Replies and judgements of a strong model, recorded" if results["recorded"] else "The configured model"
     return Section(
@@ -156,16 +155,13 @@ def together(results: Json) -> dict[str, Any]:
 
 
 def _yardsticks(results: Json, total: Mapping[str, Any]) -> Table:
-    rows: list[tuple[str, ...]] = []
-    for name, one in results["sets"].items():
+    sets, rows = results["sets"], []
+    for name, one in sets.items():
         for arm, graded in one["arms"].items():
-            label, grade, ndcg, unjudged = (
-                percent(graded[key]) for key in ("label_first", "grade_first", "ndcg@5", "unjudged")
-            )
-            widened = percent(_widened([one], arm))
-            rows.append((name, arm, number(graded["queries"]), label, widened, grade, ndcg, unjudged))
+            label, *others = (percent(graded[key]) for key in ("label_first", "grade_first", "ndcg@5", "unjudged"))
+            rows.append((name, arm, number(graded["queries"]), label, percent(_widened([one], arm)), *others))
     for arm in ARMS:
-        shown = map(percent, (total["by_label"][arm], _widened(results["sets"].values(), arm), total["by_grade"][arm]))
+        shown = map(percent, (total["by_label"][arm], _widened(sets.values(), arm), total["by_grade"][arm]))
         rows.append(("all", arm, number(total["queries"]), *shown, NONE, NONE))
     tests = {"label": total["mcnemar"]["by_label"], "grade": total["mcnemar"]["by_grade"]}
     return Table(
@@ -191,33 +187,23 @@ def _widened(sets: Iterable[Json], arm: str) -> float:
 
 
 def _replies_table(replies: Json) -> Table:
+    shares = (percent(replies[name]) for name in ("without", "with"))
     return Table(
         id="language-model-replies",
         caption="Match@1 of queries with a recorded reply to their own request, %",
         head=("queries", "without", "with", "gained / lost"),
-        rows=(
-            (
-                number(replies["queries"]),
-                percent(replies["without"]),
-                percent(replies["with"]),
-                gained_lost(replies["mcnemar"]),
-            ),
-        ),
+        rows=((number(replies["queries"]), *shares, gained_lost(replies["mcnemar"])),),
     )
 
 
 def _writer_table(sets: Json) -> Table:
+    parts = [(name, part, one[part]) for name, one in sets.items() for part in ("written", "others") if part in one]
     rows = []
-    for name, one in sets.items():
-        for part, each in ((part, one[part]) for part in ("written", "others") if part in one):
-            cells = (
-                percent(each[arm][at]["mean"] if each[arm][at] else None)
-                for at in ("match@1", "match@15")
-                for arm in ("raw", "enriched")
-            )
-            rows.append((name, part, number(each["queries"]), *cells, gained_lost(each["mcnemar"])))
-    parts = [one[part] for one in sets.values() for part in ("written", "others") if part in one]
-    wrong = [sum(part["wrong_places"][arm] for part in parts) for arm in (0, 1)]
+    for name, part, one in parts:
+        shares = (one[arm][at] for at in ("match@1", "match@15") for arm in ("raw", "enriched"))
+        cells = (percent(share["mean"] if share else None) for share in shares)
+        rows.append((name, part, number(one["queries"]), *cells, gained_lost(one["mcnemar"])))
+    wrong = [sum(one["wrong_places"][arm] for *_, one in parts) for arm in (0, 1)]
     return Table(
         id="language-model-writer",
         caption="The first stage over raw and written registrations, %",
@@ -233,7 +219,7 @@ def _writer_table(sets: Json) -> Table:
 
 
 def finding(results: Json) -> str:
-    if not measured_only({"all": results}):
+    if not_run_reason(results):
         return ""
     total = together(results)
     label, grade = ({arm: 100 * value for arm, value in total[key].items()} for key in ("by_label", "by_grade"))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from experiments.report.cells import (
@@ -19,7 +20,7 @@ from experiments.report.cells import (
     percent,
 )
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
-from experiments.report.style import PER_CENT, error_bars, legend_below, look_of, panels
+from experiments.report.style import PER_CENT, legend_below, look_of, panels
 from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext
 from experiments.variants import SYSTEMS
 from mats.evaluation.data.datasets import Dataset
@@ -96,10 +97,12 @@ def section(results: Json, paper: Json) -> Section:
 
 def _cross(sets: Json) -> Canvas:
     """Other sets differ in more than size: no line connects them."""
-    figure, (panel,) = panels(1, 1, height=4.6)
+    figure, (panel,) = panels(1, height=4.6)
     for system, look in look_of(_CROSS).items():
         ran = [one for one in sets.values() if system in measured_only(one["systems"])]
-        means, intervals = error_bars([one["systems"][system]["metrics"]["match@1"] for one in ran])
+        estimates = [one["systems"][system]["metrics"]["match@1"] for one in ran]
+        means, lows, highs = ([100 * estimate[key] for estimate in estimates] for key in ("mean", "low", "high"))
+        intervals = np.subtract(means, lows), np.subtract(highs, means)
         look |= {"linestyle": "none", "label": system if ran else f"{system}: not run"}
         panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, **look)
     panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)", ylabel=PER_CENT)

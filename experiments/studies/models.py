@@ -7,12 +7,13 @@ from typing import Any
 
 from experiments.report.cells import INTERVALS, NONE, Section, Table, comma_list, measure, number, percent
 from experiments.report.results import if_run, measured_only, not_run_notes
-from experiments.studies.context import Experiment, ExperimentContext, outcome
+from experiments.studies.context import Experiment, ExperimentContext
 from experiments.variants import SYSTEMS
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import SEED
 from mats.evaluation.results import Json
-from mats.evaluation.systems.score import stage_percentiles
+from mats.evaluation.systems.base import total_failure
+from mats.evaluation.systems.score import metrics_json, stage_percentiles
 from mats.evaluation.systems.workbench import Workbench
 
 _COMPARED = ("search-and-pick", "pipeline-bm25", "pipeline-dense")
@@ -53,7 +54,9 @@ def _results(context: ExperimentContext, id: str, dataset: Dataset) -> dict[str,
                 continue
             context.log(f"{dataset.name}: {name} with {id}")
             answers = SYSTEMS[name].answers(bench)
-            results[name] = {**outcome(answers, dataset), "ms": stage_percentiles(answers)}
+            failure = total_failure(answers)
+            measures = {"not_run": failure} if failure else metrics_json(answers, dataset)
+            results[name] = {**measures, "ms": stage_percentiles(answers)}
     return results
 
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from experiments.report.cells import INTERVALS, Figure, Section, Table, comma_list, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
-from experiments.report.style import BLUE, PER_CENT, VERMILION, legend_below, look_of, mark, panels
+from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, legend_below, look_of, panels
 from experiments.studies.context import (
     OURS,
     PLAIN_BM25,
@@ -192,36 +192,36 @@ def _by_size(results: Json, known: Json) -> Table:
 def _crossover(found: Json, of_paper: int) -> str:
     if why := not_run_reason(found):
         return f"Crossover not measured: {why}"
-    if found["size"] is None:
-        return (
-            f"{found['two_stage']} never stays ahead of {found['single']}; the paper's crossover is about {of_paper}."
-        )
-    return (
-        f"{found['two_stage']} is ahead of {found['single']} from {found['size']:,} capabilities on; "
-        f"the paper's crossover is about {of_paper}."
-    )
+    single, two, size = found["single"], found["two_stage"], found["size"]
+    ahead = f"never stays ahead of {single}" if size is None else f"is ahead of {single} from {size:,} capabilities on"
+    return f"{two} {ahead}; the paper's crossover is about {of_paper}."
 
 
 def _sweep(results: Json) -> Canvas:
     """Match@1 against registry size, one line per system; beside it the two factors of one system."""
     systems = measured_only(results["systems"])
-    figure, (left, right) = panels(1, 2, height=5.6 + 0.3 * (len(systems) // 4), sharey=True, width_ratios=(3, 2))
+    figure, (left, right) = panels(2, height=5.6 + 0.3 * (len(systems) // 4), sharey=True, width_ratios=(3, 2))
     band = max(0.05, min(0.15, 0.5 / len(systems)))
     for name, look in look_of(list(systems)).items():
         _line(left, systems[name], "match@1", band, label=name, markersize=6, **look)
     chosen = next((name for name in _FACTORS_OF if name in systems), next(iter(systems)))
     points = systems[chosen]
-    _line(right, points, "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o", linestyle="-")
-    _line(
-        right, points, "conditional", 0.15, label="of those, ranked first", color=VERMILION, marker="s", linestyle="--"
-    )
+    _line(right, points, "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o")
+    _line(right, points, "conditional", 0.15, label="of those, ranked first", color=VERMILION, marker="s", ls="--")
     if size := results["crossover"].get("size"):
-        mark(left, f"crossover {size:,}", (size, 3), xytext=(-5, 0), rotation=90, ha="right", va="bottom")
+        left.axvline(size, color=INK, linewidth=1.2, linestyle=(0, (1, 2)))
+        place: dict[str, Any] = {"xytext": (-5, 0), "rotation": 90, "ha": "right", "va": "bottom"}
+        left.annotate(f"crossover {size:,}", (size, 3), textcoords="offset points", fontsize=11, **place)
     left.set(title="Match@1", ylabel=PER_CENT)
     right.set(title=f"Factors of {chosen}")
     right.legend(loc="lower left")
     for panel in (left, right):
-        _size_axis(panel, results["sizes"])
+        panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
+        panel.set_xlim(min(results["sizes"]) * 0.85, max(results["sizes"]) * 1.18)
+        panel.xaxis.set_major_locator(LogLocator(base=10))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))  # unabbreviated
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.grid(visible=True)
     legend_below(figure, left, columns=5 if len(systems) <= 5 else 4)
     return figure
 
@@ -233,16 +233,6 @@ def _line(panel: Axes, points: Sequence[Json], name: str, band: float, **look: A
     if sizes:
         panel.plot(sizes, mean, **look)
         panel.fill_between(sizes, low, high, color=look["color"], alpha=band, linewidth=0)
-
-
-def _size_axis(panel: Axes, sizes: Sequence[int]) -> None:
-    """A logarithmic axis with unabbreviated sizes."""
-    panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
-    panel.set_xlim(min(sizes) * 0.85, max(sizes) * 1.18)
-    panel.xaxis.set_major_locator(LogLocator(base=10))
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.grid(visible=True)
 
 
 def finding(results: Json) -> str:

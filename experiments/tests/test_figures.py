@@ -12,7 +12,6 @@ from experiments.report.style import (
     INK_ON_DARK,
     PAPER,
     PAPER_ON_DARK,
-    error_bars,
     look_of,
     style_context,
     svg,
@@ -86,13 +85,6 @@ def test_no_two_systems_look_alike():
     assert len({tuple(look.values()) for look in looks.values()}) == len(looks)
     first = list(looks.values())[: len(COLOURS)]
     assert len({look["color"] for look in first}) == len({look["marker"] for look in first}) == len(COLOURS)
-
-
-def test_an_absent_estimate_has_no_bar():
-    means, (below, above) = error_bars([{"mean": 0.5, "low": 0.4, "high": 0.7}, None])
-    assert means[0] == 50
-    assert means[1] != means[1]
-    assert (round(below[0]), round(above[0]), below[1], above[1]) == (10, 20, 0, 0)
 
 
 def test_a_report_is_a_text_its_data_and_two_files_a_figure(tmp_path):
