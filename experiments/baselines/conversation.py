@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -40,17 +40,6 @@ def list_line(number: int, registration: Registration, *, max_description: int |
     return f"{number} {encode_json(f'{name}: {description}' if description else name)}"
 
 
-def request_of(text: Prompt, query: JudgedQuery) -> str:
-    """The message with a query: truncated to the API's limit, as JSON that cannot leave its fence."""
-    return fill_template(text.request, {"query": encode_json(visible(query.text[:LONGEST_QUERY]))})
-
-
-def tools_of(text: Prompt, *sections: str) -> list[ToolSpec]:
-    """The tools of a prompt: those of further sections, then its own."""
-    more = [json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in sections]
-    return [*more, text.tool]
-
-
 class NoPick(Exception):
     """A conversation ended without a valid pick; the message says why."""
 
@@ -81,8 +70,10 @@ class Conversation:
 
         `tools` are the sections of tools beside the prompt's own; the texts of `context` precede the request.
         """
-        opened = cls(chat=chat, system=text.system, tools=tools_of(text, *tools), max_tokens=max_tokens)
-        opened.add(*context, request_of(text, query))
+        more = [json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in tools]
+        opened = cls(chat=chat, system=text.system, tools=[*more, text.tool], max_tokens=max_tokens)
+        fenced = encode_json(visible(query.text[:LONGEST_QUERY]))  # as JSON that cannot leave its fence
+        opened.add(*context, fill_template(text.request, {"query": fenced}))
         return opened
 
     def add(self, *texts: str, results: Sequence[tuple[str, str]] = ()) -> None:
@@ -104,6 +95,30 @@ class Conversation:
         if turn.stop in _REFUSALS and not turn.calls:
             raise NoPick(f"the model refused ({turn.stop})")
         return turn
+
+    def turns_within(
+        self,
+        budget: int,
+        must_call: Callable[[int], str],
+        call_tool: Callable[[str, Mapping[str, Any]], str],
+        *,
+        without_call: str,
+        last: str,
+    ) -> Iterator[ModelTurn]:
+        """Each turn within a budget; the next request has the results of its calls.
+
+        Only the first call is made, so that every call can use the result of the one before; none of a broken turn is.
+        `must_call` takes the number of turns left; `without_call` follows a turn without one, `last` the last but one.
+        """
+        for left in reversed(range(budget)):
+            turn = self.next_turn(must_call(left))
+            results = [BROKEN if turn.is_broken else ONE_CALL] * len(turn.calls)
+            for call in () if turn.is_broken else turn.calls[:1]:
+                results[0] = call_tool(call.tool, call.arguments if isinstance(call.arguments, dict) else {})
+            yield turn
+            texts = [] if turn.calls else [f"{BROKEN} {without_call}" if turn.is_broken else without_call]
+            ids = (call.id for call in turn.calls)
+            self.add(*texts, *([last] if left == 1 else ()), results=list(zip(ids, results, strict=True)))
 
     def answer(self, converse: Callable[[], Id | None], *, retrieved: Sequence[Id]) -> SystemAnswer:
         """The pick of `converse`, with the cost of the whole conversation; a failure if it raises NoPick.
@@ -136,29 +151,6 @@ class Conversation:
             return {}
         llm = sum(turn.took_ms for turn in self.turns)
         return {"llm": llm, "total": llm + 1_000 * max(0.0, local_s)}
-
-
-def results_of(turn: ModelTurn, call_tool: Callable[[str, Mapping[str, Any]], str]) -> list[tuple[str, str]]:
-    """Call ids and results of a turn, in order; `call_tool` takes a tool's name and its arguments.
-
-    Only the first call is made, so that every call can use the result of the one before; none of a broken turn is.
-    """
-    if turn.is_broken:
-        return [(call.id, BROKEN) for call in turn.calls]
-    return [
-        (call.id, ONE_CALL if number else call_tool(call.tool, _object(call.arguments)))
-        for number, call in enumerate(turn.calls)
-    ]
-
-
-def reminders(turn: ModelTurn, turns_left: int, *, without_call: str, last: str) -> list[str]:
-    """The texts that follow a turn: `without_call` after one without a call, `last` if one turn is left."""
-    texts = [] if turn.calls else [f"{BROKEN} {without_call}" if turn.is_broken else without_call]
-    return [*texts, last] if turns_left == 1 else texts
-
-
-def _object(arguments: object) -> Mapping[str, Any]:
-    return arguments if isinstance(arguments, Mapping) else {}
 
 
 def parse_int(value: object) -> int | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -15,8 +15,6 @@ from experiments.baselines.conversation import (
     list_line,
     parse_int,
     prompt,
-    reminders,
-    results_of,
 )
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -51,40 +49,41 @@ class SearchAndPick:
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel) -> None:
         self._prompt, self._chat, self._lock = _prompt("search-and-pick", SEARCH_ROUNDS), chat, Lock()
         self._engine = PlainBm25(names_and_descriptions(registrations, splits_names=True))
-        self._by_id = {registration.id: registration for registration in registrations}
+        self.by_id = {registration.id: registration for registration in registrations}
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The pick; a failure if there is none within the budget, or the model failed."""
         conversation = Conversation.about(query, self._chat, self._prompt, "search", max_tokens=MAX_TOKENS)
-        session = _SearchSession(self._search, self._by_id)
-        return conversation.answer(lambda: self._converse(conversation, session), retrieved=session.results)
+        session = _SearchSession(self)
 
-    def _search(self, text: str) -> list[Id]:
+        def converse() -> Id | None:
+            turns = conversation.turns_within(
+                SEARCH_ROUNDS,
+                lambda left: ANY if left else "pick",
+                session.call,
+                without_call="Call search or pick.",
+                last="Last turn: pick now.",
+            )
+            if any(session.is_over for _ in turns):
+                return session.picked
+            raise NoPick(f"no pick within {SEARCH_ROUNDS} turns")
+
+        return conversation.answer(converse, retrieved=session.results)
+
+    def search(self, text: str) -> list[Id]:
         with self._lock:  # its stemmer is not thread-safe
             return self._engine.search(text, FOUND)
-
-    def _converse(self, conversation: Conversation, session: "_SearchSession") -> Id | None:
-        for left in reversed(range(SEARCH_ROUNDS)):
-            turn = conversation.next_turn(ANY if left else "pick")
-            results = results_of(turn, session.call)
-            if session.is_over:
-                return session.picked
-            told = reminders(turn, left, without_call="Call search or pick.", last="Last turn: pick now.")
-            conversation.add(*told, results=results)
-        raise NoPick(f"no pick within {SEARCH_ROUNDS} turns")
 
 
 @dataclass
 class _SearchSession:
-    search: Callable[[str], list[Id]]
-    by_id: Mapping[Id, Registration]
+    system: SearchAndPick
     results: list[Id] = field(default_factory=list)
     """In the order of their first appearance; the number of each is its place."""
     picked: Id | None = None
     is_over: bool = False
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The result of a call."""
         if name == "search":
             return self._search(arguments.get("query"))
         return self._pick(arguments) if name == "pick" else "There is no such tool: call search or pick."
@@ -92,9 +91,9 @@ class _SearchSession:
     def _search(self, text: object) -> str:
         if not isinstance(text, str) or not text.strip():
             return "A search needs a query: keywords as a string."
-        ids = self.search(text[:LONGEST_QUERY])
+        ids = self.system.search(text[:LONGEST_QUERY])
         self.results += [id for id in ids if id not in self.results]
-        rows = [list_line(self.results.index(id) + 1, self.by_id[id], max_description=FOUND_CHARS) for id in ids]
+        rows = [list_line(self.results.index(id) + 1, self.system.by_id[id], max_description=FOUND_CHARS) for id in ids]
         return "<results>\n" + "\n".join(rows) + "\n</results>" if rows else "Nothing was found."
 
     def _pick(self, arguments: Mapping[str, Any]) -> str:
@@ -124,29 +123,29 @@ class TrialAndError:
 
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel) -> None:
         self._prompt, self._chat = _prompt("trial-and-err", TRY_ROUNDS), chat
-        self._ordered = alphabetical(registrations)
-        counts = Counter(registration.name for registration in self._ordered)
-        self._by_name = {r.name: r.id for r in self._ordered if counts[r.name] == 1 and parse_int(r.name) is None}
-        self._rows = [list_line(n, r, max_description=LISTED_CHARS) for n, r in enumerate(self._ordered, start=1)]
+        self.ordered = alphabetical(registrations)
+        counts = Counter(registration.name for registration in self.ordered)
+        self.by_name = {r.name: r.id for r in self.ordered if counts[r.name] == 1 and parse_int(r.name) is None}
+        self.rows = [list_line(n, r, max_description=LISTED_CHARS) for n, r in enumerate(self.ordered, start=1)]
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The final try; none if the model ended without one, a failure if the budget or the model did."""
         conversation = Conversation.about(query, self._chat, self._prompt, "list", max_tokens=MAX_TOKENS)
-        session = _TrialSession(self._ordered, self._rows, self._by_name)
-        return conversation.answer(lambda: self._converse(conversation, session), retrieved=session.listed_ids)
+        session = _TrialSession(self)
 
-    def _converse(self, conversation: Conversation, session: "_TrialSession") -> Id | None:
-        for left in reversed(range(TRY_ROUNDS)):
-            turn = conversation.next_turn(FREE if conversation.turns else ANY)
-            if _says_done(turn):
+        def converse() -> Id | None:
+            turns = conversation.turns_within(
+                TRY_ROUNDS,
+                lambda _: FREE if conversation.turns else ANY,
+                session.call,
+                without_call="Call list or try, or say done.",
+                last="Last turn: try what fits best, or say done.",
+            )
+            if any(map(_says_done, turns)) or session.final_try:
                 return session.final_try
-            results = results_of(turn, session.call)
-            last = "Last turn: try what fits best, or say done."
-            told = reminders(turn, left, without_call="Call list or try, or say done.", last=last)
-            conversation.add(*told, results=results)
-        if session.final_try is None:
             raise NoPick(f"no try within {TRY_ROUNDS} turns")
-        return session.final_try
+
+        return conversation.answer(converse, retrieved=session.listed_ids)
 
 
 def _says_done(turn: ModelTurn) -> bool:
@@ -158,9 +157,7 @@ def _says_done(turn: ModelTurn) -> bool:
 
 @dataclass
 class _TrialSession:
-    ordered: Sequence[Registration]
-    rows: Sequence[str]  # With numbers from 1, which are unique over all pages
-    by_name: Mapping[str, Id]  # Those whose name no other has
+    system: TrialAndError
     listed_ids: list[Id] = field(default_factory=list)
     final_try: Id | None = None
 
@@ -170,21 +167,21 @@ class _TrialSession:
         return self._try(arguments.get("number")) if name == "try" else "There is no such tool: call list or try."
 
     def _list(self, number: int | None) -> str:
-        pages = -(-len(self.rows) // LISTED)
+        pages = -(-len(self.system.rows) // LISTED)
         if number is None or not 0 < number <= pages:
             return f"There are pages 1 to {pages}."
         page = slice((number - 1) * LISTED, number * LISTED)
-        self.listed_ids += [each.id for each in self.ordered[page] if each.id not in self.listed_ids]
-        return "\n".join([f"<page number={number} of={pages}>", *self.rows[page], "</page>"])
+        self.listed_ids += [each.id for each in self.system.ordered[page] if each.id not in self.listed_ids]
+        return "\n".join([f"<page number={number} of={pages}>", *self.system.rows[page], "</page>"])
 
     def _try(self, value: object) -> str:
         """A row by its number, once its page was listed, or a capability by a name that no other has."""
-        named = self.by_name.get(value.strip()) if isinstance(value, str) else None
+        named = self.system.by_name.get(value.strip()) if isinstance(value, str) else None
         if named is None:
             number = parse_int(value)
-            if number is None or not 0 < number <= len(self.ordered):
+            if number is None or not 0 < number <= len(self.system.ordered):
                 return "There is no such capability."
-            named = self.ordered[number - 1].id
+            named = self.system.ordered[number - 1].id
             if named not in self.listed_ids:
                 return "This row was not listed yet: list its page first."
         self.final_try = named

@@ -17,11 +17,12 @@ import mats
 from experiments.calibration.scale import candidate_scores, fit, fit_spread
 from experiments.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
 from experiments.data.sets import FOUR_KINDS, sets_in
+from experiments.report.results import load_results
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.ranking.blend import Scale
 from mats.evaluation.calibration import measure_cosines, own_requests
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
-from mats.evaluation.results import RESULTS, write_results
+from mats.evaluation.results import write_results
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.ports import Encoder
@@ -39,7 +40,7 @@ def main() -> None:
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
     if chosen.carry_over:
-        _write_table(_with_opensearch(table))
+        _write_table(table)
         return
     try:
         datasets = {name: load(chosen.data / name) for name in sets_in(chosen.data)}
@@ -50,7 +51,7 @@ def main() -> None:
     if chosen.cosines and models.encoder:
         index = next(key for key in table if key.startswith("sqlite-")).partition("/")[0]
         table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models.encoder)
-        _write_table(_with_opensearch(table))
+        _write_table(table)
         return
     index, scale, grids = _fit_scale(list(datasets.values()), models)
     report: dict[str, Any] = {}
@@ -67,7 +68,7 @@ def main() -> None:
     if models.encoder:
         table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models.encoder)
     write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
-    _write_table(_with_opensearch(table))
+    _write_table(table)
     sys.stdout.write(json.dumps(report) + "\n")
 
 
@@ -76,9 +77,9 @@ def encoder_key(settings: Settings) -> str:
     return Path(settings.encoder_model).name
 
 
-def _with_opensearch(table: dict[str, Any]) -> dict[str, Any]:
-    """The table with rows for OpenSearch, by the ratio of BM25 scores that `make bench-aws BENCH=parity` measured."""
-    ratio = json.loads((RESULTS / "aws-parity.json").read_text(encoding="utf-8"))["bm25_ratio"]
+def _write_table(table: dict[str, Any]) -> None:
+    """Write the rows for SQLite, and those for OpenSearch by the ratio of BM25 scores that `aws-parity` measured."""
+    ratio = load_results("aws-parity")["bm25_ratio"]
     local = {key: row for key, row in table.items() if key.startswith("sqlite-")}
     scaled = {
         f"opensearch-{VERSION}/{key.partition('/')[2]}": {
@@ -87,11 +88,7 @@ def _with_opensearch(table: dict[str, Any]) -> dict[str, Any]:
         }
         for key, row in local.items()
     }
-    return {**local, **scaled}
-
-
-def _write_table(table: dict[str, Any]) -> None:
-    _TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    _TABLE.write_text(json.dumps({**local, **scaled}, indent=1) + "\n", encoding="utf-8")
 
 
 def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale, dict[str, Any]]:

@@ -7,8 +7,7 @@ least 80 % of the in-scope queries it accepts have gold in their list, and not b
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,22 +23,13 @@ from mats.usecases.discover import Discover
 _MAX_REJECTED = 0.05
 _MATCH_PRECISION = 0.8
 _GIBBERISH = 300
-QUERY_CLASSES = {"good": "in_scope", "bereft": "gold_removed", "gibberish": "gibberish"}
-"""The classes of queries: their key in results files, and their field in RelevanceScores."""
-THRESHOLDS = tuple(round(step / 20, 2) for step in range(21))
+QUERY_CLASSES = ("good", "bereft", "gibberish")  # In scope, without their gold, and gibberish
+THRESHOLDS = [round(step / 20, 2) for step in range(21)]
+Scores: TypeAlias = dict[str, Values]
+"""The best relevance of each query by its class; `has_gold` is 1 where a good query found gold."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceScores:
-    """The best relevance of each query, by class of query; `has_gold` is 1 where an in-scope query found gold."""
-
-    in_scope: Values
-    has_gold: Values
-    gold_removed: Values
-    gibberish: Values
-
-
-def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> RelevanceScores:
+def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
     """The best relevance of every query of a set: with its gold, without it, and of gibberish."""
     if encoder is None:
         settings = Settings(encoder="none", cache=settings.cache)
@@ -52,8 +42,8 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
     with registry_of(others, settings, encoder=encoder) as local:
         discover = without_timeouts(local.discover).with_scoring(scale=scale)
         without = [_best(discover, query)[0] for query in dataset.queries]
-    best, has_gold = zip(*answers, strict=True)
-    return RelevanceScores(np.array(best), np.array(has_gold), np.array(without), np.array(gibberish))
+    best, has_gold = np.array(answers).T
+    return {"good": best, "has_gold": has_gold, "bereft": np.array(without), "gibberish": np.array(gibberish)}
 
 
 def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
@@ -75,48 +65,40 @@ def _gibberish(seed: str) -> list[JudgedQuery]:
     return [JudgedQuery(f"nonsense-{i}", text, frozenset()) for i, text in enumerate(texts)]
 
 
-def halves(sets: Sequence[RelevanceScores]) -> tuple[list[RelevanceScores], list[RelevanceScores]]:
+def halves(sets: Sequence[Scores]) -> tuple[list[Scores], list[Scores]]:
     """The even and the odd queries of every set."""
-    return [_every_other(s, 0) for s in sets], [_every_other(s, 1) for s in sets]
+    even, odd = ([{key: each[start::2] for key, each in scores.items()} for scores in sets] for start in (0, 1))
+    return even, odd
 
 
-def _every_other(s: RelevanceScores, start: int) -> RelevanceScores:
-    return RelevanceScores(s.in_scope[start::2], s.has_gold[start::2], s.gold_removed[start::2], s.gibberish[start::2])
-
-
-def fit_weak(sets: Sequence[RelevanceScores]) -> float:
+def fit_weak(sets: Sequence[Scores]) -> float:
     """The highest threshold below which at most 5 % of in-scope queries lie, on average over the sets."""
     candidates = np.linspace(0, 1, 1_001)
-    rejected = np.array([np.mean([(s.in_scope < t).mean() for s in sets]) for t in candidates])
+    rejected = np.array([np.mean([(s["good"] < t).mean() for s in sets]) for t in candidates])
     return float(candidates[rejected <= _MAX_REJECTED][-1])
 
 
-def fit_match(sets: Sequence[RelevanceScores]) -> float:
+def fit_match(sets: Sequence[Scores]) -> float:
     """The lowest threshold from which at least 80 % of the accepted in-scope queries have gold in their list."""
     for threshold in np.linspace(0, 1, 1_001):
-        accepted = [(s.has_gold[s.in_scope >= threshold].sum(), (s.in_scope >= threshold).sum()) for s in sets]
-        rates = [hits / total for hits, total in accepted if total]
+        accepted = [s["has_gold"][s["good"] >= threshold] for s in sets]
+        rates = [hits.mean() for hits in accepted if len(hits)]
         if rates and np.mean(rates) >= _MATCH_PRECISION:
             return float(threshold)
     return 1.0
 
 
-def verdict_rates(sets: Sequence[RelevanceScores], weak: float, match: float) -> dict[str, Any]:
+def verdict_rates(sets: Sequence[Scores], weak: float, match: float) -> dict[str, Any]:
     """For each class of queries the rate of `none` and `match`, and the curve of `below`; means over the sets."""
-    scores = {key: [getattr(s, name) for s in sets] for key, name in QUERY_CLASSES.items()}
     rates = {
-        key: {"none": _mean([(v < weak).mean() for v in each]), "match": _mean([(v >= match).mean() for v in each])}
-        for key, each in scores.items()
+        key: {
+            "none": _mean([(s[key] < weak).mean() for s in sets]),
+            "match": _mean([(s[key] >= match).mean() for s in sets]),
+        }
+        for key in QUERY_CLASSES
     }
-    return {"told": rates, "curve": {"threshold": list(THRESHOLDS), "below": below(sets)}}
-
-
-def below(sets: Sequence[RelevanceScores]) -> dict[str, list[float]]:
-    """By class of queries: the share whose best relevance is below each threshold; means over the sets."""
-    return {
-        key: [_mean([(getattr(s, name) < threshold).mean() for s in sets]) for threshold in THRESHOLDS]
-        for key, name in QUERY_CLASSES.items()
-    }
+    below = {key: [_mean([(s[key] < limit).mean() for s in sets]) for limit in THRESHOLDS] for key in QUERY_CLASSES}
+    return {"told": rates, "curve": {"threshold": THRESHOLDS, "below": below}}
 
 
 def _mean(values: Sequence[Any]) -> float:

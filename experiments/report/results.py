@@ -27,11 +27,6 @@ def not_run_reason(value: object) -> str:
     return str(value["not_run"]) if isinstance(value, Mapping) and "not_run" in value else ""
 
 
-def if_run(value: Json) -> Json:
-    """A part of results; empty if it was not run."""
-    return {} if not_run_reason(value) else value
-
-
 def measured_only(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not not_run_reason(value)}
 

@@ -1,7 +1,6 @@
 """Render the tables of docs/scale.md and docs/aws.md that come from results and prices."""
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from itertools import product
 
 from infra.cost import NODES, SECONDS, Traffic, domain_for, estimate, gigabytes, growth_rows, index_of
@@ -9,11 +8,6 @@ from infra.cost import NODES, SECONDS, Traffic, domain_for, estimate, gigabytes,
 _SIZES = (10_000, 100_000, 300_000, 1_000_000)
 
 
-def _joined(lines: Callable[[], Iterator[str]]) -> Callable[[], str]:
-    return wraps(lines)(lambda: "\n".join(lines()))
-
-
-@_joined
 def cost_table() -> Iterator[str]:
     """The six most expensive services for 10,000 queries a second."""
     traffic = Traffic(queries=10_000 * SECONDS, capabilities=10_000_000, size="production")
@@ -25,7 +19,6 @@ def cost_table() -> Iterator[str]:
         yield f"| {name} | {usd:,.0f} | {1e6 * usd / traffic.queries:.2f} |"
 
 
-@_joined
 def growth_table() -> Iterator[str]:
     rows = growth_rows()
     yield (
@@ -54,7 +47,6 @@ def growth_table() -> Iterator[str]:
     yield from ("", f"Not measured: {'; '.join(missing)}." if missing else "Every size was measured.")
 
 
-@_joined
 def domain_table() -> Iterator[str]:
     yield "| capabilities | queries a second | the index in each copy | domain | dollars a month |"
     yield "|---:|---:|---|---|---:|"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.report.cells import INTERVALS, NONE, Section, Table, comma_list, measure, number, percent
-from experiments.report.results import if_run, measured_only, not_run_notes
+from experiments.report.results import measured_only, not_run_notes
 from experiments.studies.context import Experiment, ExperimentContext
 from experiments.variants import SYSTEMS
 from mats.evaluation.data.datasets import Dataset
@@ -55,8 +55,8 @@ def _results(context: ExperimentContext, id: str, dataset: Dataset) -> dict[str,
             context.log(f"{dataset.name}: {name} with {id}")
             answers = SYSTEMS[name].answers(bench)
             failure = total_failure(answers)
-            measures = {"not_run": failure} if failure else metrics_json(answers, dataset)
-            results[name] = {**measures, "ms": stage_percentiles(answers)}
+            measured = {**metrics_json(answers, dataset), "ms": stage_percentiles(answers)}
+            results[name] = {"not_run": failure} if failure else measured
     return results
 
 
@@ -92,7 +92,7 @@ def _ours(measured: Json) -> Iterator[tuple[str, ...]]:
     for id, sets in measured.items():
         for title, systems in sets.items():
             if measured_only(systems):
-                p50 = if_run(systems[_COMPARED[-1]]).get("ms", {}).get("total", {}).get("p50")
+                p50 = systems[_COMPARED[-1]].get("ms", {}).get("total", {}).get("p50")
                 yield title, id, *(measure(systems[name], "match@1") for name in _COMPARED), number(p50)
 
 
