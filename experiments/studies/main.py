@@ -19,7 +19,7 @@ from experiments.report.cells import (
     number,
     percent,
 )
-from experiments.report.results import measured_only, not_run_notes, not_run_reason
+from experiments.report.results import measured_only, not_run_notes
 from experiments.report.style import PER_CENT, legend_below, look_of, panels
 from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext
 from experiments.variants import SYSTEMS
@@ -77,34 +77,39 @@ def _by_source(hits: Values, dataset: Dataset) -> dict[str, dict[str, float]]:
 
 def section(results: Json, paper: Json) -> Section:
     sets = _with_titan(results)
+    ran = {name: measured_only(one["systems"]) for name, one in sets.items()}
+    named = tuple(dict.fromkeys(system for one in sets.values() for system in one["systems"]))
     figure = Figure(
         id="scaling-cross",
         caption=f"Match@1 of {comma_list(_CROSS)}, as far as they were run, on each set by its size.",
         alt="Match@1 with 95 % intervals against the number of capabilities, one point for each system and set.",
-        draw=lambda: _cross(sets),
+        draw=lambda: _cross(sets, ran),
     )
     return Section(
         id="main",
         title="Main table",
         summary=f"Every system on every set, {number(results['k'])} candidates per query. {INTERVALS}",
         tables=(
-            _match_at_1(sets, paper), *_papers_own(sets, paper), _others(sets, paper), _sources(sets, paper),
-            _retrievers(sets, paper),
+            _match_at_1(sets, paper, _best_first(ran, named)),
+            *_papers_own(sets, paper, [system for system in named if not any(system in one for one in ran.values())]),
+            _others(ran, paper),
+            _sources(sets, ran, paper),
+            _retrievers(sets, ran, paper),
         ),
-        figures=(figure,) if any(_ran(sets, system) for system in _CROSS) else (),
-    )  # fmt: skip
+        figures=(figure,) if any(system in one for one in ran.values() for system in _CROSS) else (),
+    )
 
 
-def _cross(sets: Json) -> Canvas:
+def _cross(sets: Json, ran: Json) -> Canvas:
     """Other sets differ in more than size: no line connects them."""
     figure, (panel,) = panels(1, height=4.6)
     for system, look in look_of(_CROSS).items():
-        ran = [one for one in sets.values() if system in measured_only(one["systems"])]
-        estimates = [one["systems"][system]["metrics"]["match@1"] for one in ran]
+        sizes = [sets[name]["documents"] for name, one in ran.items() if system in one]
+        estimates = [one[system]["metrics"]["match@1"] for one in ran.values() if system in one]
         means, lows, highs = ([100 * estimate[key] for estimate in estimates] for key in ("mean", "low", "high"))
         intervals = np.subtract(means, lows), np.subtract(highs, means)
-        look |= {"linestyle": "none", "label": system if ran else f"{system}: not run"}
-        panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, **look)
+        look |= {"linestyle": "none", "label": system if sizes else f"{system}: not run"}
+        panel.errorbar(sizes, means, yerr=intervals, capsize=3, **look)
     panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)", ylabel=PER_CENT)
     panel.grid(visible=True)
     legend_below(figure, panel, columns=4)
@@ -124,38 +129,32 @@ def _with_titan(results: Json) -> Json:
     }
 
 
-def _match_at_1(sets: Json, paper: Json) -> Table:
-    systems = tuple(dict.fromkeys(system for one in sets.values() for system in one["systems"]))
-    shown = _best_first(sets, [system for system in systems if _ran(sets, system)])
+def _match_at_1(sets: Json, paper: Json, shown: Sequence[str]) -> Table:
     rows: list[tuple[str, ...]] = []
     for name, one in sets.items():
-        cells = (_match(one["systems"][system]) if system in one["systems"] else NONE for system in shown)
+        cells = (_match(one["systems"], system) for system in shown)
         rows.append((f"{name} ({one['documents']:,} / {one['queries']:,})", *cells))
         if name in paper["sets"]:
             rows.append(_paper_row(paper, name, shown))
+    not_run = not_run_notes((system, value) for one in sets.values() for system, value in one["systems"].items())
     return Table(
         id="main-match-1",
         caption="Match@1 by set and system, % (capabilities / queries)",
         head=("set", *shown),
         rows=tuple(rows),
-        notes=(*_differences(sets, paper), *_not_run(sets), *_missed_notes(sets)),
+        notes=(*_differences(sets, paper), *not_run, *_missed_notes(sets)),
     )
 
 
-def _ran(sets: Json, system: str) -> bool:
-    return any(system in measured_only(one["systems"]) for one in sets.values())
-
-
-def _best_first(sets: Json, systems: Sequence[str]) -> tuple[str, ...]:
-    """The systems in their order, but the one with the highest mean over the sets first: it is never clipped."""
-
-    def mean(system: str) -> float:
-        known = [measured_only(one["systems"]).get(system) for one in sets.values()]
-        shares: list[float] = [one["metrics"]["match@1"]["mean"] for one in known if one]
-        return sum(shares) / len(shares)
-
-    best = max(systems, key=mean, default="")
-    return tuple(sorted(systems, key=lambda system: system != best))
+def _best_first(ran: Json, systems: Sequence[str]) -> tuple[str, ...]:
+    """The systems that ran in their order, but the one with the highest mean over the sets first: never clipped."""
+    shares = {
+        system: [one[system]["metrics"]["match@1"]["mean"] for one in ran.values() if system in one]
+        for system in systems
+    }
+    means = {system: sum(each) / len(each) for system, each in shares.items() if each}
+    best = max(means, key=means.__getitem__, default="")
+    return tuple(sorted(means, key=lambda system: system != best))
 
 
 def _paper_row(paper: Json, name: str, systems: Sequence[str]) -> tuple[str, ...]:
@@ -165,10 +164,9 @@ def _paper_row(paper: Json, name: str, systems: Sequence[str]) -> tuple[str, ...
     return (f"paper: {row} ({known['registry']:,} / {known['queries']:,})", *cells)
 
 
-def _papers_own(sets: Json, paper: Json) -> tuple[Table, ...]:
+def _papers_own(sets: Json, paper: Json, not_run: Sequence[str]) -> tuple[Table, ...]:
     """The paper's numbers for the systems that were not run here."""
-    named = dict.fromkeys(system for one in sets.values() for system in one["systems"])
-    missing = [system for system in named if not _ran(sets, system) and system in paper["systems"]]
+    missing = [system for system in not_run if system in paper["systems"]]
     rows = tuple(_paper_row(paper, name, missing) for name in sets if name in paper["sets"])
     if not missing or not rows:
         return ()
@@ -176,19 +174,20 @@ def _papers_own(sets: Json, paper: Json) -> tuple[Table, ...]:
     return (Table(id="main-not-run", caption=caption, head=("set", *missing), rows=rows),)
 
 
-def _match(result: Json) -> str:
-    shown = measure(result if not_run_reason(result) else result["metrics"], "match@1")
+def _match(systems: Json, name: str) -> str:
+    if (result := systems.get(name)) is None:
+        return NONE
     fewer = [f" ({kind}, {result[kind]:,})" for kind in ("recorded", "sampled") if kind in result]
-    return shown + "".join(fewer)
+    return measure(result.get("metrics", result), "match@1") + "".join(fewer)
 
 
-def _sources(sets: Json, paper: Json) -> Table:
+def _sources(sets: Json, ran: Json, paper: Json) -> Table:
     """The paper's comparison by source: the pipeline against a model that searches."""
     rows: list[tuple[str, ...]] = []
-    for name, one in sets.items():
-        of = {system: result.get("sources", {}) for system, result in measured_only(one["systems"]).items()}
-        for source, counted in of.get(_PAIR[1], {}).items():
-            shares = (percent(of.get(system, {}).get(source, {}).get("match@1")) for system in _PAIR)
+    for name, one in ran.items():
+        of = [one.get(system, {}).get("sources", {}) for system in _PAIR]
+        for source, counted in of[1].items():
+            shares = (percent(each.get(source, {}).get("match@1")) for each in of)
             rows.append((name, source, number(counted["queries"]), *shares))
     for row, sources in paper["sources"]["rows"].items():
         for source, known in sources.items():
@@ -203,22 +202,20 @@ def _sources(sets: Json, paper: Json) -> Table:
         notes=(
             f"The paper ({paper['sources']['table']}) compares Ours+Titan and finds it ahead on 13 of 16 sources of "
             "tools and 12 of 16 of agents with at least 100 queries.",
-            *not_run_notes(
-                (each, one["systems"][each]) for one in sets.values() for each in _PAIR if each in one["systems"]
-            ),
+            *not_run_notes((each, one["systems"].get(each)) for one in sets.values() for each in _PAIR),
         ),
     )
 
 
-def _retrievers(sets: Json, paper: Json) -> Table:
+def _retrievers(sets: Json, ran: Json, paper: Json) -> Table:
     """A retriever alone, and under the reranker."""
     known = paper["tool_tuned"]
     rows: list[tuple[str, ...]] = []
-    for name, one in sets.items():
+    for name, one in ran.items():
         for alone, whole in (("lexical", "pipeline-bm25"), ("dense", "pipeline-dense")):
-            if result := measured_only(one["systems"]).get(alone):
-                end = _match(one["systems"][whole]) if whole in one["systems"] else NONE
-                rows.append((name, alone, *measures(result["metrics"], ("match@1", "recall@15")), end))
+            if alone in one:
+                shares = measures(one[alone]["metrics"], ("match@1", "recall@15"))
+                rows.append((name, alone, *shares, _match(sets[name]["systems"], whole)))
     for row, retrievers in known["rows"].items():
         rows += [(row, f"paper: {each}", *map(percent, one.values())) for each, one in retrievers.items()]
     return Table(
@@ -234,10 +231,10 @@ def _retrievers(sets: Json, paper: Json) -> Table:
     )
 
 
-def _others(sets: Json, paper: Json) -> Table:
+def _others(ran: Json, paper: Json) -> Table:
     rows: list[tuple[str, ...]] = []
-    for name, one in sets.items():
-        for system, result in measured_only(one["systems"]).items():
+    for name, one in ran.items():
+        for system, result in one.items():
             rows.append((name, system, *measures(result["metrics"], _OTHERS)))
             if known := _of_paper(paper, name, system):
                 rows.append((name, f"paper: {paper['systems'][system]}", *measures(known, _OTHERS)))
@@ -280,10 +277,6 @@ def _differences(sets: Json, paper: Json) -> Iterator[str]:
             "The paper's BGE (five fields) stands under `dense`, Ours+BM25 and Ours+BGE under `pipeline-bm25` and "
             "`pipeline-dense`; ours use another encoder."
         )
-
-
-def _not_run(sets: Json) -> Iterator[str]:
-    return not_run_notes((system, value) for one in sets.values() for system, value in one["systems"].items())
 
 
 def _missed_notes(sets: Json) -> Iterator[str]:
