@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_DESCRIPTOR = frozenset(
-    (
-        "title summary category domain functionality api_call performance provider_description instructions tags "
-        "skills tools documentation"
-    ).split()
+from mats.domain.text.words import word_set
+
+_DESCRIPTOR = word_set(
+    "title summary category domain functionality api_call performance provider_description instructions tags "
+    "skills tools documentation"
 )
 """Keys of a row that describe its capability, besides the attributes of a registration and `parameters`."""
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
 from mats.domain.protocols.protocol import Call, Facts, objects
 from mats.domain.text import redaction
+from mats.domain.text.words import word_set
 
 Transport = Literal["streamable-http", "sse"]
 
@@ -35,12 +36,12 @@ _RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "docker": "docker", "n
 _PACKAGE_RUNNERS = frozenset(
     {*_RUNNERS.values(), *_CONTAINER_RUNNERS, "npm", "pnpm", "yarn", "bunx", "bun", "uv", "pipx"}
 )
-_SUBCOMMANDS = frozenset("run exec dlx x tool container".split())
-_NAMES_A_PACKAGE = frozenset("--from --package -p --image".split())
-_TAKES_A_VALUE = frozenset(
+_SUBCOMMANDS = word_set("run exec dlx x tool container")
+_NAMES_A_PACKAGE = word_set("--from --package -p --image")
+_TAKES_A_VALUE = word_set(
     "-e --env --env-file -v --volume --mount --name --network --net --publish -w --workdir -u --user --entrypoint "
     "--python --with --platform --pull --gpus --add-host -h --hostname -l --label --index-url --registry "
-    "--directory".split()
+    "--directory"
 )
 """Options of package runners whose value is the next argument."""
 _WORD = re.compile(r"[A-Za-z0-9@][\w./:@+-]*")

@@ -36,6 +36,7 @@ from mats.domain.protocols.protocol import (
     value_at,
 )
 from mats.domain.text.redaction import is_plain, placeholders, redact_url
+from mats.domain.text.words import word_set
 
 _OPERATION = "openapi-operation"
 _MOST_OPERATIONS = 20_000
@@ -46,7 +47,7 @@ _HTTP_HEADERS = frozenset(("accept", "content-type", "authorization"))
 _HOW_TO_SEND = ("name", "in", "style", "explode", "allowReserved")
 _OF_PARAMETER = (*_HOW_TO_SEND, "description", "required", "schema", "content")
 _MAX_PARAMETERS = 200
-_PLACES = frozenset("path query header cookie".split())
+_PLACES = word_set("path query header cookie")
 _MEDIA_TYPE = re.compile(r"[\w.+*-]+/[\w.+*-]+(?:; ?[\w.=\"-]+)*")
 
 

@@ -15,6 +15,7 @@ from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.text.fence import find_hidden, visible
+from mats.domain.text.words import word_set
 
 Json: TypeAlias = Any  # A JSON value
 
@@ -37,15 +38,13 @@ _SHARED = {
 _SCHEMES = ("http", "https", "ws", "wss", "grpc")
 _LONGEST_LABEL, _LONGEST = 63, 200
 _MOST_WORDS = 3
-_TITLE_NOISE = frozenset(
-    (
-        "a an the and for of to with official public open openapi swagger api apis rest restful http https json "
-        "web spec specs specification definition definitions documentation docs reference service services extension "
-        "extensions version inc llc gmbh ltd"
-    ).split()
+_TITLE_NOISE = word_set(
+    "a an the and for of to with official public open openapi swagger api apis rest restful http https json "
+    "web spec specs specification definition definitions documentation docs reference service services extension "
+    "extensions version inc llc gmbh ltd"
 )
 """Words of titles that tell no API from another."""
-_LOCAL_NAMES = frozenset("localhost local localdomain internal lan home arpa invalid".split())
+_LOCAL_NAMES = word_set("localhost local localdomain internal lan home arpa invalid")
 """Last labels of host names that are not global."""
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mats.domain.text.words import content_words
+from mats.domain.text.words import content_words, word_set
 
 MOST = 7  # Parts of a request
 
@@ -28,39 +28,33 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_VERBS = frozenset(
-    (
-        "find get give calculate compute convert fetch provide recommend suggest retrieve create generate make send "
-        "add remove delete buy translate verify determine analyze explain identify tell obtain download upload compare "
-        "write read save submit pay summarize extract detect"
-    ).split()
+_VERBS = word_set(
+    "find get give calculate compute convert fetch provide recommend suggest retrieve create generate make send "
+    "add remove delete buy translate verify determine analyze explain identify tell obtain download upload compare "
+    "write read save submit pay summarize extract detect"
 )
 """Verbs of requests that are hardly anything else; others show by the word after them: `order a pizza`."""
-_NOUNS_TOO = frozenset("search list show book check update order open play start stop".split())
+_NOUNS_TOO = word_set("search list show book check update order open play start stop")
 """Verbs only at the beginning of a sentence: `list files`, but `and list prices`."""
-_NO_VERBS = frozenset(
-    (
-        "about above across after against along among around as at before behind below beneath beside between beyond "
-        "by despite down during except for from in inside into like near of off on onto out outside over past per "
-        "since than through to toward towards under until up upon with within without and or but nor so yet if because "
-        "although while when where whether that which who whom whose what why how is are was were be been am do does "
-        "did has have had will would can could shall should may might must not no it he she they we you i me him them "
-        "us my your their our the a an all both each every either neither some any most many much more few several "
-        "only just even then now here there very too such other another today tomorrow yesterday next last including "
-        "using"
-    ).split()
+_NO_VERBS = word_set(
+    "about above across after against along among around as at before behind below beneath beside between beyond "
+    "by despite down during except for from in inside into like near of off on onto out outside over past per "
+    "since than through to toward towards under until up upon with within without and or but nor so yet if because "
+    "although while when where whether that which who whom whose what why how is are was were be been am do does "
+    "did has have had will would can could shall should may might must not no it he she they we you i me him them "
+    "us my your their our the a an all both each every either neither some any most many much more few several "
+    "only just even then now here there very too such other another today tomorrow yesterday next last including "
+    "using"
 )
 _INFLECTED = ("s", "ed", "ing", "ly")
-_VAGUE = frozenset(
-    "list lists detail details information info data result results answer answers output example examples more".split()
+_VAGUE = word_set(
+    "list lists detail details information info data result results answer answers output example examples more"
 )
 """Nouns for whatever the request before them is about."""
 _NAMELESS = _VERBS | _NOUNS_TOO | _VAGUE
-_OBJECTS = frozenset(
-    (
-        "the a an my me our us your his her its it their them this that these those all any some each every new if "
-        "whether how what which who where when to up out"
-    ).split()
+_OBJECTS = word_set(
+    "the a an my me our us your his her its it their them this that these those all any some each every new if "
+    "whether how what which who where when to up out"
 )
 """Words before which a word of none of these classes is a verb."""
 _WISH = (

@@ -26,6 +26,7 @@ from mats.domain.text.words import (
     may_have_stem,
     spelled_words,
     split_identifier,
+    word_set,
     words,
 )
 from mats.domain.trust.near_duplicates import DAY, trust_of
@@ -154,8 +155,8 @@ class NameUse(NamedTuple):
     trusted: Set[str]  # Of these, where some are trusted
 
 
-_MARKS = frozenset("on with in via from using".split())  # Words before the name of a product
-_BETWEEN = frozenset("the my our your a an".split())
+_MARKS = word_set("on with in via from using")  # Words before the name of a product
+_BETWEEN = word_set("the my our your a an")
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3

@@ -12,7 +12,7 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.faults import RequestModel
 from mats.domain.protocols.descriptors import Effect, effect_tag
 from mats.domain.ranking.clauses import MOST, cut_at_clauses
-from mats.domain.text.words import clip, words
+from mats.domain.text.words import clip, word_set, words
 
 
 def _check_not_blank(text: str) -> str:
@@ -224,10 +224,8 @@ class Filter:
 
 
 _USERS = ["io", "github"]  # The start of namespaces of GitHub's users: the next label is the name of one
-_TOP = frozenset("com org net io dev ai app co gov edu info cloud eu us uk de fr nl ch jp cn in me xyz sh".split())
-GENERIC_LABELS = frozenset(
-    "www api apis mcp a2a rest server servers tool tools skill skills agent agents model models".split()
-)
+_TOP = word_set("com org net io dev ai app co gov edu info cloud eu us uk de fr nl ch jp cn in me xyz sh")
+GENERIC_LABELS = word_set("www api apis mcp a2a rest server servers tool tools skill skills agent agents model models")
 _KINDS = (
     r"tools?|skills?|agents?|models?|capabilit(?:y|ies)|operations?|functions?|methods?|endpoints?|apis?|mcps?|servers?|"
     r"commands?|namespaces?|services?|actions?|integrations?"
@@ -238,15 +236,13 @@ _LISTING = re.compile(
     r"offers?|provides?|from|of|in)\b",
     re.IGNORECASE,
 )
-_ASKING = frozenset(
-    (
-        "list show give me get see find browse enumerate all every everything the a an what which are is there "
-        "can could does do did offer offers provide provides support supports have has i we you use from of in by "
-        "with for on it its available please tool tools skill skills agent agents model models capability "
-        "capabilities operation operations function functions method methods endpoint endpoints api apis mcp mcps "
-        "server servers command commands namespace namespaces service services action actions integration "
-        "integrations s"
-    ).split()
+_ASKING = word_set(
+    "list show give me get see find browse enumerate all every everything the a an what which are is there "
+    "can could does do did offer offers provide provides support supports have has i we you use from of in by "
+    "with for on it its available please tool tools skill skills agent agents model models capability "
+    "capabilities operation operations function functions method methods endpoint endpoints api apis mcp mcps "
+    "server servers command commands namespace namespaces service services action actions integration "
+    "integrations s"
 )
 _MOST_NAMED = 3
 _LONGEST = 200  # Characters of a request that are read; a longer one names no namespace

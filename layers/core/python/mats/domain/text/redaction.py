@@ -5,15 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from mats.domain.text.fence import remove_hidden
-from mats.domain.text.words import split_identifier, words
+from mats.domain.text.words import split_identifier, word_set, words
 
-_SECRET_WORDS = frozenset(
-    (
-        "accesskey apikey apitoken auth authorization authtoken bearer cookie credential credentials jwt key keys pass "
-        "passphrase passwd password pat pwd secret secrets session sig signature token tokens"
-    ).split()
+_SECRET_WORDS = word_set(
+    "accesskey apikey apitoken auth authorization authtoken bearer cookie credential credentials jwt key keys pass "
+    "passphrase passwd password pat pwd secret secrets session sig signature token tokens"
 )
-_SWITCHED_OFF = frozenset("no skip disable without".split())
+_SWITCHED_OFF = word_set("no skip disable without")
 _MIN_TOKEN = 20
 MAX_TEXT = 4_096
 """Characters of an argument or address that are read; some of the patterns take the square of it in steps."""

@@ -11,35 +11,36 @@ from typing import Any, NamedTuple
 
 import snowballstemmer
 
+
+def word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 MAX_LEVELS = 64  # Maximum depth at which a descriptor is read; deeper text is ignored
 
-LUCENE_STOP_WORDS = frozenset(
-    (
-        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-        "this to was will with"
-    ).split()
+LUCENE_STOP_WORDS = word_set(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+    "this to was will with"
 )
 """Lucene's English list."""
-_FUNCTION_WORDS = (
+_FUNCTION_WORDS = word_set(
     "i me my mine we us our you your he his she her them who whom what which when where why how am were been being do "
     "does did doing have has had having can could would should shall may might must please some any all just so than "
     "too very up out about from im ve ll re don here more most other each both once now also like someone only own "
     "same again"
 )
-STOP_WORDS = LUCENE_STOP_WORDS.union(_FUNCTION_WORDS.split())
+STOP_WORDS = LUCENE_STOP_WORDS | _FUNCTION_WORDS
 """Stop words of queries: Lucene's English list and common function words of requests."""
-_IN_OTHER_LANGUAGES = frozenset(
-    "a i in no do me is was an as at be he on or so will all more has dare can just man im ve ll re don".split()
+_IN_OTHER_LANGUAGES = word_set(
+    "a i in no do me is was an as at be he on or so will all more has dare can just man im ve ll re don"
 )
 ENGLISH_WORDS = STOP_WORDS - _IN_OTHER_LANGUAGES  # Function words of English that are not words of the languages below
-FOREIGN_WORDS = frozenset(
-    (
-        "de der das dem den des ist und ein eine einen einem einer im ins zum zur für fuer mit mein meine meinen "
-        "nicht wie wo bitte ich wir alle von auf aus bei nach oder auch sich el los las una del con para por que "
-        "qué mi mis como cómo dónde un une le les du au aux est et ce cette ces mon ma mes dans pour avec quel "
-        "quelle sur vos nos il lo gli che di mio mia della alla sulla nella um ao dos das meu minha qual é o uma "
-        "questo questa een het voor aan naar mijn wat och för att"
-    ).split()
+FOREIGN_WORDS = word_set(
+    "de der das dem den des ist und ein eine einen einem einer im ins zum zur für fuer mit mein meine meinen "
+    "nicht wie wo bitte ich wir alle von auf aus bei nach oder auch sich el los las una del con para por que "
+    "qué mi mis como cómo dónde un une le les du au aux est et ce cette ces mon ma mes dans pour avec quel "
+    "quelle sur vos nos il lo gli che di mio mia della alla sulla nella um ao dos das meu minha qual é o uma "
+    "questo questa een het voor aan naar mijn wat och för att"
 )
 """Frequent function words of German, Spanish, French, Italian, Portuguese, Dutch and Swedish."""
 
@@ -58,25 +59,21 @@ _APOSTROPHES = "'’"
 _CONTRACTED = re.compile(rf"(?<=\w)[{_APOSTROPHES}](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
 """Contracted function words: without it, `I'm` would search for the letter m."""
 
-_STRUCTURE = frozenset(
-    (
-        "properties items prefixItems anyOf oneOf allOf schema $defs definitions skills tools parameters "
-        "additionalProperties inputSchema input_schema"
-    ).split()
+_STRUCTURE = word_set(
+    "properties items prefixItems anyOf oneOf allOf schema $defs definitions skills tools parameters "
+    "additionalProperties inputSchema input_schema"
 )
 """Keys of JSON Schema, MCP, A2A and OpenAPI whose values describe parameters."""
-_TEXT = frozenset("description title enum examples example tags const".split())
+_TEXT = word_set("description title enum examples example tags const")
 """Keys whose values are searchable text. If the value is an object, the key is the name of a parameter."""
-_SKIPPED = frozenset(
-    (
-        "type format in $ref $schema $id pattern required default minimum maximum minLength maxLength "
-        "minItems maxItems uniqueItems nullable id inputModes outputModes url version exclusiveMinimum "
-        "exclusiveMaximum readOnly writeOnly deprecated style explode allowEmptyValue"
-    ).split()
+_SKIPPED = word_set(
+    "type format in $ref $schema $id pattern required default minimum maximum minLength maxLength "
+    "minItems maxItems uniqueItems nullable id inputModes outputModes url version exclusiveMinimum "
+    "exclusiveMaximum readOnly writeOnly deprecated style explode allowEmptyValue"
 )
 """Keys whose scalar values are not searchable text."""
-_SAYS_NOTHING = frozenset(
-    "n/a none null string number integer boolean object array str int float bool list dict any true false".split()
+_SAYS_NOTHING = word_set(
+    "n/a none null string number integer boolean object array str int float bool list dict any true false"
 ) | {""}
 
 

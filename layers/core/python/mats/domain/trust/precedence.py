@@ -13,7 +13,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import skeleton
 from mats.domain.text.variants import distance
-from mats.domain.text.words import split_identifier
+from mats.domain.text.words import split_identifier, word_set
 from mats.domain.trust.near_duplicates import Wording, trust_of
 
 K = TypeVar("K", bound=Hashable)
@@ -45,13 +45,12 @@ def apply_precedence(order: Sequence[K], *rules: Mapping[K, Collection[K]]) -> l
     return placed
 
 
-_GENERIC = frozenset(
-    skeleton(word)
-    for word in (
+_GENERIC = word_set(
+    skeleton(
         "ab ag api apis as bv by co com company corp corporation dev from gmbh group holding holdings hq http https "
         "inc incorporated int international io kg limited llc llp ltd mcp net nv official org oy platform plc pte pty "
         "sa sas server servers spa srl support team the verified www"
-    ).split()
+    )
 )
 """Legal forms, ends of host names, and what else makes no other provider of a name."""
 _WORD = re.compile(r"\w+")
