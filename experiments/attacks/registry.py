@@ -12,7 +12,7 @@ from experiments.query_cache import QueryCache
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.capability.suspicion import suspicions
+from mats.domain.capability.suspicion import findings
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
@@ -172,7 +172,7 @@ def count_flags(registry: AttackedRegistry, dataset: Dataset) -> dict[str, int]:
 
     The latter are counted once each; `ever` are those of either.
     """
-    at_once = {item.id for item in dataset.registrations if suspicions(item)}
+    at_once = {item.id for item in dataset.registrations if findings(item)}
     in_answers = {
         result.id
         for query in dataset.queries

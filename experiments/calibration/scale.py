@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal, blend, fallback_weights
+from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal, fallback_weights, shares, weighted_mean
 from mats.domain.ranking.query import Query
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import SEED, Values
@@ -110,4 +110,5 @@ def _is_hit(scale: Scale, one: CandidateScores, trust: Values | None = None) -> 
 
 def _score(scale: Scale, bm25: float, cosine: float, pairs: int, quality: float) -> float:
     signals = {Signal.RETRIEVAL: scale.retrieval(bm25, cosine, pairs) or 0.0, Signal.BM25: scale.bm25(bm25)}
-    return blend(signals if np.isnan(quality) else {**signals, Signal.QUALITY: quality}, _WEIGHTS)
+    present = signals if np.isnan(quality) else {**signals, Signal.QUALITY: quality}
+    return weighted_mean(present, shares(present, _WEIGHTS))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mats.domain.capability.suspicion import suspicions
+from mats.domain.capability.suspicion import findings
 from mats.evaluation.data.datasets import load
 
 
@@ -10,5 +10,5 @@ from mats.evaluation.data.datasets import load
 @pytest.mark.parametrize("name", ["tools", "models", "skills", "agents", "mcp-tools-closed"])
 def test_at_most_two_in_a_thousand_real_registrations_are_flagged(data, name):
     registrations = load(data / name).registrations
-    flagged = {r.id: reasons for r in registrations if (reasons := suspicions(r))}
+    flagged = {r.id: reasons for r in registrations if (reasons := findings(r))}
     assert len(flagged) <= 0.002 * len(registrations), flagged

@@ -17,7 +17,6 @@ from mats.domain.ranking.blend import (
     Verdict,
     VerdictThresholds,
     best_first,
-    blend,
     count_terms,
     fallback_weights,
     fuse,
@@ -25,6 +24,7 @@ from mats.domain.ranking.blend import (
     in_reference,
     intent,
     shares,
+    weighted_mean,
 )
 
 LLM, BM25, QUALITY, INTENT, RETRIEVAL = Signal.LLM, Signal.BM25, Signal.QUALITY, Signal.INTENT, Signal.RETRIEVAL
@@ -53,7 +53,8 @@ bm25_scores, cosines = st.floats(0, 1_000), st.floats(-1, 1)
 )
 def test_a_blend_equals_the_calculation_by_hand(present, expected):
     values = {LLM: 0.8, BM25: 0.4, QUALITY: 0.6, INTENT: 1.0}
-    assert blend({signal: values[signal] for signal in present}, PAPER_WEIGHTS) == pytest.approx(expected)
+    signals = {signal: values[signal] for signal in present}
+    assert weighted_mean(signals, shares(signals, PAPER_WEIGHTS)) == pytest.approx(expected)
 
 
 @given(signals_of_one)

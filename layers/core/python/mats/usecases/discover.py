@@ -242,7 +242,7 @@ class Discover:
             terms = query_terms(query.text)
             ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
         if not (query.asks_for_parts or planned) and len(steps.texts) > 1:
-            ranked = steps.in_turn(ranked)
+            ranked = steps.in_turn(ranked, best_first=False)
         comparable = max((len(each.cosine) for each in found.searches if each), default=0)  # hits of neural search
         trace.thresholds = thresholds = self.thresholds.of(
             reranked=bool(reranked.scores), searched=min(1.0, comparable / self.retrieve.depth)

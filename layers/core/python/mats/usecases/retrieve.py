@@ -13,7 +13,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import taught_id
 from mats.domain.learning.remembered import nearest_first
-from mats.domain.learning.voting import RULE, MemoryRule, Votes, crowding, fuse_votes, shifts, vote
+from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
@@ -133,20 +133,19 @@ class Recall:
     """Reads the memory: the votes of remembered requests on a new one."""
 
     memory: Memory
-    rule: MemoryRule = RULE
 
     def votes(self, vector: Vector, caller: str) -> Votes | None:
         """Those of the nearest requests that count for a caller; of others, too, if those of one crowd these out."""
-        depth = _SPARE * self.rule.neighbours
+        depth = _SPARE * RULE.neighbours
         near = list(self.memory.nearest(vector, depth=depth))
         if not near:
             return None
-        crowd = crowding(near, caller, self.rule)
+        crowd = crowding(near, caller)
         if crowd and len(near) == depth:
             known = {each.memory.query_id for each in near}
             others = self.memory.nearest(vector, depth=depth, without=crowd)
             near = nearest_first([*near, *(each for each in others if each.memory.query_id not in known)])
-        return vote(near, caller, self.rule)
+        return vote(near, caller)
 
     def complete(self, votes: Votes, ids: Collection[Id], caller: str, stages: Stages, trace: Trace) -> Votes | None:
         """The votes with those of these that have outcomes; None, with a fault in the trace, if that cannot be read."""

@@ -3,7 +3,8 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -46,23 +47,20 @@ Short = Annotated[Text, Field(min_length=1, max_length=200)]
 Sentence = Annotated[Text, Field(min_length=1, max_length=2_000)]
 
 
-def _check_label(value: str) -> str:
-    """Joiners and selectors that shape an emoji or a letter are not hidden."""
-    _refuse_hidden(value, find_hidden(value, allow_shaping=True))
-    return value
-
-
-def _refuse_hidden(value: str, hidden: Sequence[int], where: str = "") -> None:
-    """A fault that names the first of the hidden characters; positions count from 1."""
+def _refuse_hidden(value: str, *, allow_shaping: bool = False, where: str = "") -> str:
+    """The value; a fault names the first of its hidden characters, positions count from 1."""
+    hidden = find_hidden(value, allow_shaping=allow_shaping)
     if not hidden:
-        return
+        return value
     first = f"{code_point(value[hidden[0]])} at position {hidden[0] + 1}"
     if len(hidden) == 1:
         raise ValueError(f"{where}contains a hidden character ({first}): remove it")
     raise ValueError(f"{where}contains {len(hidden)} hidden characters (the first is {first}): remove them")
 
 
-Label = Annotated[Short, AfterValidator(_check_label)]
+_WITHOUT_HIDDEN = AfterValidator(partial(_refuse_hidden, allow_shaping=True))
+"""Joiners and selectors that shape an emoji or a letter are not hidden."""
+Label = Annotated[Short, _WITHOUT_HIDDEN]
 Labels = Annotated[tuple[Label, ...], Field(max_length=100), BeforeValidator(_as_list)]
 Words = Annotated[tuple[Short, ...], Field(max_length=100), BeforeValidator(_as_list)]
 Sentences = Annotated[tuple[Sentence, ...], Field(max_length=100), BeforeValidator(_as_list)]
@@ -77,14 +75,14 @@ class Registration(BaseModel):
     name: Annotated[Text, Field(min_length=1, max_length=200)]
     kind: Kind
     description: Annotated[Text, Field(max_length=100_000)] = ""
-    version: Annotated[Text, Field(max_length=100), AfterValidator(_check_label)] = ""
+    version: Annotated[Text, Field(max_length=100), _WITHOUT_HIDDEN] = ""
     tags: Labels = ()
     type_tags: Labels = ()
-    endpoint: Annotated[Text, Field(max_length=2_048)] = ""
+    endpoint: Annotated[Text, Field(max_length=2_048), AfterValidator(_refuse_hidden)] = ""
     input_schema: dict[str, JsonValue] | None = None
     examples: Sentences = ()
     negative_examples: Sentences = ()
-    provider: Annotated[Text, Field(max_length=200), AfterValidator(_check_label)] = ""
+    provider: Annotated[Text, Field(max_length=200), _WITHOUT_HIDDEN] = ""
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     descriptor: dict[str, JsonValue] | None = None
     visible_to: Words | None = None
@@ -101,21 +99,14 @@ class Registration(BaseModel):
     def _check_name(cls, value: str) -> str:
         if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in value):
             raise ValueError("must not contain control characters or line breaks")
-        _refuse_hidden(value, find_hidden(value))
-        return value
-
-    @field_validator("endpoint")
-    @classmethod
-    def _check_endpoint(cls, value: str) -> str:
-        _refuse_hidden(value, find_hidden(value))
-        return value
+        return _refuse_hidden(value)
 
     @field_validator("input_schema")
     @classmethod
     def _check_property_names(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
         """Callers spell the names of properties; texts and values may contain anything."""
         for key in dict.fromkeys(_keys(value)):
-            _refuse_hidden(key, find_hidden(key), "a property name ")
+            _refuse_hidden(key, where="a property name ")
         return value
 
     @field_validator("visible_to")

@@ -138,11 +138,6 @@ class Finding(NamedTuple):
         return f"{self.reason} [{CLASSES[self.reason]}{place}]"
 
 
-def suspicions(registration: Registration, written: Sequence[str] = ()) -> tuple[str, ...]:
-    """The findings as texts."""
-    return tuple(map(str, findings(registration, written)))
-
-
 def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[Finding, ...]:
     """The reasons to review a registration, in a fixed order, each once; empty if there are none.
 

@@ -21,8 +21,6 @@ def asking(caller: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """One answer."""
-
     query_id: str
     text: str  # The query; empty if queries are not logged as text
     caller: str  # The ARN of a principal, the subject of a token, or `local`; empty in an operator's lesson
@@ -65,7 +63,6 @@ def pack_vector(vector: Collection[float]) -> bytes:
 
 
 def unpack_vector(packed: bytes) -> tuple[float, ...]:
-    """The components of a packed vector."""
     return struct.unpack(f"<{len(packed) // 2}e", packed)
 
 
@@ -95,8 +92,6 @@ def effective_event(events: Collection[Event]) -> Event | None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One event of one result."""
-
     id: Id
     event: Event
 

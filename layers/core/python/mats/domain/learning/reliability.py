@@ -55,7 +55,6 @@ class Reliability:
     failures: float
 
     def to_json(self) -> dict[str, float]:
-        """Its numbers, to four places."""
         return {name: round(value, 4) for name, value in asdict(self).items()}
 
 

@@ -78,7 +78,6 @@ class Votes:
     """The capabilities that each of the caller's own and of the confirmed requests among them used."""
     repeated: Set[Id] = frozenset()
     """The capabilities that at least two requests of that sort used, on whatever request."""
-    rule: MemoryRule = RULE
 
     @property
     def repeat_odds(self) -> float:
@@ -143,20 +142,20 @@ class Votes:
         )
 
 
-def crowding(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> frozenset[str]:
+def crowding(near: Sequence[Near], caller: str) -> frozenset[str]:
     """The other callers with more remembered requests among these than may vote."""
     counts = Counter(each.memory.caller for each in near if each.memory.caller not in (caller, _SURE))
-    return frozenset(other for other, count in counts.items() if count > rule.most_of_one)
+    return frozenset(other for other, count in counts.items() if count > RULE.most_of_one)
 
 
-def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | None:
+def vote(near: Sequence[Near], caller: str) -> Votes | None:
     """The votes of remembered requests, nearest first, that count for a caller; None if there are none.
 
     Its own requests count in full and at once, and so do those that an operator confirmed. Of others, none has more
     weight for or against a capability than a second one beside it: alone, it counts nothing. A request that counts less
     is as if it were less similar. What an operator taught comes before them, and weighs as much as all of them can.
     """
-    heard = _similar_enough(near, caller, rule)
+    heard, rule = _similar_enough(near, caller), RULE
     weights = [math.exp((each.similarity - near[0].similarity) / rule.tau) for each in heard]
     for_ids = [_credit(each.memory, each.memory.used, caller) for each in heard]
     against = [_credit(each.memory, each.memory.passed_over, caller) for each in heard]
@@ -193,7 +192,6 @@ def vote(near: Sequence[Near], caller: str, rule: MemoryRule = RULE) -> Votes | 
         rises={id: rule.places * (len(who) - 1) for id, who in callers.items() if _SURE not in who},
         claimed=frozenset(id for id, sum in sums.items() if sum < _HARDLY * weight and (_SURE, id) not in used),
         alone=frozenset(sayer for (sayer, _), share in used.items() if share < _NEAR_EACH_OTHER),
-        rule=rule,
     )
 
 
@@ -203,14 +201,14 @@ _HARDLY = 0.02  # Share of all votes below which a capability has hardly any
 _Credits: TypeAlias = Sequence[tuple[str, Id]]  # Who says it, and of which capability
 
 
-def _similar_enough(near: Sequence[Near], caller: str, rule: MemoryRule) -> list[Near]:
+def _similar_enough(near: Sequence[Near], caller: str) -> list[Near]:
     """Those that may vote: of each other caller the nearest few."""
     counts: Counter[str] = Counter()
     heard: list[Near] = []
     for each in near:
-        other, floor = each.memory.caller, rule.taught if each.memory.is_lesson else rule.floor
+        other, floor = each.memory.caller, RULE.taught if each.memory.is_lesson else RULE.floor
         counts[other] += 1
-        if each.similarity >= floor and (other == caller or counts[other] <= rule.most_of_one):
+        if each.similarity >= floor and (other == caller or counts[other] <= RULE.most_of_one):
             heard.append(each)
     return heard
 
@@ -251,14 +249,14 @@ def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id]
     return sums
 
 
-def fuse_votes(fused: Mapping[Id, float], votes: Votes, rule: MemoryRule = RULE) -> dict[Id, float]:
+def fuse_votes(fused: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     """First-stage scores with the votes added; capabilities that only the memory names are added."""
     scores = dict(fused)
     for id in votes.with_outcomes - votes.used.keys():
         if id in scores:
-            scores[id] -= rule.elsewhere
+            scores[id] -= RULE.elsewhere
     for id in votes.used:
-        scores[id] = scores.get(id, 0.0) + rule.fused * votes.share(id)
+        scores[id] = scores.get(id, 0.0) + RULE.fused * votes.share(id)
     return scores
 
 
@@ -272,7 +270,7 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     with outcomes, of which the votes take nothing. Unless such requests do ask for the same again, votes lift only what
     they are near to.
     """
-    known, rule = votes.with_outcomes & mixtures.keys(), votes.rule
+    known, rule = votes.with_outcomes & mixtures.keys(), RULE
     if known.isdisjoint(votes.used):
         return {}
     before = _probabilities(mixtures, rule.temperature)

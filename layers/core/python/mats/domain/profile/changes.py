@@ -73,14 +73,10 @@ def changes_of(before: Registration, after: Registration) -> tuple[Reason, ...]:
 
 
 def compare(before: Contract, after: Contract, similarity: float | None = None, *, own: str = "") -> tuple[Reason, ...]:
-    """The changes from one contract to another, gravest first; none for equal ones.
+    """The changes from what was approved to what is to take its place, gravest first; none for equal ones.
 
-    Args:
-        before: What was approved.
-        after: What is to take its place.
-        similarity: The cosine of the new description with the one before or with the whole text, which name and inputs
-            make longer, whichever is larger; None: unknown, or the description is the same.
-        own: The domain that is the owner's by its namespace.
+    `similarity` is the cosine of the new description with the one before or with the whole text, which name and inputs
+    make longer, whichever is larger; None: unknown, or the description is the same. `own` is the owner's `own_domain`.
     """
     reasons = [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
     known = {_reason_of(flag) for flag in before.flags}

@@ -45,8 +45,6 @@ _CACHED = 2_048  # Profiles whose searched text is kept, some kilobytes each
 
 
 class SearchedText(NamedTuple):
-    """Texts that are compared with a query."""
-
     fields: tuple[str, ...]  # The starts of the lexical fields, in index order
     telling: tuple[str, ...]  # The fields whose pairs of words count
     lowered: str  # All of the fields in lower case, one to a line

@@ -20,10 +20,14 @@ _FIELD_LIMIT = 20_000  # Limit in characters of each derived text, so that a pro
 _IDENTIFIERS_LIMIT = 200  # In characters: what a reranker reads of them is less
 
 
-class SourceText(BaseModel):
-    """The registration's own text in the index: without markup, cleaned and clipped."""
+class _Frozen(BaseModel):
+    """Stored across releases: a release ignores attributes that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SourceText(_Frozen):
+    """The registration's own text in the index: without markup, cleaned and clipped."""
 
     title: str = ""
     description: str = ""
@@ -87,12 +91,6 @@ class Status(StrEnum):
     REJECTED = "rejected"
     HELD = "held"  # It waits for an operator; the last approved content, if there is one, stays
     DELETED = "deleted"
-
-
-class _Frozen(BaseModel):
-    """Stored across releases: a release ignores attributes that it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Enrichment(_Frozen):

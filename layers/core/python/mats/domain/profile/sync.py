@@ -77,14 +77,10 @@ class Step(StrEnum):
 def next_step(
     listed: str, stored: str | None, own: TrackedEntry | None, others: Collection[TrackedEntry] = (), *, first: bool
 ) -> Step:
-    """The step for an entry with digest `listed`, where the registry has `stored` (None: nothing).
+    """The step for an entry with digest `listed`, where the registry has one with digest `stored` (None: nothing).
 
-    Args:
-        listed: The digest of what the source lists.
-        stored: The digest of what the registry has.
-        own: The entry as this source's last sync left it.
-        others: The entries of other sources under the same id.
-        first: Whether this source was never synced: its first sync replaces what is registered, as an import does.
+    `own` is the entry as this source's last sync left it, `others` are those of other sources under the same id. The
+    `first` sync of a source replaces what is registered, as an import does.
     """
     own = own or TrackedEntry()
     if not own.digest and any(other.digest and not other.gone for other in others):

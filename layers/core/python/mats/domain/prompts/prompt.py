@@ -135,16 +135,13 @@ def _to_list(field: str, value: Any) -> list[Any]:
 
 def _entry(field: str, entry: Any) -> str | None:
     """An entry as text; None for what cannot be one: no text, over 300 characters, a number that is no keyword."""
-    if field == "keywords" and _is_number(entry) and abs(entry) < _LARGEST_KEYWORD:
+    is_number = isinstance(entry, int | float) and not isinstance(entry, bool)
+    if field == "keywords" and is_number and abs(entry) < _LARGEST_KEYWORD:
         return f"{entry:.15g}"
     if not isinstance(entry, str) or len(entry) > _READ_TIMES * _LONGEST_ENTRY:
         return None
     text = visible(entry)
     return text if len(text) <= _LONGEST_ENTRY else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _SECTION = re.compile(r"^## (\w+)\n", re.MULTILINE)

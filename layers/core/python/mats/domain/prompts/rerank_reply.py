@@ -114,8 +114,6 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankResult:
-    """The reply of a reranker."""
-
     scores: tuple[float, ...] = ()  # In [0, 1], for a prefix of the candidates
     intent: str | None = None  # The capability type that it inferred
     steps: tuple[str, ...] = ()

@@ -103,7 +103,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     if not isinstance(paths, Mapping):
         yield rejection("paths", "must be an object of paths")
         return
-    api = _Api(value, source)
+    api = _Api(value, paths, source)
     count, path = 0, ""
     try:
         for path, methods in paths.items():
@@ -125,7 +125,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 class _Api:
     """The parts of a document that its operations share."""
 
-    def __init__(self, document: Mapping[str, Any], source: Source) -> None:
+    def __init__(self, document: Mapping[str, Any], paths: Mapping[str, Any], source: Source) -> None:
         self.references = References(document)
         self._work_left = _MOST_WORK
         self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
@@ -138,7 +138,8 @@ class _Api:
         home = namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
-        self.sentences = SharedSentences.of(_descriptions(document))
+        described = (text_at(item, method, "description") for item in paths.values() for method in METHODS)
+        self.sentences = SharedSentences.of(filter(None, described))
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; a path item may be a reference itself."""
@@ -286,15 +287,6 @@ class _Api:
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)
         return self._schema(content[types[0]], body), body.get("required") is True
-
-
-def _descriptions(document: Mapping[str, Any]) -> Iterator[str]:
-    """Of all operations."""
-    paths = document.get("paths")
-    for item in paths.values() if isinstance(paths, Mapping) else ():
-        for method in METHODS:
-            if text := text_at(item, method, "description"):
-                yield text
 
 
 def _server(server: Mapping[str, Any]) -> str:

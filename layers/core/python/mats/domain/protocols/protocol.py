@@ -177,7 +177,6 @@ class ItemDraft:
             self.item[attribute] = list(words)
 
     def set(self, attribute: str, value: object) -> None:
-        """Set an attribute, unless the value is empty."""
         if value:
             self.item[attribute] = value
 
@@ -189,7 +188,6 @@ class ItemDraft:
             self.set("endpoint", url)
 
     def add_note(self, attribute: str, message: str) -> None:
-        """Add a note, once."""
         self.notes[Fault(attribute, message)] = None
 
     def finish(self) -> MappedValue:

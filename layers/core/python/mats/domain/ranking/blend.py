@@ -71,11 +71,7 @@ def fuse(lexical: Scores, neural: Scores, *, lexical_share: float) -> dict[Id, f
 
     Lexical scores are divided by the best one; cosines are min-max scaled over the list given (Bruch, Gai & Ingber,
     "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023). A list that is empty leaves the other alone.
-
-    Args:
-        lexical: BM25 scores, greater than 0.
-        neural: Cosines, of the same depth.
-        lexical_share: Weight of the lexical side, in [0, 1].
+    BM25 scores are greater than 0; both lists have the same depth. `lexical_share` is in [0, 1].
     """
     top = max(lexical.values(), default=0.0)
     low, high = min(neural.values(), default=0.0), max(neural.values(), default=0.0)
@@ -172,13 +168,8 @@ def shares(signals: Signals, weights: Weights) -> dict[Signal, float]:
     return {signal: weight / total for signal, weight in present.items()}
 
 
-def blend(signals: Signals, weights: Weights) -> float:
-    """Weighted mean of the signals present, between the weakest and the strongest of them; 0.0 if there are none."""
-    return weighted_mean(signals, shares(signals, weights))
-
-
 def weighted_mean(signals: Signals, weighed: Weights) -> float:
-    """As `blend`, with shares that sum to 1, of signals that are present."""
+    """The mean by `shares`, between the weakest and the strongest of the signals; 0.0 if none has weight."""
     if not weighed:
         return 0.0
     values = [signals[signal] for signal in weighed]

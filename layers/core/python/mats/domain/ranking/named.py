@@ -286,8 +286,8 @@ def listed_spaces(text: str, uses: Mapping[str, NameUse], *, rated: bool) -> lis
     return []
 
 
-def nearest_spaces(wanted: str, known: Collection[str], most: int = 3) -> list[str]:
-    """The known namespaces, or what is above them, that a filter which matches none may mean."""
+def nearest_spaces(wanted: str, known: Collection[str]) -> list[str]:
+    """At most three known namespaces, or what is above them, that a filter which matches none may mean."""
     every = {
         ".".join(parts[:end]) for parts in (space.split(".") for space in known) for end in range(1, len(parts) + 1)
     }
@@ -296,8 +296,8 @@ def nearest_spaces(wanted: str, known: Collection[str], most: int = 3) -> list[s
         return [plain]
     asked = namespace_words(plain)
     sharing = sorted(space for space in known if any(w in own for w in asked for own in namespace_words(space)))
-    near = get_close_matches(plain, sorted(every)[:_MOST_COMPARED], n=most, cutoff=_ALIKE)
-    return list(dict.fromkeys((*near, *sharing)))[:most]
+    near = get_close_matches(plain, sorted(every)[:_MOST_COMPARED], n=_NEAREST, cutoff=_ALIKE)
+    return list(dict.fromkeys((*near, *sharing)))[:_NEAREST]
 
 
-_MOST_COMPARED, _ALIKE = 2_000, 0.75
+_NEAREST, _MOST_COMPARED, _ALIKE = 3, 2_000, 0.75

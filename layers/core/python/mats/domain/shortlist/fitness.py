@@ -50,7 +50,6 @@ class Proof(NamedTuple):
     since: str = ""
 
     def follow(self, seen: Sighting, at: str) -> "Proof":
-        """The proof after another look."""
         if seen.life is not Life.MISSED:
             return Proof(seen.life, at, seen.because)
         since, misses = self.since or at, self.misses + 1

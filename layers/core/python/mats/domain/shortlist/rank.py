@@ -37,7 +37,6 @@ T = TypeVar("T", bound=Hashable)
 _MOST_ALTERNATES = 10
 _NEAREST, _LONGEST_ID = 3, 100
 """Of an answer with the verdict `none`: results that are shown or named, namespaces to try; characters of an id."""
-_NOTHING_REPORTED: Mapping[Id, Counts] = MappingProxyType({})
 _NAMED = 0.7
 """Least `retrieval` of a candidate whose namespace the query names: it is what was asked for, whatever its words."""
 
@@ -161,7 +160,7 @@ def rank(
     scores: Mapping[Id, float],
     inferred: str | None,
     scoring: Scoring,
-    counts: Mapping[Id, Counts] = _NOTHING_REPORTED,
+    counts: Mapping[Id, Counts] = MappingProxyType({}),
     *,
     planned: bool = False,
 ) -> tuple[Result, ...]:
@@ -375,13 +374,15 @@ class Steps:
     answered: Sequence[bool]
 
     def of(self, number: int, results: Sequence[Result]) -> list[Result]:
-        """Those that serve a part."""
         return [result for result in results if number in self.served.get(result.id, ())]
 
-    def in_turn(self, results: Sequence[Result]) -> tuple[Result, ...]:
-        """The results of every part in turn, in the order of the parts."""
+    def in_turn(self, results: Sequence[Result], *, best_first: bool) -> tuple[Result, ...]:
+        """Those of every part in turn, in the order of the parts or of their best; then those that serve none."""
         by_id = {result.id: result for result in results}
         lists = [_ids(self.of(number, results)) for number in range(len(self.texts))]
+        if best_first:
+            order = list(by_id)
+            lists = sorted(filter(None, lists), key=lambda each: order.index(each[0]))
         return tuple(by_id[id] for id in take_in_turn([*lists, _ids(results)]))
 
 
@@ -406,13 +407,8 @@ def present(
 ) -> Presented:
     """Apply the thresholds, and choose what is shown; parts take turns in that.
 
-    Args:
-        ranked: Best first.
-        thresholds: For the kind of relevance of the ranking.
-        steps: The parts of the request, or the request as the only one.
-        limit: Maximum of results shown.
-        min_relevance: The least of a result shown.
-        unread: The encoder does not read the language, to which a low or a high relevance may be due.
+    `ranked` is best first, and `steps` are the parts of the request, or the request as the only one. If `unread`, the
+    encoder does not read the language, to which a low or a high relevance may be due.
     """
 
     def verdict_on(results: Sequence[Result]) -> Verdict:
@@ -426,7 +422,8 @@ def present(
     kept = [result for result in ranked if result.relevance >= least]
     if min_relevance == "weak" and not kept:
         kept = list(ranked[:_NEAREST])
-    chosen = frozenset((_in_turn(kept, steps) if len(steps.texts) > 1 else _ids(kept))[:limit])
+    in_turn = steps.in_turn(kept, best_first=True) if len(steps.texts) > 1 else kept
+    chosen = frozenset(_ids(in_turn[:limit]))
     shown = [result for result in kept if result.id in chosen]
     rest = [result for result in kept if result.id not in chosen]
     cut = [result for result in ranked if not any(result is one for one in kept)]
@@ -468,13 +465,6 @@ def best_relevance(ranked: Sequence[Result]) -> float | None:
     """The highest relevance, of the reranked ones if there are any; None for an empty list."""
     reranked = [result for result in ranked if Signal.LLM in result.signals]
     return max((result.relevance for result in reranked or ranked), default=None)
-
-
-def _in_turn(ranked: Sequence[Result], steps: Steps) -> list[Id]:
-    """The results of every part in turn, beginning with the part of the best; then those that serve none."""
-    ids = _ids(ranked)
-    lists = [_ids(steps.of(number, ranked)) for number in range(len(steps.texts))]
-    return take_in_turn([*sorted(filter(None, lists), key=lambda each: ids.index(each[0])), ids])
 
 
 def take_in_turn(lists: Iterable[Sequence[T]]) -> list[T]:

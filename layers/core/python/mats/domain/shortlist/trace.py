@@ -51,8 +51,6 @@ class CalibrationSource:
 
 
 class StageRun(NamedTuple):
-    """One run of a stage."""
-
     stage: str
     began_ms: float  # On the monotonic clock
     took_ms: float  # Of a failed or late stage, until the answer went on without it

@@ -92,11 +92,7 @@ def _spell(run: str) -> str:
 
 def escape_hidden(text: str) -> str:
     """JSON text with hidden and control characters as escapes: the same value, readable in a terminal."""
-    return _RAW.sub(_json_escape, text)
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    return "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1]
+    return _RAW.sub(lambda found: "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1], text)
 
 
 def encode_json(value: Any) -> str:
@@ -144,15 +140,12 @@ _LOOKALIKES = {
 _LATIN = re.compile(r"(?:.+ )?LATIN (?:SMALL LETTER|CAPITAL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .+)?")
 """Unicode's name of a letter with a stroke or hook, in small capitals, or in a circle or box."""
 _LATIN_BLOCKS = ((0x80, 0x2FF), (0x1D00, 0x1DBF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF), (0x1F110, 0x1F189))
-
-
-def _latin_variants() -> dict[int, str]:
-    codes = (code for first, last in _LATIN_BLOCKS for code in range(first, last + 1))
-    named = ((code, _LATIN.fullmatch(unicodedata.name(chr(code), ""))) for code in codes)
-    return {code: found[1].lower() for code, found in named if found}
-
-
-_AS_LATIN = _latin_variants() | {ord(letter): latin for latin, letters in _LOOKALIKES.items() for letter in letters}
+_AS_LATIN = {
+    code: found[1].lower()
+    for first, last in _LATIN_BLOCKS
+    for code in range(first, last + 1)
+    if (found := _LATIN.fullmatch(unicodedata.name(chr(code), "")))
+} | {ord(letter): latin for latin, letters in _LOOKALIKES.items() for letter in letters}
 _MARKS = ("Mn", "Me")  # Accents and what encloses a letter
 _AS_ONE = str.maketrans("l1|0", "iiio")  # A capital I looks like l, 1 and |, and a capital O like 0
 

@@ -1,7 +1,7 @@
 """Replaces what may be secret in arguments and addresses by named placeholders: `--api-key={api-key}`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from mats.domain.text.fence import remove_hidden
@@ -72,7 +72,18 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
 
     Each has at most MAX_TEXT characters.
     """
-    return tuple(_redact_each(list(arguments)))
+    shown: list[str] = []
+    before = ""
+    for argument in arguments:
+        follows_option = before.startswith("-") and "=" not in before and not argument.startswith("-")
+        if follows_option and before in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
+            shown.append(f"{header[1]}: {_placeholder(header[1])}")
+        elif follows_option and names_secret(before):
+            shown.append(_placeholder(before))
+        else:
+            shown.append(_redact(argument))
+        before = argument
+    return tuple(shown)
 
 
 _PASSWORD = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[^\s{}]{6,}")
@@ -86,19 +97,6 @@ def redact_prose(text: str) -> str:
     text = _CREDENTIALS.sub("{credentials}", text)
     text = _NAMED_VALUE.sub(lambda found: _redact_named(found) if _PASSWORD.fullmatch(found[4]) else found[0], text)
     return _redact_tokens(_PROSE_BEARER.sub(lambda found: f"{found[1]} {{token}}", text))
-
-
-def _redact_each(arguments: Sequence[str]) -> Iterator[str]:
-    before = ""
-    for argument in arguments:
-        follows_option = before.startswith("-") and "=" not in before and not argument.startswith("-")
-        if follows_option and before in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
-            yield f"{header[1]}: {_placeholder(header[1])}"
-        elif follows_option and names_secret(before):
-            yield _placeholder(before)
-        else:
-            yield _redact(argument)
-        before = argument
 
 
 def _redact(argument: str) -> str:

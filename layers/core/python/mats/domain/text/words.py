@@ -312,11 +312,9 @@ _UNLIKE_ENGLISH = re.compile(
 
 
 def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
-    """True if a vocabulary reads a text.
+    """True if a vocabulary reads a text, of these words in lower case.
 
-    Args:
-        words: Its words, in lower case.
-        pieces: Its pieces in the vocabulary, without marks of their place; an unknown one is empty.
+    `pieces` are those of the vocabulary, without marks of their place; an unknown one is empty.
     """
     spoken = [word for word in words if word.isalpha()]
     letters = [piece for piece in pieces if not piece or piece.isalpha()]

@@ -66,29 +66,19 @@ _PROMOTION = re.compile(
     r"(?:in )?real[- ]time|(?:in )?any language|multilingual)\b",
     re.IGNORECASE,
 )
-_ACTS = (
-    "book reserve",
-    "pay buy purchase sell",
-    "deposit withdraw",
-    "send email notify alert warn remind",
-    "translate",
-    "cancel delete",
-    "deploy",
-)
-_SUPPORT = (
-    "booking reservation appointment ticket order",
-    "payment checkout charge order shop store trade broker bill billing invoice transaction wallet market sale",
-    "transfer payment bank wallet transaction",
-    "mail message sms notification reminder post webhook push chat",
-    "translation language multilingual",
-    "remove edit update manage change",
-    "deployment release host hosting",
-)
-
-
+_SUPPORT = {
+    "book reserve": "booking reservation appointment ticket order",
+    "pay buy purchase sell": "payment checkout charge order shop store trade broker bill billing invoice transaction "
+    "wallet market sale",
+    "deposit withdraw": "transfer payment bank wallet transaction",
+    "send email notify alert warn remind": "mail message sms notification reminder post webhook push chat",
+    "translate": "translation language multilingual",
+    "cancel delete": "remove edit update manage change",
+    "deploy": "deployment release host hosting",
+}
 _ACT_OF = {
     stem(act): frozenset(map(stem, f"{acts} {nouns}".split()))
-    for acts, nouns in zip(_ACTS, _SUPPORT, strict=True)
+    for acts, nouns in _SUPPORT.items()
     for act in acts.split()
 }
 """Acts that writers like to invent, and the stems of which the registration must have one."""

@@ -196,14 +196,13 @@ def limit_near_duplicates(
     profiles: Sequence[Profile],
     *,
     unrated: int,
-    most: int = MOST_KEPT,
     echoes: Collection[int] = (),
     exact: Collection[int] = (),
     unfit: Collection[int] = (),
 ) -> NearDuplicates:
-    """Leave out every profile that has `MOST_OF_A_DAY` near-duplicates of higher priority, and all but `most` echoes.
+    """Leave out every profile with `MOST_OF_A_DAY` near-duplicates of higher priority, and all but `MOST_KEPT` echoes.
 
-    Of those that have less trust or are younger than one of their near-duplicates, `most` are enough.
+    Of those that have less trust or are younger than one of their near-duplicates, `MOST_KEPT` are enough.
 
     Priority: more trust, then fit before unfit, then an exact match, then active before deprecated, then an earlier day
     of registration, then the given order, most relevant first. Each is compared with those that stay only, so that two
@@ -212,13 +211,9 @@ def limit_near_duplicates(
     time of registration. What a namespace registered on one day is equally old: it may come from one import, whose
     order says nothing.
 
-    Args:
-        profiles: The candidates in the order of fusion, each id once.
-        unrated: The trust of an unrated profile, 0 to 100.
-        most: Echoes, and near-duplicates of each other of which one is older or has more trust, that may stay.
-        echoes: The positions of profiles that repeat the request (`find_echoes`), whatever else they say.
-        exact: The positions of profiles whose id, name or title the request is.
-        unfit: The positions of profiles that cannot be called now.
+    `profiles` are in the order of fusion, each id once; the others are positions in it: of those that repeat the
+    request (`find_echoes`), whatever else they say, of those whose id, name or title it is, and of those that cannot be
+    called now.
     """
     wordings = [Wording.of(profile) for profile in profiles]
     near: dict[int, set[int]] = {}
@@ -230,9 +225,9 @@ def limit_near_duplicates(
             if not (same_space and wording.acts != wordings[earlier].acts) and wording.is_near(wordings[earlier]):
                 near.setdefault(earlier, set()).add(later)
                 near.setdefault(later, set()).add(earlier)
-    if not near and len(echoes) <= most:
+    if not near and len(echoes) <= MOST_KEPT:
         return NearDuplicates(range(len(profiles)), {})
-    kept = _choose(profiles, near, frozenset(echoes), frozenset(exact), frozenset(unfit), unrated, most)
+    kept = _choose(profiles, near, frozenset(echoes), frozenset(exact), frozenset(unfit), unrated)
     ids = [profile.id for profile in profiles]
     return NearDuplicates(kept, {ids[one]: frozenset(ids[other] for other in others) for one, others in near.items()})
 
@@ -244,7 +239,6 @@ def _choose(
     exact: frozenset[int],
     unfit: frozenset[int],
     unrated: int,
-    most: int,
 ) -> list[int]:
     rank = [
         (-trust_of(each, unrated), position in unfit, each.lifecycle is Lifecycle.DEPRECATED)
@@ -259,14 +253,14 @@ def _choose(
     def by_age(position: int) -> tuple[str, int]:
         return since[position], position
 
-    first_echoes = sorted(echoes, key=lambda position: (rank[position], *by_age(position)))[:most]
+    first_echoes = sorted(echoes, key=lambda position: (rank[position], *by_age(position)))[:MOST_KEPT]
     admitted = set(range(len(profiles))) - (echoes - set(first_echoes) - exact)
     kept: set[int] = set()
     left_out: list[int] = []
     for position in sorted(admitted, key=by_day):
         rivals = near.get(position, set()) & kept
         family = all((rank[other], day[other]) == (rank[position], day[position]) for other in rivals)
-        if len(rivals) < (max(most, MOST_OF_A_DAY) if family else most):
+        if len(rivals) < (MOST_OF_A_DAY if family else MOST_KEPT):
             kept.add(position)
         else:
             left_out.append(position)
@@ -331,12 +325,8 @@ def limit_newcomers(
 ) -> tuple[list[int], list[int]]:
     """Positions without, and those of, the newcomers that would displace others from the first `k`.
 
-    Args:
-        kept: The positions of candidates among `of` profiles, best first.
-        newcomers: Those of newcomers.
-        of: How many profiles are known.
-        k: The number of candidates.
-        share: Of these that may be newcomers, or that share of what is behind the first `k` which is, up to one half.
+    `kept` has the positions of candidates among `of` known profiles, best first. Newcomers may be this `share` of the
+    first `k`, or that share of what is behind them which is, up to one half.
     """
     behind = kept[k:] if of >= _ENOUGH * k else ()
     usual = sum(position in newcomers for position in behind) / len(behind) if behind else 0.0

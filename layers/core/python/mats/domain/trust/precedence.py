@@ -22,12 +22,9 @@ K = TypeVar("K", bound=Hashable)
 def apply_precedence(order: Sequence[K], *rules: Mapping[K, Collection[K]]) -> list[K]:
     """The order with each key moved directly behind the last of its predecessors, if it is not behind them already.
 
-    The other keys keep their order. Where rules contradict each other, the earlier rule applies; the keys of a cycle
-    are placed in their order.
-
-    Args:
-        order: Each key once.
-        rules: The predecessors of a key; keys that are not in the order are ignored.
+    The order has each key once, and a rule the predecessors of a key; those that are not in the order are ignored. The
+    other keys keep their order. Where rules contradict each other, the earlier rule applies; the keys of a cycle are
+    placed in their order.
     """
     if not any(rules):
         return list(order)
@@ -142,11 +139,8 @@ _COPIED = 60  # Descriptions of fewer characters may coincide under different na
 def copies(profiles: Sequence[Profile], *, unrated: int) -> Mapping[Id, Sequence[Id]]:
     """The profiles with the text of others in other namespaces that come before them, with these in the order given.
 
-    Those with more trust come before, or of equal trust those registered earlier, unless within one import.
-
-    Args:
-        profiles: Each id once.
-        unrated: The trust of an unrated profile, 0 to 100.
+    Those with more trust come before, or of equal trust those registered earlier, unless within one import. `profiles`
+    has each id once.
     """
     originals: dict[Id, list[Id]] = {}
     for one, other in combinations(profiles, 2):
