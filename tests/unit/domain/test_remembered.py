@@ -95,7 +95,8 @@ def test_everybody_behind_one_token_has_no_reports_of_their_own():
 
 def test_the_own_request_counts_at_once_and_that_of_another_once_a_second_caller_agrees_or_an_operator():
     one, other, own = a_memory("m1", "ann"), a_memory("m2", "bob"), a_memory("m3", "ann")
-    assert vote(near(one), "ann").share(PAY) == 1
+    votes = vote(near(one), "ann")
+    assert votes.used[PAY] == votes.weight
     assert vote(near(one, own), "eve") is None
     assert vote(near(one, other), "eve") is not None
     assert vote(near(a_memory(confirmed=True)), "eve") is not None
@@ -168,7 +169,7 @@ def test_where_such_requests_ask_for_the_same_again_a_far_one_lifts_too():
 def test_callers_do_not_outvote_what_an_operator_taught():
     crowd = [a_memory(f"c{n}", f"caller {n % 9}", {OTHER}, confirmed=True) for n in range(30)]
     votes = vote([*near(*crowd), Near(0.75, a_lesson())], "eve")
-    assert votes.share(PAY) > 0.3
+    assert votes.used[PAY] > 0.3 * votes.weight
     assert votes.sure
     assert {PAY} not in votes.sure
 

@@ -60,19 +60,13 @@ _ADDRESS = (
 )
 
 
-class _Grammar(NamedTuple):
-    """The tables of `steering.toml`, compiled."""
-
-    class_of: Mapping[str, str]
-    token: re.Pattern[str]
-
-
 @cache
-def _grammar() -> _Grammar:
+def _grammar() -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """The classes of words in `steering.toml`, and the pattern of a token."""
     tables = tomllib.loads(files(__package__).joinpath("steering.toml").read_text(encoding="utf-8"))
     class_of = {word: letter for letter, those in tables["words"].items() for word in those.split()}
     unspaced = sorted(filter(_SPACED.search, class_of), key=len, reverse=True)
-    return _Grammar(class_of, _token(tables["phrases"], unspaced))
+    return class_of, _token(tables["phrases"], unspaced)
 
 
 def _token(phrases: Mapping[str, str], unspaced: Iterable[str]) -> re.Pattern[str]:
@@ -99,9 +93,9 @@ class _Word(NamedTuple):
 
 def _sentences(text: str) -> Iterator[list[_Word]]:
     """The words of each sentence; one of more than `_LONGEST` words comes in overlapping parts."""
-    grammar, lowered = _grammar(), text.lower()
+    class_of, pattern = _grammar()
     sentence: list[_Word] = []
-    for token in grammar.token.finditer(lowered):
+    for token in pattern.finditer(text.lower()):
         kind, word = token.lastgroup or "", token[0]
         if kind == "stop" or len(sentence) == _LONGEST:
             if sentence:
@@ -112,9 +106,9 @@ def _sentences(text: str) -> Iterator[list[_Word]]:
         if kind == "K0":
             letter = "K" if text[token.start() : token.end()].isupper() else "X"
         elif kind in ("word", "cjk"):
-            letter = grammar.class_of.get(word.replace("’", "'").strip("'-"), ".")
+            letter = class_of.get(word.replace("’", "'").strip("'-"), ".")
         else:
-            letter = grammar.class_of.get(word.strip("`"), kind[0]) if kind == "X" else kind[0]
+            letter = class_of.get(word.strip("`"), kind[0]) if kind == "X" else kind[0]
         if letter not in "_,":
             sentence.append(_Word(letter, f"<{letter}>" if letter in "FL" else word, *token.span()))
     if sentence:

@@ -122,10 +122,6 @@ class Votes:
         """The capabilities that serve the request of this id, if an operator taught it."""
         return next((each.memory.used for each in self.near if each.memory.query_id == query_id), frozenset())
 
-    def share(self, id: Id) -> float:
-        """The share of the votes for a capability, in [0, 1]."""
-        return self.used.get(id, 0.0) / self.weight
-
     def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
         """Who votes for a capability; texts only of callers whose audiences the reader has, too."""
         voters = [each for each in self.near if id in each.memory.used] if id in self.used else []
@@ -255,8 +251,8 @@ def fuse_votes(fused: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
     for id in votes.with_outcomes - votes.used.keys():
         if id in scores:
             scores[id] -= RULE.elsewhere
-    for id in votes.used:
-        scores[id] = scores.get(id, 0.0) + RULE.fused * votes.share(id)
+    for id, used in votes.used.items():
+        scores[id] = scores.get(id, 0.0) + RULE.fused * (used / votes.weight)
     return scores
 
 

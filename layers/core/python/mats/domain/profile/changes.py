@@ -16,6 +16,7 @@ from mats.domain.capability.suspicion import WRITTEN
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import Contract, Profile, profile_of
 from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
+from mats.domain.protocols.protocol import mapping_at, texts, value_at
 from mats.domain.text.fence import visible
 from mats.domain.text.words import clip, content_words, stem
 
@@ -160,10 +161,8 @@ def _inputs(schema: str) -> Iterator[tuple[str, str]]:
     seen = 0
     while stack and seen < _MAX_INPUTS:
         prefix, node, depth = stack.pop()
-        properties = node.get("properties") if isinstance(node, Mapping) else None
-        required = node.get("required") if isinstance(node, Mapping) else None
-        needed = required if isinstance(required, list) else ()
-        for name, value in properties.items() if isinstance(properties, Mapping) else ():
+        needed = texts(value_at(node, "required"))
+        for name, value in mapping_at(node, "properties").items():
             seen += 1
             path = f"{prefix}{name}"
             yield path, _type(value) + ("!" if name in needed else "")

@@ -108,7 +108,7 @@ _READ_KEYWORDS = 40
 _CACHED = 2_048  # Cards kept in memory; candidates are often those of earlier queries
 _NAME, _TYPES, _PROVIDER, _EXAMPLE, _NEGATIVE, _KEYWORDS, _INPUTS, _SKILLS, _FACTS = 24, 14, 8, 18, 24, 10, 28, 30, 14
 _WRITTEN, _WRITTEN_WITH_ACTION = 130, 45
-_DESCRIPTION, _DESCRIPTION_OF_SKILL, _DESCRIPTION_BESIDE_SKILLS = 42, 82, 42
+_DESCRIPTION, _DESCRIPTION_OF_SKILL = 42, 82
 """The most tokens of each field: none takes another's."""
 CARD_TOKENS = 310  # The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0076
 
@@ -141,7 +141,7 @@ def _fields(profile: Profile) -> Iterator[tuple[str, str]]:
     name, is_model = split_identifier(profile.name), _is_model(profile)
     inputs = _shorten(source.identifiers or source.parameter_names)
     has_skills = profile.kind is Kind.AGENT and bool(inputs)
-    does = _does(profile, name, has_skills)
+    does = _does(profile, name)
     known = stems(f"{name} {does}")
     yield "type", truncate(field_text(", ".join(profile.type_tags)[:_READ_CHARACTERS]), _TYPES)
     if is_model and not profile.enriched:
@@ -161,16 +161,15 @@ def _fields(profile: Profile) -> Iterator[tuple[str, str]]:
             yield "takes", truncate(names, _INPUTS)
 
 
-def _does(profile: Profile, name: str, has_skills: bool) -> str:
+def _does(profile: Profile, name: str) -> str:
     """Summary and what the action adds to it, if it fits; else the owner's description; else the keywords."""
     written, source = profile.enrichment, profile.source or SourceText()
     if profile.enriched and (written.summary or written.action):
         summary = truncate(_shorten(written.summary), _WRITTEN)
         both = f"{summary} {new_clauses(_shorten(written.action), stems(f'{name} {summary}'))}".strip()
         return summary if summary and tokens(both) > _WRITTEN_WITH_ACTION else truncate(both, _WRITTEN)
-    most = _DESCRIPTION_OF_SKILL if profile.kind is Kind.SKILL else _DESCRIPTION
     text = _shorten(source.description) or _shorten(", ".join(written.keywords))
-    return truncate(text, _DESCRIPTION_BESIDE_SKILLS if has_skills else most)
+    return truncate(text, _DESCRIPTION_OF_SKILL if profile.kind is Kind.SKILL else _DESCRIPTION)
 
 
 def _keywords(keywords: Sequence[str], known: Set[str]) -> str:

@@ -1,13 +1,13 @@
 """The authentication that a call needs: names of schemes and places, never a value."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 from pydantic import AliasChoices, Field
 
-from mats.domain.protocols.protocol import Compact
+from mats.domain.protocols.protocol import Compact, mapping_at, objects
 from mats.domain.text.redaction import is_plain, names_secret
 
 _MAX_NAME, _MAX_SCHEMES = 100, 20
@@ -35,10 +35,8 @@ class AuthScheme(Compact):
 
 def auth_of(security: object, schemes: object) -> tuple[AuthScheme, ...]:
     """The schemes of security requirements as OpenAPI and A2A write them: a list of alternatives."""
-    known = schemes if isinstance(schemes, Mapping) else {}
-    given = security if isinstance(security, Sequence) and not isinstance(security, str) else []
-    requirements = [each for each in given if isinstance(each, Mapping)]
-    alternatives = [tuple(filter(None, map(_scheme, _schemes_of(each, known)))) for each in requirements]
+    known = mapping_at(schemes)
+    alternatives = [tuple(filter(None, map(_scheme, _schemes_of(each, known)))) for each in objects(security)]
     if not any(alternatives):
         return ()
     if len(alternatives) == 1:
@@ -78,9 +76,7 @@ def _scheme(written: object) -> AuthScheme | None:
 
 def auth_from_list(written: object) -> tuple[AuthScheme, ...]:
     """The schemes of a list as `AuthScheme` has them, without invalid entries."""
-    entries = written if isinstance(written, list | tuple) else []
-    found = (entry for entry in entries if isinstance(entry, Mapping))
-    return tuple(filter(None, map(_parse_entry, found)))[:_MAX_SCHEMES]
+    return tuple(filter(None, map(_parse_entry, objects(written))))[:_MAX_SCHEMES]
 
 
 def _parse_entry(entry: Mapping[str, Any]) -> AuthScheme | None:
@@ -98,7 +94,8 @@ def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str,
     only its first word counts, if that is an authentication scheme.
     """
     schemes, others = list[AuthScheme](), list[str]()
-    for name, value, secret in chain(_in_object(headers), _in_list(headers)):
+    named = ((name, value, False) for name, value in mapping_at(headers).items())
+    for name, value, secret in chain(named, _in_list(headers)):
         if not (header := _token(name)):
             continue
         first = value.split(" ", 1)[0].lower() if isinstance(value, str) else ""
@@ -109,11 +106,6 @@ def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str,
         else:
             others.append(header)
     return tuple(schemes[:_MAX_SCHEMES]), tuple(others[:_MAX_SCHEMES])
-
-
-def _in_object(headers: object) -> Iterator[tuple[object, object, bool]]:
-    for name, value in headers.items() if isinstance(headers, Mapping) else ():
-        yield name, value, False
 
 
 def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:

@@ -20,6 +20,7 @@ from mats.domain.protocols.protocol import (
     map_each,
     objects,
     text_at,
+    texts,
     to_label,
 )
 
@@ -71,9 +72,8 @@ def _description(summary: Mapping[str, Any]) -> str:
         return ""
     parts = [f"{name} by {provider} on Amazon Bedrock" if provider else f"{name} on Amazon Bedrock"]
     for verb, key in (("reads", "inputModalities"), ("writes", "outputModalities")):
-        values = summary.get(key)
-        listed = [value.lower() for value in values if isinstance(value, str)] if isinstance(values, list) else []
-        parts += [f"{verb} {joined}"] if (joined := " and ".join(listed)) else []
+        listed = " and ".join(value.lower() for value in texts(summary.get(key)))
+        parts += [f"{verb} {listed}"] if listed else []
     return "; ".join(parts) + "."
 
 

@@ -154,9 +154,9 @@ def servers_of(value: Json) -> tuple[str, Mapping[str, Any]] | None:
     """
     for key in _CONFIG_KEYS:
         servers = value_at(value, key)
-        entries = list(servers.values()) if isinstance(servers, Mapping) else []
-        callable = [isinstance(one, Mapping) and ("command" in one or "url" in one) for one in entries]
-        if isinstance(servers, Mapping) and (any(callable) or key == _CONFIG_KEYS[0]):
+        if isinstance(servers, Mapping) and (
+            key == _CONFIG_KEYS[0] or any("command" in one or "url" in one for one in objects([*servers.values()]))
+        ):
             return key, servers
     return None
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
-from mats.domain.protocols.protocol import Call, Facts, objects
+from mats.domain.protocols.protocol import Call, Facts, mapping_at, objects
 from mats.domain.text import redaction
 from mats.domain.text.words import word_set
 
@@ -275,8 +275,8 @@ def _value(argument: Mapping[str, Any]) -> str:
 
 def _filled_in(entry: Mapping[str, Any], key: str) -> str:
     """A text whose `{variables}` with a default that is no secret have it."""
-    text, variables = _text(entry, key), entry.get("variables")
-    for name, variable in variables.items() if isinstance(variables, Mapping) else ():
+    text = _text(entry, key)
+    for name, variable in mapping_at(entry, "variables").items():
         public = isinstance(variable, Mapping) and variable.get("isSecret") is not True
         if public and (known := _text(variable, "value", "default")):
             text = text.replace(f"{{{name}}}", known)

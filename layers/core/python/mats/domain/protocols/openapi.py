@@ -5,7 +5,7 @@ expanded in place, within bounds; none is fetched.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 from urllib.parse import urljoin
 
@@ -29,10 +29,12 @@ from mats.domain.protocols.protocol import (
     Source,
     join_labels,
     label_of_title,
+    mapping_at,
     namespace_of_url,
     objects,
     rejection,
     text_at,
+    texts,
     value_at,
 )
 from mats.domain.text.redaction import is_plain, placeholders, redact_url
@@ -130,7 +132,7 @@ class _Api:
         self._work_left = _MOST_WORK
         self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
         self.security = document.get("security")
-        self.schemes = value_at(document, "components", "securitySchemes")
+        self.schemes = mapping_at(document, "components", "securitySchemes")
         servers = [_server(server) for server in objects(document.get("servers"))]
         self.server = next((url for url in servers if url), "")
         if source.url and "{" not in self.server:
@@ -184,8 +186,7 @@ class _Api:
         if self.security and "security" not in draft.rest:
             draft.rest["security"] = self.security
         named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
-        schemes = self.schemes if isinstance(self.schemes, Mapping) else {}
-        if known := {name: schemes[name] for name in sorted(named) if name in schemes}:
+        if known := {name: self.schemes[name] for name in sorted(named) if name in self.schemes}:
             draft.rest["securitySchemes"] = known
         self._charge([draft.item, draft.rest])
         return draft.finish()
@@ -292,10 +293,8 @@ class _Api:
 def _server(server: Mapping[str, Any]) -> str:
     """The address of a server, its variables by their defaults; one without a default stays in braces."""
     url = text_at(server, "url")
-    variables = server.get("variables")
-    for name, variable in variables.items() if isinstance(variables, Mapping) else ():
-        default = text_at(variable, "default")
-        if default:
+    for name, variable in mapping_at(server, "variables").items():
+        if default := text_at(variable, "default"):
             url = url.replace(f"{{{name}}}", default)
         if len(url) > 4_096:
             return ""
@@ -311,11 +310,9 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> Htt
         return None
     in_path = {parameter.name for parameter in parameters if parameter.in_ == "path"}
     taken = {parameter.property or parameter.name for parameter in parameters}
-    known = value_at(registration.input_schema, "properties")
-    properties = known if isinstance(known, Mapping) else {}
+    properties = mapping_at(registration.input_schema, "properties")
     body_property = next((name for name in ("body", "requestBody") if name in properties and name not in taken), "")
-    stated = descriptor.get("requestMediaTypes") if body_property else ()
-    types = [type for type in stated if isinstance(type, str)] if isinstance(stated, Sequence) else []
+    types = texts(descriptor.get("requestMediaTypes")) if body_property else []
     best = min(types, key=_json_first, default="")
     media_type = best if _MEDIA_TYPE.fullmatch(best) else ""
     return HttpCall(

@@ -249,12 +249,23 @@ def value_at(value: object, *path: str) -> Any:
     return value
 
 
+def mapping_at(value: object, *path: str) -> Mapping[str, Any]:
+    """The object at a path of keys; empty for anything else."""
+    found = value_at(value, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
 def text_at(value: object, *path: str) -> str:
     """The text at a path of keys, trimmed, or a number as text; empty for anything else."""
     found = value_at(value, *path)
     if isinstance(found, int | float) and not isinstance(found, bool):
         return str(found)
     return found.strip() if isinstance(found, str) else ""
+
+
+def texts(value: object) -> list[str]:
+    """The texts in a list; empty for anything else."""
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list | tuple) else []
 
 
 def objects(value: object) -> Sequence[Mapping[str, Any]]:

@@ -22,6 +22,7 @@ from mats.domain.protocols.protocol import (
     objects,
     rejection,
     text_at,
+    texts,
     value_at,
 )
 from mats.domain.text.redaction import is_plain, redact_url
@@ -131,7 +132,7 @@ def served_registrations(entries: object, source: Source) -> Iterator[MappedValu
             continue
         path = uri.partition("://")[2].removesuffix(f"/{FILE}")
         front = {**skill[_FRONT], **({"name": path} if names.count(name) > 1 and path else {}), "uri": uri}
-        files = tuple(each for each in entry.get("files") or () if isinstance(each, str))
+        files = tuple(texts(entry.get("files")))
         of_server = source._replace(
             namespace=source.namespace or namespace_of_url(source.server, source.url), url=source.server, files=files
         )
@@ -141,14 +142,12 @@ def served_registrations(entries: object, source: Source) -> Iterator[MappedValu
 
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> SkillReading | None:
     has_instructions = isinstance(text := descriptor.get(INSTRUCTIONS), str) and bool(text.strip())
-    written = descriptor.get(FILES)
-    files = [each for each in written if isinstance(each, str)] if isinstance(written, list) else []
     url = redact_url(registration.endpoint) or ""
     if not has_instructions and not url:
         return None
     return SkillReading(
         instructions=f"GET /capabilities/{quote_id(registration.id)}/instructions" if has_instructions else "",
-        files=tuple(file for file in files if is_plain(file) and len(file) <= 500)[:_MAX_FILES],
+        files=tuple(file for file in texts(descriptor.get(FILES)) if is_plain(file) and len(file) <= 500)[:_MAX_FILES],
         url=url,
     )
 
