@@ -110,8 +110,7 @@ def _shared_words(asked: Sequence[Asked]) -> list[str]:
             spelled.setdefault(stem(word), word)
         counts.update(set(map(stem, mine)))
     texts = sum(bool(each.text) for each in asked)
-    order = {its_stem: position for position, its_stem in enumerate(spelled)}
-    common = sorted(counts, key=lambda one: (-counts[one], order[one]))
+    common = sorted(spelled, key=lambda one: -counts[one])
     enough = [one for one in common if 2 * counts[one] >= texts] or common[:_NAME_WORDS]
     return [spelled[one] for one in enough]
 
