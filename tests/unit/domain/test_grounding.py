@@ -148,12 +148,6 @@ def test_no_invention_survives_between_harmless_words_in_any_field(before, inven
     assert all(note.startswith(f"dropped from {field}: ") for note in kept.notes)
 
 
-@given(st.text(max_size=200))
-def test_a_sentence_or_entry_is_kept_whole_or_dropped_whole(text):
-    kept = ground(Enrichment(keywords=(text,)), REFUND).enrichment
-    assert kept.keywords in ((text,), ())
-
-
 MUSIC = a_registration(
     name="TokApi: search", description="search songs on GitHub by natural language processing; Use the Sensor Tower API"
 )
@@ -237,18 +231,21 @@ def test_a_telling_word_in_a_bare_name_grounds_keywords_and_examples(name):
 
 
 @pytest.mark.parametrize(
-    ("summary", "stays"),
+    ("name", "summary", "stays"),
     [
-        ("Refunds a payment.", True),
-        ("A tool that refunds payments.", True),
-        ("Refunds a payment to the customer's card.", False),
-        ("Refunds a payment through Stripe.", False),
+        ("refund_payment", "Refunds a payment.", True),
+        ("refund_payment", "A tool that refunds payments.", True),
+        ("refund_payment", "Refunds a payment to the customer's card.", False),
+        ("refund_payment", "Refunds a payment through Stripe.", False),
+        ("calculator", "A calculator tool.", True),
+        ("translate", "Translates.", True),
+        ("translate", "Processes data.", False),
     ],
 )
-def test_the_summary_of_a_bare_name_uses_only_words_of_the_name(summary, stays):
-    bare = a_registration(description="refund payment")
+def test_the_summary_of_a_bare_name_uses_only_words_of_the_name(name, summary, stays):
+    bare = a_registration(name=name, description=name.replace("_", " "))
     assert is_bare(bare)
-    assert bool(ground(Enrichment(summary=summary), bare).enrichment.summary) is stays
+    assert ground(Enrichment(summary=summary), bare).enrichment.summary == (summary if stays else "")
 
 
 @pytest.mark.parametrize("more", [{"description": "Gives money back"}, {"tags": ["pay"]}, {"input_schema": SCHEMA}])
@@ -256,13 +253,6 @@ def test_a_registration_with_more_than_a_name_is_not_bare_and_grounds_what_that_
     demo = a_registration(**{"name": "Demo Project", "description": None, **more})
     assert not is_bare(demo)
     assert ground(Enrichment(keywords=("money back",)), demo).enrichment.keywords == ("money back",)
-
-
-@pytest.mark.parametrize(("name", "summary"), [("calculator", "A calculator tool."), ("translate", "Translates.")])
-def test_a_name_of_one_plain_word_can_be_used(name, summary):
-    bare = a_registration(name=name, description=None)
-    assert ground(Enrichment(summary=summary), bare).enrichment.summary == summary
-    assert ground(Enrichment(summary="Processes data."), bare).enrichment.summary == ""
 
 
 def _item(name: str, about: str) -> Registration:

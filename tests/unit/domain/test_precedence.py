@@ -135,15 +135,13 @@ def test_who_claims_a_verified_provider_is_found_with_those_that_have_it():
     assert claims([evil, stripe, *others, more]) == {evil.id: (stripe, more)}
 
 
-@pytest.mark.parametrize("name", ["Stripe Payments", "Stripee", "getstripe", "5tripe", "Stripe (official)", "Ѕtripe"])
+LIKE = ("Stripe Payments", "Stripee", "getstripe", "5tripe", "Stripe (official)", "Ѕtripe")
+
+
+@pytest.mark.parametrize("name", [*LIKE, "Striped Socks", "Square", "", "Outdoor Pinstripe"])
 def test_a_name_that_resembles_a_verified_provider_is_a_claim(name):
     stripe, other = a_claim("com.stripe", "", verified="Stripe"), a_claim("evil.example", name)
-    assert claims([other, stripe]) == {other.id: (stripe,)}
-
-
-@pytest.mark.parametrize("name", ["Striped Socks", "Square", "", "Outdoor Pinstripe"])
-def test_a_name_that_only_has_letters_of_a_verified_one_is_none(name):
-    assert claims([a_claim("com.stripe", "", verified="Stripe"), a_claim("com.other", name)]) == {}
+    assert claims([other, stripe]) == ({other.id: (stripe,)} if name in LIKE else {})
 
 
 @pytest.mark.parametrize(
@@ -159,7 +157,6 @@ def test_a_namespace_that_looks_like_a_rated_one_is_marked_and_what_is_beside_it
 
 def test_without_a_verified_provider_nobody_is_accused():
     assert claims([a_claim("com.stripe", "Stripe"), a_claim("evil.example", "Stripe")]) == {}
-    assert claims([a_claim("com.stripe", "", verified="Stripe"), a_claim("com.other", "")]) == {}
 
 
 ORDERS = st.permutations(range(8)).flatmap(lambda order: st.integers(0, 8).map(lambda count: order[:count]))

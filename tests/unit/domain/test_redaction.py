@@ -28,6 +28,13 @@ def test_tokens_are_replaced_wherever_they_stand(token, argument):
     assert token not in redact_prose(f"Send {argument.format(token)} with it.")
 
 
+ORDINARY = (
+    "-y", "@modelcontextprotocol/server-filesystem@2025.11.25", "/srv/work/a-long-folder-name-2025/x.py",
+    "server@sha256:" + "a1" * 32, "git+https://github.com/a/b@" + "a1" * 20, "git+ssh://git@github.com/a/b",
+    "--no-auth", "--port=8080", "{workspace}", "--stdio", "tide-tables==1.4.0", "C:\\tools\\server.exe",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
@@ -43,22 +50,11 @@ def test_tokens_are_replaced_wherever_they_stand(token, argument):
         (['{"password": "hunter2"}'], ['{"password": "{password}"}']),
         (["host=db password=hunter2"], ["host=db password={password}"]),
         (["-----BEGIN PRIVATE KEY-----\nhunter2"], ["{secret}"]),
+        *(([argument, "main.py"], [argument, "main.py"]) for argument in ORDINARY),
     ],
 )
-def test_values_of_secret_names_are_replaced(arguments, shown):
+def test_only_values_of_secret_names_are_replaced(arguments, shown):
     assert redact_arguments(arguments) == tuple(shown)
-
-
-@pytest.mark.parametrize(
-    "argument",
-    [
-        "-y", "@modelcontextprotocol/server-filesystem@2025.11.25", "/srv/work/a-long-folder-name-2025/x.py",
-        "server@sha256:" + "a1" * 32, "git+https://github.com/a/b@" + "a1" * 20, "git+ssh://git@github.com/a/b",
-        "--no-auth", "--port=8080", "{workspace}", "--stdio", "tide-tables==1.4.0", "C:\\tools\\server.exe",
-    ],
-)  # fmt: skip
-def test_ordinary_arguments_are_kept(argument):
-    assert redact_arguments([argument, "main.py"]) == (argument, "main.py")
 
 
 @given(st.lists(st.text(max_size=60), max_size=6))
@@ -95,19 +91,6 @@ def test_names_of_secrets():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Basic information about tokens: their key is a string.",
-        "Uses Bearer authentication; password: at least eight characters, api_key: your key",
-        "distilbert-base-uncased-finetuned-sst-2-english, see https://acme.com/v2/refunds?key=name#top",
-        "Top 10 tracks of 2024 (ISO 8601), 48h",
-    ],
-)
-def test_ordinary_prose_is_not_redacted(text):
-    assert redact_prose(text) == text
-
-
-@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("password: hunter2x", "password: {password}"),
@@ -115,7 +98,11 @@ def test_ordinary_prose_is_not_redacted(text):
         ("Bearer a1b2c3d4e5f6", "Bearer {token}"),
         ("with sk-live-4f9Qz81LmN0pR7sT2uVw inside", "with {secret} inside"),
         ("postgres://ann:pw4u@db.acme.com/x", "postgres://{credentials}@db.acme.com/x"),
+        ("Basic information about tokens: their key is a string.", None),
+        ("Uses Bearer authentication; password: at least eight characters, api_key: your key", None),
+        ("distilbert-base-uncased-finetuned-sst-2-english, see https://acme.com/v2/refunds?key=name#top", None),
+        ("Top 10 tracks of 2024 (ISO 8601), 48h", None),
     ],
 )
-def test_secrets_in_prose_are_redacted(text, shown):
-    assert redact_prose(text) == shown
+def test_only_secrets_in_prose_are_redacted(text, shown):
+    assert redact_prose(text) == (shown or text)

@@ -89,32 +89,25 @@ def test_every_fault_is_named_at_once_with_its_attribute():
     assert all(kind in faults["kind"] for kind in Kind)
 
 
-@pytest.mark.parametrize("trust", [100, 0, "high", {"level": 3}])
-def test_trust_is_rejected_with_a_hint_to_the_operator(trust):
-    assert "operators" in _faults(an_item(trust=trust))["trust"]
-
-
 @pytest.mark.parametrize(
-    ("attribute", "meant"),
+    ("attribute", "value", "said"),
     [
-        ("tag", "tags"),
-        ("descripton", "description"),
-        ("Name", "name"),
-        ("negative_example", "negative_examples"),
-        ("inputSchema", "input_schema"),
-        ("type", "kind"),
-        ("visibility", "visible_to"),
-        ("parameters", "input_schema"),
+        *(("trust", trust, "operators") for trust in (100, 0, "high", {"level": 3})),
+        *(("visible_to", nobody, "leave it out") for nobody in ([], (), set())),
+        *(("name", f"refund{c}payment", "control characters") for c in "\x00\x07\n\r\t\x1b\x7f\x85\u2028\u2029"),
+        ("tag", "x", "`tags`"),
+        ("descripton", "x", "`description`"),
+        ("Name", "x", "`name`"),
+        ("negative_example", "x", "`negative_examples`"),
+        ("inputSchema", "x", "`input_schema`"),
+        ("type", "x", "`kind`"),
+        ("visibility", "x", "`visible_to`"),
+        ("parameters", "x", "`input_schema`"),
     ],
 )
-def test_an_unknown_attribute_suggests_the_near_one(attribute, meant):
-    assert f"`{meant}`" in _faults(an_item(**{attribute: "x"}))[attribute]
+def test_a_fault_says_what_to_do_or_which_attribute_is_meant(attribute, value, said):
+    assert said in _faults(an_item(**{attribute: value}))[attribute]
     assert _faults(an_item(zzz="x")) == {"zzz": "is not a known attribute"}
-
-
-@pytest.mark.parametrize("character", ["\x00", "\x07", "\n", "\r", "\t", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
-def test_a_control_character_within_a_name_is_rejected(character):
-    assert "control characters" in _faults(an_item(name=f"refund{character}payment"))["name"]
 
 
 HIDDEN = ["\u200b", "\u200d", "\u202e", "\u00ad", "\ufe0f", "\u3164", "\ue000", "\U000e0041", "\U000e0100"]
@@ -167,11 +160,6 @@ NAMESPACES = ["", ".", "com.", ".acme", "com..acme", "Com.a", "com/a", "com a", 
 )
 def test_what_is_no_text_of_its_length_and_letters_is_rejected(attribute, value):
     assert _faults(an_item(**{attribute.partition(".")[0]: value})).keys() == {attribute}
-
-
-@pytest.mark.parametrize("nobody", [[], (), set()])
-def test_an_empty_list_of_audiences_is_rejected(nobody):
-    assert "leave it out" in _faults(an_item(visible_to=nobody))["visible_to"]
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

@@ -33,26 +33,22 @@ from tests.builders import a_profile, an_earlier_profile
         ("This skill should be used when the user asks to draw.", "draw."),
         ("- Use this agent when you need to review code", "review code"),
         ("Can you please help me to find a flight", "find a flight"),
+        *(
+            (unchanged, unchanged)
+            for unchanged in (
+                "Do not use this skill when the user wants to plan a trip.",
+                "Never use when you need to delete a file.",
+                "Refunds a card. Not for users who want to pay.",
+                "A payment tool that allows users to refund",
+                "Use when working with Kubernetes",
+                "Use this tool, not the other one",
+                "Wiederholt, was this tool allows you to do",
+            )
+        ),
     ],
 )
-def test_openings_that_say_nothing_are_left_out(text, short):
+def test_only_openings_that_say_nothing_are_left_out(text, short):
     assert without_stock_phrases(text) == short
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Do not use this skill when the user wants to plan a trip.",
-        "Never use when you need to delete a file.",
-        "Refunds a card. Not for users who want to pay.",
-        "A payment tool that allows users to refund",
-        "Use when working with Kubernetes",
-        "Use this tool, not the other one",
-        "Wiederholt, was this tool allows you to do",
-    ],
-)
-def test_text_that_says_something_is_unchanged(text):
-    assert without_stock_phrases(text) == text
 
 
 @given(st.text(max_size=200))

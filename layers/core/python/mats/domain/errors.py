@@ -51,8 +51,6 @@ class RegistrationInvalid(Invalid):
 
 
 class KindConflict(RegistrationInvalid):
-    """The id belongs to a capability of another kind, and the kind under an id cannot change."""
-
     def __init__(self, id: str) -> None:
         message = f"cannot change: {id} exists as another kind; remove it first, or choose another name"
         super().__init__([Fault("kind", message)])
@@ -67,15 +65,11 @@ class NotPossible(Invalid):
 
 
 class PreconditionFailed(CapabilityError):
-    """A conditional write found another version than the caller expected."""
-
     def __init__(self, id: str) -> None:
         super().__init__(f"{id} was changed by someone else; reload it and try again")
 
 
 class CapabilityNotFound(CapabilityError):
-    """There is no such capability, or it does not exist for this caller."""
-
     def __init__(self, id: str, nearest: Sequence[str] = ()) -> None:
         """`nearest` are ids that the caller may see, best first."""
         names = " or ".join(f"`{other}`" for other in nearest)
@@ -84,16 +78,12 @@ class CapabilityNotFound(CapabilityError):
 
 
 class InstructionsNotFound(CapabilityNotFound):
-    """The capability has no instructions to read."""
-
     def __init__(self, id: str) -> None:
         Exception.__init__(self, f"{id} has no instructions: only skills have, if their owner registered them")
         self.id = id
 
 
 class ReceiptNotFound(CapabilityError):
-    """There is no receipt of this answer for this caller."""
-
     def __init__(self, query_id: str, days: int) -> None:
         super().__init__(
             f"no answer {query_id!r} to report on: use the `query_id` of an answer that you got in the last {days} days"
@@ -101,8 +91,6 @@ class ReceiptNotFound(CapabilityError):
 
 
 class RegistryNotFound(CapabilityError):
-    """There is no local registry in the folder, and the operation makes none."""
-
     def __init__(self, home: object) -> None:
         super().__init__(f"no registry at {home}: `mats init`, `mats import` or `mats serve --sample` makes one")
 

@@ -36,8 +36,6 @@ REASONS = (ORDERS, EXFILTRATION, DIRECTION, DEED, PAYLOAD)
 
 
 class Found(NamedTuple):
-    """A reason, and the part of the text that it is about."""
-
     reason: str
     start: int
     end: int

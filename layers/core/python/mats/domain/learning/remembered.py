@@ -10,8 +10,6 @@ from mats.domain.learning.outcome import TAUGHT, Event, ReportedAnswer, effectiv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A request that ended in success."""
-
     query_id: str
     text: str  # Empty if queries are not kept as text
     caller: str

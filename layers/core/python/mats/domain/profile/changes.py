@@ -38,8 +38,6 @@ _ORDER = list(ChangeClass)
 
 
 class Reason(NamedTuple):
-    """A change in words, with its class."""
-
     change: ChangeClass
     words: str
 

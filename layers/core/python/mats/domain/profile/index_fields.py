@@ -86,8 +86,6 @@ _PREFIX = 2  # Words that share a stem share at least these first letters; compa
 
 
 class MatchedWords(NamedTuple):
-    """Words of a query that a profile has."""
-
     matched: tuple[str, ...]  # Words of the query, in its order
     fields: tuple[str, ...]  # The fields they matched in, in index order
     spelled: tuple[str, ...] = ()

@@ -103,7 +103,6 @@ class Enrichment(_Frozen):
     negative_examples: tuple[str, ...] = ()
 
     def texts(self) -> tuple[str, ...]:
-        """Every text, field by field."""
         return (self.summary, self.action, *self.keywords, *self.positive_examples, *self.negative_examples)
 
 
@@ -219,10 +218,6 @@ class Profile(_Frozen):
         """True if the index has acknowledged this revision."""
         return self.indexed_rev == self.rev
 
-    def content_fingerprint(self) -> str:
-        """The `content` fingerprint: everything that is indexed or returned, without counters, times and cause."""
-        return fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED))
-
     def with_assigned(self, assigned: Assigned) -> Self:
         """The unsealed profile with this assignment. What its owner had claimed beside a verified provider is lost."""
         claimed = "" if self.provider_verified else self.provider
@@ -245,8 +240,8 @@ class Profile(_Frozen):
         return self if kept == self.refused else self.model_copy(update={"refused": kept}).seal()
 
     def seal(self) -> Self:
-        """The same profile carrying its own content fingerprint."""
-        return self.model_copy(update={"content": self.content_fingerprint()})
+        """The same profile with the fingerprint of what is indexed or returned, without counters, times and cause."""
+        return self.model_copy(update={"content": fingerprint(self.model_dump(mode="json", exclude=_UNVERSIONED))})
 
 
 def tombstone(id: Id, **more: Any) -> Profile:

@@ -46,12 +46,11 @@ _EXPANSION = re.compile(
     r"[$%]+\{[^{}]*\}*|\$+\([^()]*\)*|\$+(?:env:)?\w+|[$%]+(?=[{(])|%(?![0-9A-Fa-f]{2}%)[A-Za-z_][\w()]*%|`+", re.ASCII
 )
 """`${NAME}`, `${env:NAME}`, `$(command)`, `$NAME`, `$env:NAME`, `%NAME%`, backquotes; `%C3%` is a percent-encoding."""
-_FILLED_IN = "{value}"
 
 
 def without_expansions(text: str) -> str:
     """The text with a placeholder of ours for whatever a client or a shell would replace by a variable or a command."""
-    while (after := _EXPANSION.sub(_FILLED_IN, text)) != text:
+    while (after := _EXPANSION.sub("{value}", text)) != text:
         text = after
     return text
 
