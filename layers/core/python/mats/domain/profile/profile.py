@@ -330,11 +330,7 @@ def _flags(registration: Registration, enrichment: Enrichment | None, assigned: 
 
 
 def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
-    """The profile unchanged, if it fits a row: at most `most` bytes of JSON.
-
-    Raises:
-        RegistrationInvalid: it does not fit.
-    """
+    """The profile unchanged. Raises RegistrationInvalid: it has more than `most` bytes of JSON, and fits no row."""
     size = _size(profile)
     if size > most:
         message = f"is too long: its profile would be {size:,} bytes; shorten it to fit {most:,}"

@@ -76,8 +76,7 @@ def parse_reply(reply: object, quoted: Collection[str] = ()) -> Written:
     field that is missing or null; a string for a list; too many entries. Negative examples are not asked for: a writer
     does not know the neighbours.
 
-    Raises:
-        ReplyUnusable: the message quotes nothing of the reply, so it can go into a second prompt.
+    Raises ReplyUnusable: the message quotes nothing of the reply, so it can go into a second prompt.
     """
     fields = _fields_of(reply)
     if fields is None:
@@ -172,8 +171,7 @@ class Prompt:
     def parse(cls, text: str) -> Self:
         """The prompt in a Markdown file of sections `## system`, `## request`, `## tool` (JSON) and others.
 
-        Raises:
-            ValueError: a section is missing or the tool is not JSON.
+        Raises ValueError: a section is missing or the tool is not JSON.
         """
         _, *found = _SECTION.split(text)
         sections = {name: body.strip() for name, body in zip(found[::2], found[1::2], strict=True)}
@@ -190,8 +188,7 @@ class Prompt:
     def variant(self, name: str) -> Self:
         """The prompt with the sections `tool_NAME` and `plain_NAME` for its tool and its plain form; same hash.
 
-        Raises:
-            ValueError: the tool is not JSON; KeyError: a section is missing.
+        Raises ValueError: the tool is not JSON; KeyError: a section is missing.
         """
         tool, plain = (self.parts[f"{section}_{name}"] for section in ("tool", "plain"))
         return replace(self, tool=_parse_tool(tool), parts={**self.parts, "plain": plain})

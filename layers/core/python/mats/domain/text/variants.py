@@ -125,10 +125,8 @@ synonyms_of = lru_cache(maxsize=4)(Synonyms)  # The synonyms of these groups, ma
 def parse_groups(lines: Iterable[str]) -> Groups:
     """Groups of a plain file: one on a line, words separated by commas; `#` begins a comment.
 
-    Groups with a word in common are one.
-
-    Raises:
-        RequestInvalid: a word is too long or says nothing, or a line has one only; or there are too many.
+    Groups with a word in common are one. Raises RequestInvalid: a word is too long or says nothing, or a line has one
+    only; or there are too many.
     """
     groups: Groups = ()
     for number, line in enumerate(lines, start=1):
