@@ -62,7 +62,7 @@ def split_url(url: str) -> SplitResult:
 def check_address(address: str, host: str, *, may_be_private: bool) -> None:
     """Check an IP address that a host name resolved to.
 
-    Raises AddressRefused: it is blocked, or private and not the service given, or loopback by another name than its own.
+    Raises AddressRefused: it is blocked, private and not the service given, or loopback by another name than its own.
     """
     ip = _effective(address)
     if any(ip in network for network in _BLOCKED if network.version == ip.version):
