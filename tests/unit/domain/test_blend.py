@@ -120,20 +120,26 @@ def test_no_higher_measurement_lowers_retrieval(scale, scores, cosines, pairs):
 
 
 @pytest.mark.parametrize(
-    ("score", "cosine", "expected"),
+    ("score", "cosine", "pairs", "expected"),
     [
-        (20, None, 0.5),
-        (60, None, 0.75),
-        (None, 0.2, 0.0),
-        (None, 0.8, 1.0),
-        (None, -1, 0.0),
-        (20, 0.8, 0.75),
-        (None, None, None),
+        (20, None, 0, 0.5),
+        (60, None, 0, 0.75),
+        (None, 0.2, 0, 0.0),
+        (None, 0.8, 0, 1.0),
+        (None, -1, 0, 0.0),
+        (20, 0.8, 0, 0.75),
+        (20, 0.5, 0, 0.5),
+        (20, 0.5, 3, 0.6),
+        (20, None, 3, 0.6),
+        (0, 0.0, 3, 0.2),
+        (None, 0.5, 3, 0.5),
+        (None, None, 3, None),
     ],
 )
-def test_a_mixture_equals_the_calculation_by_hand(score, cosine, expected):
-    scale = Scale(c=20, lo=0.2, hi=0.8)
-    measured = scale.mix(score, cosine)
+def test_a_mixture_equals_the_calculation_by_hand_and_pairs_count_with_a_lexical_score_only(
+    score, cosine, pairs, expected
+):
+    measured = Scale(c=20, lo=0.2, hi=0.8, pairs_share=0.4).mix(score, cosine, pairs)
     assert measured == (None if expected is None else pytest.approx(expected))
 
 
@@ -143,22 +149,6 @@ def test_a_mixture_equals_the_calculation_by_hand(score, cosine, expected):
 def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
     scale = Scale(c=20, lo=0.0, hi=1.0, even=0.4, spread=0.1)
     assert scale.retrieval(None, mixture) == pytest.approx(expected, abs=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("score", "cosine", "pairs", "expected"),
-    [
-        (20, 0.5, 0, 0.5),
-        (20, 0.5, 3, 0.6),
-        (20, None, 3, 0.6),
-        (0, 0.0, 3, 0.2),
-        (None, 0.5, 3, 0.5),
-        (None, None, 3, None),
-    ],
-)
-def test_pairs_increase_a_mixture_only_with_a_lexical_score(score, cosine, pairs, expected):
-    measured = Scale(c=20, lo=0.0, hi=1.0, pairs_share=0.4).mix(score, cosine, pairs)
-    assert measured == (None if expected is None else pytest.approx(expected))
 
 
 def test_the_verdict_follows_the_most_relevant_candidate():

@@ -15,6 +15,7 @@ from mats.domain.protocols.skill import MAX_INSTRUCTIONS_BYTES
 from mats.domain.text.redaction import MAX_TEXT
 from mats.domain.trust.grounding import is_bare
 from tests.builders import a_profile, a_registration
+from tests.strategies import SCALARS, json_values
 
 SECRET = "hunter2"
 GROWING = {f"v{n}": {"default": f"{{v{n + 1}}}" * 2} for n in range(60)}
@@ -229,11 +230,6 @@ def test_long_arguments_take_no_time():
         call(descriptor={"server": {"command": "x", "args": [part * (MAX_TEXT // len(part))] * 3}})
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 _KEYS = st.sampled_from(
     "format server command method parameters security securitySchemes supportedInterfaces url remotes packages "
     "protocolVersion instructions files requestMediaTypes preferredTransport".split()
@@ -242,7 +238,7 @@ _FORMATS = st.sampled_from(["mcp-server", "mcp-tool", "a2a-agent-card", "openapi
 
 
 @given(
-    st.sampled_from(Kind), st.dictionaries(_KEYS, _JSON, max_size=6), _FORMATS | st.none(),
+    st.sampled_from(Kind), st.dictionaries(_KEYS, json_values(SCALARS), max_size=6), _FORMATS | st.none(),
     st.sampled_from(["", MCP_URL, "x", "https://x.example/{id}"]),
 )  # fmt: skip
 def test_any_descriptor_has_an_invocation_or_none(kind, descriptor, format, endpoint):

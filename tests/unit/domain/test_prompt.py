@@ -14,6 +14,7 @@ from mats.domain.prompts.prompt import Prompt, Written, brief, fill_template, pa
 from mats.domain.text.fence import find_hidden, size
 from mats.domain.text.words import first_object
 from tests.builders import a_registration
+from tests.strategies import json_values
 
 GOOD = {
     "summary": "Gives money back.",
@@ -194,12 +195,7 @@ def test_what_is_no_keyword_is_dropped_with_a_note(value):
     assert parsed.notes == ("dropped from keywords: 1 without a usable value",)
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*GOOD, "x"]), inner),
-    )
-)
+@given(json_values(keys=st.sampled_from([*GOOD, "x"])))
 def test_any_value_is_five_fields_or_unusable(value):
     with suppress(ReplyUnusable):
         assert isinstance(parse_reply(value).enrichment, Enrichment)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.ranking.query import Filter, Query, named_words, namespace_words
+from tests.strategies import json_values
 
 
 @pytest.mark.parametrize(
@@ -85,14 +86,7 @@ def test_an_unknown_key_is_an_error_and_suggests_the_near_one(attribute, meant):
     assert faults.keys() == {attribute, "audiences"}
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-@given(st.dictionaries(st.sampled_from([*Query.model_fields, "k", "colour"]), json_values) | json_values)
+@given(st.dictionaries(st.sampled_from([*Query.model_fields, "k", "colour"]), json_values()) | json_values())
 def test_any_json_is_either_a_query_or_rejected_with_its_faults(body):
     try:
         faults = [Fault("none", "at all")] if Query.parse(body) else []

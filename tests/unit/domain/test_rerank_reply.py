@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind
 from mats.domain.prompts.rerank_reply import find_steps, known_type, parse_reply
 from tests.builders import a_profile
+from tests.strategies import json_values
 
 SCORES = [90, 5, 0, 100, 42]
 REPLY = json.dumps({"t": "tool", "s": SCORES})
@@ -36,14 +37,7 @@ def test_any_text_gives_scores_for_a_prefix_or_none(reply, count, ended_early):
     holds(parse_reply(reply, count, ended_early=ended_early), count)
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["s", "t", "x"]), inner),
-    ),
-    st.integers(1, 8),
-    st.booleans(),
-)
+@given(json_values(keys=st.sampled_from(["s", "t", "x"])), st.integers(1, 8), st.booleans())
 def test_any_json_gives_scores_for_a_prefix_or_none(value, count, ended_early):
     for reply in (json.dumps(value), json.dumps({"t": "tool", "s": value}), f"Here: {json.dumps(value)} done"):
         holds(parse_reply(reply, count, ended_early=ended_early), count)

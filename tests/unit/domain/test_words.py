@@ -25,8 +25,7 @@ from mats.domain.text.words import (
     stem,
     words,
 )
-
-# names
+from tests.strategies import json_values
 
 
 @pytest.mark.parametrize(
@@ -193,19 +192,15 @@ def test_reading_stops_quietly_where_nothing_worth_a_match_can_be():
 
 
 keys = st.sampled_from([*KEYWORDS, "parameters", "skills", "anyOf", "$defs", "inputSchema"]) | st.text(max_size=5)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
-    max_leaves=20,
-)
+descriptions = json_values(keys=keys)
 
 
-@given(st.dictionaries(keys, json_values) | st.lists(json_values))
+@given(st.dictionaries(keys, descriptions) | st.lists(descriptions))
 def test_any_json_reads_alike_as_value_and_as_text(value):
     assert read_parameters(json.dumps(value)) == read_parameters(value)
 
 
-@given(st.dictionaries(st.text(), json_values))
+@given(st.dictionaries(st.text(), descriptions))
 def test_every_property_of_a_schema_is_a_parameter(properties):
     names, _ = read_parameters({"type": "object", "properties": properties})
     assert set(properties) <= set(names)
