@@ -223,16 +223,12 @@ def _shares(said: Sequence[_Credits], weights: Sequence[float]) -> Mapping[tuple
             by_sayer[sayer] = by_sayer.get(sayer, 0.0) + weight
     shares: dict[tuple[str, Id], float] = {}
     for id, by_sayer in totals.items():
-        most = _agreed_weight(sorted(by_sayer.values(), reverse=True))
+        # The most that one may say: as much as the second of two totals that are near each other
+        falling = pairwise(sorted(by_sayer.values(), reverse=True))
+        most = next((less for more, less in falling if less >= _NEAR_EACH_OTHER * more), 0.0)
         for sayer, total in by_sayer.items():
             shares[sayer, id] = 1.0 if sayer == _SURE else min(total, most) / total
     return shares
-
-
-def _agreed_weight(totals: Sequence[float]) -> float:
-    """The most that one may say, of totals in falling order: as much as the second of two that are near each other."""
-    pairs = pairwise(totals)
-    return next((less for more, less in pairs if less >= _NEAR_EACH_OTHER * more), 0.0)
 
 
 def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id], float]) -> dict[Id, float]:

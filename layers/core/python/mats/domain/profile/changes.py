@@ -58,7 +58,7 @@ def contract_of(profile: Profile) -> Contract:
     return Contract(
         text=clip(embedded_text(raw), _MAX_TEXT),
         description=clip(profile.source.description if profile.source else "", _MAX_DESCRIPTION),
-        reaches=tuple(sorted({*_destinations(call, profile), *_fetch_hosts(profile)})),
+        reaches=tuple(sorted(set(_destinations(call, profile)))),
         inputs=dict(sorted(_inputs(profile.input_schema))),
         effects=tuple(sorted(profile.effects)),
         flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN} " not in flag})),
@@ -183,10 +183,15 @@ _GENERIC = re.compile(r"mcp|sse|messages?|api|rpc|jsonrpc|a2a|agent|stream|http|
 """Segments of paths that name no server: versions and protocols."""
 _VERSION = re.compile(r"(?<=[\w/])(@(?!.*/)[^/@]*|==.*|:[\w.-]+)$")
 _MODEL_VERSION = re.compile(r"(-\d{8})?(-v\d+(:\d+)?)?$")
+_FETCH = re.compile(
+    r"(?:\bcurl|\bwget|\binvoke-webrequest|\biwr|\bgit clone|\bpip3? install|\bnpx|\buvx|\bnpm (?:i|install)|fetch\()"
+    r"[^\n|;&]{0,200}?(https?://[^\s\"'`)>\]]+)",
+    re.IGNORECASE,
+)
 
 
 def _destinations(call: Mapping[str, Any], profile: Profile) -> Iterator[str]:
-    """Where calls go and what they start."""
+    """Where calls go, what they start, and from where the text tells to fetch something."""
     by_path = call.get("protocol") != "http"
     for url in filter(None, (call.get("url"), profile.endpoint)):
         yield _server(str(url), by_path=by_path)
@@ -197,6 +202,8 @@ def _destinations(call: Mapping[str, Any], profile: Profile) -> Iterator[str]:
         yield f"tool {tool}"
     if model := call.get("model"):
         yield f"model {_MODEL_VERSION.sub('', str(model))}"
+    said = profile.source.description if profile.source else ""
+    yield from (f"fetch {urlsplit(url).netloc}" for url in _FETCH.findall(f"{said}\n{profile.instructions}"))
 
 
 def _server(url: str, *, by_path: bool) -> str:
@@ -208,16 +215,3 @@ def _server(url: str, *, by_path: bool) -> str:
         return url
     telling = [part for part in split.path.split("/") if part and not _GENERIC.fullmatch(part)]
     return f"{split.scheme}://{host}" + (f"/{telling[0]}" if telling and by_path else "")
-
-
-_FETCH = re.compile(
-    r"(?:\bcurl|\bwget|\binvoke-webrequest|\biwr|\bgit clone|\bpip3? install|\bnpx|\buvx|\bnpm (?:i|install)|fetch\()"
-    r"[^\n|;&]{0,200}?(https?://[^\s\"'`)>\]]+)",
-    re.IGNORECASE,
-)
-
-
-def _fetch_hosts(profile: Profile) -> Iterator[str]:
-    """The hosts from which the text tells to fetch something."""
-    said = profile.source.description if profile.source else ""
-    yield from (f"fetch {urlsplit(url).netloc}" for url in _FETCH.findall(f"{said}\n{profile.instructions}"))

@@ -148,7 +148,7 @@ _HIGH = 0.5
 def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankResult:
     """Parse the scores of `count` candidates, asked for as `{"s": [count integers from 0 to 100]}`.
 
-    Other forms that assign every score are read too: `mats.domain.prompts.rerank_reply`. A truncated reply keeps its
+    Other forms that assign every score are read too: see the module. A truncated reply keeps its
     complete scores. Any other wrong number of scores is void, because scores belong to candidates by position. The
     reply is JSON, JSON somewhere in a text, or the beginning of either; `ended_early`: the model ran out of tokens.
     """

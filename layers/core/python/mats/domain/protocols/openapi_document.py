@@ -4,10 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Self
 from urllib.parse import unquote
 
-from mats.domain.protocols.protocol import Json, objects, text_at
+from mats.domain.protocols.protocol import Json, text_at
 from mats.domain.text.words import plain, sentences
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -289,7 +290,7 @@ class _Swagger:
         required = [text_at(field, "name") for field in fields if field.get("required") is True]
         schema = {
             "type": "object",
-            "properties": {text_at(field, "name"): self._convert(field, _field) for field in fields},
+            "properties": {text_at(field, "name"): self._convert(field, _described_schema) for field in fields},
             **({"required": required} if required else {}),
         }
         form_types = [one for one in types if one in (_FORM, _UPLOAD)]
@@ -320,10 +321,6 @@ def _parameter(parameter: Json) -> Json:
     return {**about, **style, "schema": _schema(parameter)}
 
 
-def _field(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    return _schema(parameter, with_description=True)
-
-
 def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> dict[str, Any]:
     left_out = {*_ABOUT, "collectionFormat"} - ({"description"} if with_description else set())
     schema = {key: value for key, value in parameter.items() if key not in left_out and not key.startswith("x-")}
@@ -334,5 +331,8 @@ def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> 
     return schema
 
 
+_described_schema = partial(_schema, with_description=True)
+
+
 def _list(value: Json) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else list(objects(value))
+    return list(value) if isinstance(value, list | tuple) else []

@@ -78,11 +78,10 @@ def claims(profiles: Iterable[Profile], *, unrated: int = 50) -> Mapping[Id, tup
     """
     known = list(profiles)
     chosen = [each for each in known if each.provider_verified or trust_of(each, unrated) > unrated]
-    ids = {each.id for each in chosen}
-    claimants = [each for each in known if not each.provider_verified]
     found = {
-        each.id: tuple(other for other in chosen if _looks_like(each, other, rated=each.id in ids))
-        for each in claimants
+        each.id: tuple(other for other in chosen if _looks_like(each, other, rated=trust_of(each, unrated) > unrated))
+        for each in known
+        if not each.provider_verified
     }
     return {id: others for id, others in found.items() if others}
 
