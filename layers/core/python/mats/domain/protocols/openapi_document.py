@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple, Self
 from urllib.parse import unquote
 
@@ -290,7 +289,7 @@ class _Swagger:
         required = [text_at(field, "name") for field in fields if field.get("required") is True]
         schema = {
             "type": "object",
-            "properties": {text_at(field, "name"): self._convert(field, _described_schema) for field in fields},
+            "properties": {text_at(field, "name"): self._convert(field, _field) for field in fields},
             **({"required": required} if required else {}),
         }
         form_types = [one for one in types if one in (_FORM, _UPLOAD)]
@@ -321,6 +320,10 @@ def _parameter(parameter: Json) -> Json:
     return {**about, **style, "schema": _schema(parameter)}
 
 
+def _field(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    return _schema(parameter, with_description=True)
+
+
 def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> dict[str, Any]:
     left_out = {*_ABOUT, "collectionFormat"} - ({"description"} if with_description else set())
     schema = {key: value for key, value in parameter.items() if key not in left_out and not key.startswith("x-")}
@@ -329,9 +332,6 @@ def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> 
     if isinstance(items := schema.get("items"), Mapping):
         schema["items"] = {key: value for key, value in items.items() if key != "collectionFormat"}
     return schema
-
-
-_described_schema = partial(_schema, with_description=True)
 
 
 def _list(value: Json) -> list[Any]:
