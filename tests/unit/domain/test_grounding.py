@@ -1,6 +1,8 @@
 """Grounding of enrichments in registrations."""
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Enrichment
 from mats.domain.trust.grounding import ground, is_bare, is_opaque, says_nothing
 from tests.builders import a_registration
-from tests.unit.domain.inventions import INVENTED as INVENTED_ABILITIES
 
 SCHEMA = {"type": "object", "properties": {"charge_id": {"type": "string"}, "amountCents": {"type": "integer"}}}
 ABOUT = "Gives money back, up to 5,000 EUR within 24h. See https://docs.acme.com/refunds or /v2/refunds."
@@ -259,21 +260,15 @@ def _item(name: str, about: str) -> Registration:
     return a_registration(namespace="org.city", name=name, description=about)
 
 
-def _caught(lead: str) -> list[str]:
-    """The inventions that a summary loses which begins with the description; `lead` joins the two."""
-    caught = []
-    for (name, about), inventions in INVENTED_ABILITIES.items():
-        for invention in inventions:
-            said = invention if lead == ". " else invention[0].lower() + invention[1:]
-            summary = ground(Enrichment(summary=about[:-1] + lead + said), _item(name, about)).enrichment.summary
-            caught += [invention] if said not in summary else []
-    return caught
-
-
 @pytest.mark.parametrize("lead", [". ", ", "])
-def test_most_invented_abilities_are_dropped_from_a_summary(lead):
-    total = sum(map(len, INVENTED_ABILITIES.values()))
-    assert (total, len(_caught(lead)) >= 0.8 * total) == (60, True)
+def test_most_abilities_that_writers_like_to_invent_are_dropped_from_a_summary(lead):
+    rows = map(json.loads, (Path(__file__).parents[2] / "data" / "inventions.jsonl").read_text("utf-8").splitlines())
+    dropped = []
+    for item, about, invention in ((row, row["description"], each) for row in rows for each in row["invented"]):
+        said = invention if lead == ". " else invention[0].lower() + invention[1:]
+        summary = ground(Enrichment(summary=about[:-1] + lead + said), _item(item["name"], about)).enrichment.summary
+        dropped.append(said not in summary)
+    assert (len(dropped), sum(dropped) >= 0.8 * 60) == (60, True)
 
 
 @pytest.mark.parametrize("field", ["action", "keywords", "positive_examples"])

@@ -44,12 +44,6 @@ def test_the_mean_lies_in_its_interval_and_both_in_0_to_1(prior, rows):
     assert 0 <= found.low <= found.mean <= found.high <= 1
 
 
-@given(priors, reports, st.randoms())
-def test_the_order_of_tallies_is_of_no_importance(prior, rows, random):
-    shuffled = random.sample(rows, len(rows))
-    assert mean(prior, shuffled) == pytest.approx(mean(prior, rows))
-
-
 @given(priors, reports, st.integers(0, 7), numbers)
 def test_a_further_success_of_anyone_never_lowers_the_mean_nor_a_failure_raises_it(prior, rows, position, more):
     if not rows:
