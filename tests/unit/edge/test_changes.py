@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Cause
-from mats.edge.changes import Learner, MessageUnreadable, parse_change, process_reports
+from mats.edge.changes import ChangeProcessor, Learner, parse_change, process_batch, process_reports
 from mats.ports import Change, NamespaceChange
 
 EVENT = {
@@ -27,10 +27,6 @@ def _keys(**typed: object) -> dict[str, object]:
     return {**EVENT, "detail": {"keys": typed}}
 
 
-def _message(event: object) -> dict[str, str]:
-    return {"messageId": "m-1", "body": json.dumps(event)}
-
-
 CAUSE = Cause(event_id="e-1", time="2026-01-01T00:00:00+00:00")
 ROW = {"namespace": {"S": "com.acme.*"}, "name": {"S": "*"}}
 OF_A_ROW = {"table": "Trust", "change": "MODIFY", "keys": ROW}
@@ -46,28 +42,28 @@ OF_A_ROW = {"table": "Trust", "change": "MODIFY", "keys": ROW}
     ],
 )
 def test_a_message_has_the_capability_or_the_namespace_and_the_cause(detail, change):
-    assert parse_change(_message({**EVENT, "detail": {**EVENT["detail"], **detail}})) == change
+    assert parse_change({**EVENT, "detail": {**EVENT["detail"], **detail}}) == change
 
 
-@pytest.mark.parametrize("message", [
-    {}, {"body": None}, {"body": ""}, {"body": "no JSON"}, {"body": '{"detail":'}, {"body": "9" * 5_000},
-    {"body": "[" * 100_000 + "]" * 100_000},
-    _message(None), _message([]), _message("text"), _message({}), _message({**EVENT, "detail": None}),
-    _message({**EVENT, "detail": "com.acme/x"}), _message({**EVENT, "detail": []}), _message(_keys(name={"S": "x"})),
-    _message(_keys(namespace={"S": "com.acme"})), _message({**EVENT, "id": None}), _message({**EVENT, "time": 3}),
-    _message({key: value for key, value in EVENT.items() if key != "id"}),
-    _message({key: value for key, value in EVENT.items() if key != "time"}),
-])  # fmt: skip
-def test_message_without_a_change_is_unreadable(message):
-    with pytest.raises(MessageUnreadable):
-        parse_change(message)
+UNREADABLE = [
+    None, [], "text", {}, {**EVENT, "detail": None}, {**EVENT, "detail": "com.acme/x"}, {**EVENT, "detail": []},
+    _keys(name={"S": "x"}), _keys(namespace={"S": "com.acme"}), {**EVENT, "id": None}, {**EVENT, "time": 3},
+    {key: value for key, value in EVENT.items() if key != "id"},
+    {key: value for key, value in EVENT.items() if key != "time"},
+    *(
+        _keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})
+        for part in ("namespace", "name")
+        for key in (None, 3, True, [], {}, "", "\ud800")
+    ),
+]  # fmt: skip
+NO_JSON = [None, "", "no JSON", '{"detail":', "9" * 5_000, "[" * 100_000 + "]" * 100_000]
 
 
-@pytest.mark.parametrize("key", [None, 3, True, [], {}, "", "\ud800"], ids=repr)
-@pytest.mark.parametrize("part", ["namespace", "name"])
-def test_key_must_be_text(part, key):
-    with pytest.raises(MessageUnreadable):
-        parse_change(_message(_keys(**{"namespace": {"S": "com.acme"}, "name": {"S": "x"}, part: {"S": key}})))
+def test_message_without_a_change_goes_to_the_dead_letter_queue():
+    bodies = [{"body": body} for body in (*NO_JSON, *map(json.dumps, UNREADABLE))]
+    records = [{"messageId": str(number), **each} for number, each in enumerate([{}, *bodies])]
+    response = process_batch({"Records": records}, ChangeProcessor(None, dict))
+    assert failed(response) == [record["messageId"] for record in records]
 
 
 REPORTED = {"query_id": {"S": "q1"}, "item": {"S": "receipt"}}

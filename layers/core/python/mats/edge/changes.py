@@ -1,8 +1,7 @@
 """SQS batches of EventBridge events: changes of capabilities and namespaces, and reported outcomes."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from mats.usecases.resend import SpreadChange
 
 T = TypeVar("T")
-
-
-class MessageUnreadable(ValueError):
-    """A message carries no change; it belongs in the dead-letter queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +59,17 @@ class ChangeProcessor:
 
     def spread_all(self, changes: Mapping[str, NamespaceChange], deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Send a change of each capability of these namespaces, given by message id; the ids to deliver again."""
-        return [message for message, change in changes.items() if not self._spread(change, deadline)]
-
-    def _spread(self, change: NamespaceChange, deadline: Deadline) -> bool:
-        if self.spread is None:
-            raise ValueError(f"{change.namespace}: nothing here spreads the change of a namespace")
-        try:
-            sent = self.spread(change, deadline)
-        except DependencyFailed as error:
-            LOGGER.warning("the change of namespace %s waits: %s", change.namespace, error)
-            return False
-        log_record({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent})
-        return True
+        again: list[str] = []
+        for message, change in changes.items():
+            if self.spread is None:
+                raise ValueError(f"{change.namespace}: nothing here spreads the change of a namespace")
+            try:
+                sent = self.spread(change, deadline)
+                log_record({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent})
+            except DependencyFailed as error:
+                LOGGER.warning("the change of namespace %s waits: %s", change.namespace, error)
+                again.append(message)
+        return again
 
 
 def process_batch(
@@ -119,15 +113,16 @@ def process_reports(event: Mapping[str, Any], learner: Learner) -> dict[str, Any
     return _response(failed)
 
 
-def _parse_all(event: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], T]) -> tuple[dict[str, T], list[str]]:
-    """The content of each message by its id, and the ids of those that are unreadable."""
+def _parse_all(event: Mapping[str, Any], parse: Callable[[Any], T]) -> tuple[dict[str, T], list[str]]:
+    """What each message says, by its id; and the ids of those with no event with a key, for the dead-letter queue."""
     parsed: dict[str, T] = {}
     unreadable: list[str] = []
     for message in event["Records"]:
         try:
-            parsed[message["messageId"]] = parse(message)
-        except MessageUnreadable as error:
-            LOGGER.error("unreadable message %s: %s", message["messageId"], error)
+            parsed[message["messageId"]] = parse(json.loads(message["body"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            body = str(message.get("body"))[:200]
+            LOGGER.error("unreadable message %s: no event with a key: %r", message["messageId"], body)
             unreadable.append(message["messageId"])
     return parsed, unreadable
 
@@ -147,37 +142,23 @@ def _handle(messages: Collection[str], work: Callable[[], list[str]], *, is_lone
         return list(messages)
 
 
-def parse_change(message: Mapping[str, Any]) -> Change | NamespaceChange:
-    """The change in one SQS message: of a namespace, if it is of the row of one.
-
-    Raises:
-        MessageUnreadable: no EventBridge event with a key in its detail.
-    """
-    with _unreadable(message):
-        event = json.loads(message["body"])
-        detail = event["detail"]
-        id = capability_id(_text(detail["keys"], "namespace"), _text(detail["keys"], "name"))
-        cause = Cause(event_id=event["id"], time=event["time"])
-        namespace = namespace_of_pattern(id) if detail.get("table") == "Trust" else None
-        after = Id(detail["after"]) if detail.get("after") else None
-        return Change(id, cause) if namespace is None else NamespaceChange(namespace, cause, after)
+def parse_change(event: Any) -> Change | NamespaceChange:
+    """The change in an event: of a namespace, if it is of the row of one."""
+    detail, cause = event["detail"], Cause(event_id=event["id"], time=event["time"])
+    id = _id_of(detail["keys"])
+    namespace = namespace_of_pattern(id) if detail.get("table") == "Trust" else None
+    after = Id(detail["after"]) if detail.get("after") else None
+    return Change(id, cause) if namespace is None else NamespaceChange(namespace, cause, after)
 
 
-def _parse_report(message: Mapping[str, Any]) -> tuple[str, Any]:
+def _parse_report(event: Any) -> tuple[str, Any]:
     """The subject of a report, with its kind: the query id of an answer, or the id of a removed capability."""
-    with _unreadable(message):
-        keys = json.loads(message["body"])["detail"]["keys"]
-        if "query_id" in keys:
-            return "reports", _text(keys, "query_id")
-        return "removals", capability_id(_text(keys, "namespace"), _text(keys, "name"))
+    keys = event["detail"]["keys"]
+    return ("reports", _text(keys, "query_id")) if "query_id" in keys else ("removals", _id_of(keys))
 
 
-@contextmanager
-def _unreadable(message: Mapping[str, Any]) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise MessageUnreadable(f"no event with a key: {str(message.get('body'))[:200]!r}") from error
+def _id_of(keys: Mapping[str, Any]) -> Id:
+    return capability_id(_text(keys, "namespace"), _text(keys, "name"))
 
 
 def _text(keys: Mapping[str, Any], name: str) -> str:
