@@ -7,14 +7,14 @@ import pytest
 from mats.domain.capability.capability import Id, Kind, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.ranking.query import Filter
-from mats.usecases.look_up import Browse, LookUp
+from mats.usecases.look_up import LookUp
 from tests.builders import a_profile
 from tests.fakes import MemoryIndex, raising
 from tests.world import indexed
 
 
 def pages(index, *, limit, wanted=lambda profile: True, audiences=()) -> list[list[str]]:
-    browse, after, found = Browse(index), None, []
+    browse, after, found = LookUp(index).browse, None, []
     while True:
         page = browse(Filter(audiences=frozenset(audiences)), wanted, after=after, limit=limit)
         found.append([profile.name for profile in page.profiles])
@@ -52,7 +52,7 @@ def test_an_invisible_capability_is_on_no_page_and_in_no_cursor():
     index = indexed(*profiles)
     assert list(chain(*pages(index, limit=30))) == NAMES[:101]
     assert list(chain(*pages(index, limit=30, audiences=["finance"]))) == NAMES
-    nothing = Browse(index)(Filter(), lambda profile: False, after=None, limit=5)
+    nothing = LookUp(index).browse(Filter(), lambda profile: False, after=None, limit=5)
     assert nothing.following is None
 
 
@@ -60,7 +60,7 @@ def test_a_capability_just_hidden_is_left_out_although_search_finds_it(monkeypat
     index = indexed(*(a_profile(name=name) for name in ("a", "b")))
     hidden = a_profile(name="b", visible_to=("finance",))
     monkeypatch.setattr(index, "fetch", lambda ids: {a_profile(name="a").id: a_profile(name="a"), hidden.id: hidden})
-    page = Browse(index)(Filter(), lambda profile: True, after=None, limit=5)
+    page = LookUp(index).browse(Filter(), lambda profile: True, after=None, limit=5)
     assert [profile.name for profile in page.profiles] == ["a"]
 
 

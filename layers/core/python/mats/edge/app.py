@@ -17,7 +17,7 @@ from mats.edge.schema import Health
 from mats.ports import Answered, Observer, OperationFailed
 from mats.usecases.discover import Discover, LeaveReceipt
 from mats.usecases.learn import ReadReliability
-from mats.usecases.look_up import Browse, LookUp, Page
+from mats.usecases.look_up import LookUp, Page
 from mats.usecases.stages import NOT_ASKED
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Application:
         """A page of the capabilities the caller may see, in order of id. Raises DependencyFailed as `get` does."""
         with self._failures_recorded("browse", caller):
             visible = replace(admitted, audiences=self._audiences(caller))
-            return Browse(self.look_up.index)(visible, wanted, after=after, limit=limit)
+            return self.look_up.browse(visible, wanted, after=after, limit=limit)
 
     def health(self, caller: Caller) -> Health:
         """The state, for operators with what fails.

@@ -10,7 +10,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible
 from mats.domain.learning.outcome import Event, Feedback, Outcome
-from mats.edge.http import Caller, Request, Response, error_response, to_json
+from mats.edge.http import Caller, Request, Response, error_response, json_response
 from mats.edge.schema import ResponseModel
 from mats.ports import FeedbackRecorded, Observer, OperationFailed
 
@@ -46,7 +46,6 @@ class FeedbackRequest(RequestModel):
         return self
 
     def feedback(self, caller: str) -> Feedback:
-        """The feedback of this caller."""
         return Feedback(
             query_id=self.query_id,
             caller=caller,
@@ -99,5 +98,4 @@ def respond_alone(service: FeedbackService, request: Request) -> Response:
 
 def respond(service: FeedbackService, request: Request) -> Response:
     """`POST /feedback`. Raises as the service, and RequestInvalid."""
-    answer = service(request.caller, FeedbackRequest.parse(request.json()))
-    return Response(202, to_json(answer), {"Content-Type": "application/json"})
+    return json_response(service(request.caller, FeedbackRequest.parse(request.json())), 202)

@@ -44,6 +44,7 @@ _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """As in RFC 9110; `http.HTTPStatus` has older phrases for these before Python 3.13."""
 _FOR_OPERATORS = (errors.NotInstalled, errors.NotPermitted, errors.StorageUnusable)  # A retry alone does not help
 _UNAVAILABLE = "discovery cannot answer now; try again"
+_NO_TEXT = "the body is not UTF-8 text: send JSON in UTF-8"
 
 
 class BodyUnreadable(errors.RequestInvalid):
@@ -84,7 +85,7 @@ class Request:
             BodyUnreadable: not UTF-8, not JSON, or nested too deeply.
         """
         if self.body is None:
-            raise BodyUnreadable([errors.Fault("", "the body is not UTF-8 text: send JSON in UTF-8")])
+            raise BodyUnreadable([errors.Fault("", _NO_TEXT)])
         return parse_json(self.body)
 
 
@@ -100,30 +101,28 @@ class Response:
 def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
     """The JSON of at most `limit` bytes. Raises as `Request.json` does."""
     if len(data) > limit:
-        raise BodyTooLarge(
-            [errors.Fault("", f"the body is {len(data):,} bytes; at most {limit:,} are read: send less")]
-        )
+        message = f"the body is {len(data):,} bytes; at most {limit:,} are read: send less"
+        raise BodyTooLarge([errors.Fault("", message)])
     try:
         return json.loads(data.decode("utf-8-sig"))
-    except UnicodeError as error:
-        raise BodyUnreadable([errors.Fault("", "the body is not UTF-8 text: send JSON in UTF-8")]) from error
+    except UnicodeError:
+        message = _NO_TEXT
     except json.JSONDecodeError as error:
         message = f"the body is not JSON: {error.msg} at character {error.pos}; send one JSON value"
-        raise BodyUnreadable([errors.Fault("", message)]) from error
-    except ValueError as error:
-        raise BodyUnreadable([errors.Fault("", "the body has a number too long to read: shorten it")]) from error
-    except RecursionError as error:
-        raise BodyUnreadable([errors.Fault("", "the body is nested too deeply: nest it less")]) from error
+    except ValueError:
+        message = "the body has a number too long to read: shorten it"
+    except RecursionError:
+        message = "the body is nested too deeply: nest it less"
+    raise BodyUnreadable([errors.Fault("", message)])
 
 
-def json_response(content: BaseModel) -> Response:
-    """A success with this model as JSON."""
-    return Response(200, spell_out(content.model_dump_json()), {"Content-Type": "application/json"})
+def json_response(content: BaseModel, status: int = 200) -> Response:
+    return Response(status, to_json(content), {"Content-Type": "application/json"})
 
 
-def to_json(content: BaseModel, *, by_alias: bool = False, exclude_none: bool = False) -> str:
+def to_json(content: BaseModel, **options: Any) -> str:
     """A model as JSON, with hidden characters spelled out: docs/decisions/0038."""
-    return spell_out(content.model_dump_json(by_alias=by_alias, exclude_none=exclude_none))
+    return spell_out(content.model_dump_json(**options))
 
 
 def error_response(error: errors.CapabilityError, *, internal_details: bool = True) -> Response:

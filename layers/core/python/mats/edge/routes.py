@@ -65,17 +65,16 @@ def get_capability(application: Application, request: Request, parameters: schem
 def _answer_of(
     application: Application, profile: Profile, request: Request, parameters: schema.CapabilityParameters
 ) -> Response:
-    internal_details = request.caller.sees_internal_errors
-    reliability = application.reliability(request.caller, profile)
-    if not parameters.snippets:
-        return json_response(schema.Capability.of(profile, internal_details=internal_details, reliability=reliability))
-    from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
+    answer, more = schema.Capability, dict[str, Any]()
+    if parameters.snippets:
+        from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
-    snippets = Snippets.of(profile)
-    shown = CapabilityWithSnippets.of(
-        profile, internal_details=internal_details, reliability=reliability, snippets=snippets
+        answer, more = CapabilityWithSnippets, {"snippets": Snippets.of(profile)}
+    reliability, internal_details = (
+        application.reliability(request.caller, profile),
+        request.caller.sees_internal_errors,
     )
-    return json_response(shown)
+    return json_response(answer.of(profile, internal_details=internal_details, reliability=reliability, **more))
 
 
 def get_instructions(application: Application, request: Request) -> Response:
@@ -168,7 +167,6 @@ class Route:
         return path.startswith(prefix) and path.endswith(self.ending) if parameter else path == prefix
 
     def respond(self, application: Application, request: Request) -> Response:
-        """The response, an error in the format of this endpoint."""
         if request.method != self.method:
             return self.with_error_format(problem(405, f"use {self.method}", headers={"Allow": self.method}))
         try:
@@ -189,8 +187,9 @@ class Route:
 
 def respond(application: Application, request: Request) -> Response:
     path = request.decoded_path
-    route = route_at(path)
-    return route.respond(application, request) if route else problem(404, _NOTHING.format(path=path[:200]))
+    if route := route_at(path):
+        return route.respond(application, request)
+    return problem(404, f"there is nothing at {path[:200]}; see /openapi.json")
 
 
 def route_at(path: str) -> Route | None:
@@ -210,7 +209,6 @@ def load(name: str | type) -> Any:
 _RPC_ERROR = ("mcp.messages.McpError",)
 _RPC_REPLIES = ("mcp.messages.McpResult", *_RPC_ERROR, "mcp.messages.McpReplies")
 _RPC_MESSAGES = ("mcp.messages.McpRequest", "mcp.messages.McpNotification", "mcp.messages.McpBatch", *_RPC_REPLIES[:2])
-_NOTHING = "there is nothing at {path}; see /openapi.json"
 _PROBLEMS = {
     400: "The body is not JSON.",
     404: "No such capability, or not for this caller.",
