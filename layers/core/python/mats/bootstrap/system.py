@@ -32,7 +32,7 @@ from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
 from mats.usecases.look_up import LookUp
 from mats.usecases.models import SwitchedModel, observe_writer
-from mats.usecases.retrieve import Recall, Recent, Retrieve, no_rewrites
+from mats.usecases.retrieve import Recall, Recent, Retrieve
 from mats.usecases.stages import CurrentChoice, Stages
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class System(Generic[S_co]):
     def _synonyms(self) -> Callable[[str], Sequence[str]]:
         """Rewrites a request by synonyms as they were within the last minute, locally the last second."""
         if (book := self.stores.synonyms) is None:
-            return no_rewrites
+            return lambda text: ()
         groups = CurrentChoice(book.load, self.clock, self._fresh_ms, _log_unread("synonyms"), ())
         return lambda text: synonyms_of(known).rewrites(text) if (known := groups()) else ()
 

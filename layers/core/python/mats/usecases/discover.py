@@ -187,13 +187,8 @@ class Discover:
     ) -> Shortlist:
         """Rank the capabilities visible to a caller in these audiences.
 
-        Args:
-            query: The request.
-            audiences: Of the caller.
-            scope: Restricts the search further.
-            caller: Who asks; its own reports count more than those of others.
-            request_id: Of the request that asks, for the log of the reranker's calls.
-            receipts: Where the answer leaves a receipt; None: it leaves none.
+        The caller's own reports count more than those of others. `request_id` is for the log of the reranker's calls.
+        Without `receipts`, the answer leaves none.
 
         Raises:
             RequestInvalid: `limit` exceeds the number of candidates.

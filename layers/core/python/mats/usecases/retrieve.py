@@ -172,11 +172,6 @@ Measured = Sequence[tuple[Scores, Scores] | None]
 """BM25 scores and cosines of the candidates for each text that could be searched."""
 
 
-def no_rewrites(text: str) -> Sequence[str]:
-    """The default: no word has synonyms."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
     """The candidates of one text or of several, in order."""
@@ -296,7 +291,7 @@ class Retrieve:
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     recall: Recall | None = None  # None: there is no memory
     vectors: Recent[Vector] | None = None  # Of earlier queries, by encoder and text; None: each query is encoded
-    rewrites: Callable[[str], Sequence[str]] = no_rewrites
+    rewrites: Callable[[str], Sequence[str]] = lambda text: ()  # Of a request, by synonyms
 
     def __call__(
         self,
