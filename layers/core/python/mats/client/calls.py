@@ -48,8 +48,6 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCall:
-    """A call that is ready to be sent."""
-
     shown: Mapping[str, Any]  # What it sends, with names of variables in place of secrets
     send: Callable[[], Called] = field(repr=False)
     command: str = ""  # The command line that it starts, if it starts one

@@ -22,7 +22,7 @@ from mats.domain.protocols.authentication import AuthScheme
 from mats.domain.protocols.openapi import HttpCall, Parameter
 from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.redaction import names_secret
-from mats.edge.snippets.http_request import TOKEN, message_request, secrets_of
+from mats.edge.snippets.http_request import FORM, MULTIPART, TOKEN, message_request, secrets_of, without_parameters
 
 _NOT_OWNERS = re.compile(
     r"host|authorization|cookie|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|"
@@ -32,7 +32,7 @@ _NOT_OWNERS = re.compile(
 """Headers that decide where a request goes and how it is read: no parameter sets them."""
 _HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _SENT = ("bearer", "oauth2", "openIdConnect", "apiKey", "basic", "none")
-_FORM, _MULTIPART, _TEXT = "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"
+_TEXT = "text/plain"
 _OPEN = (AuthScheme(scheme="bearer", option=1), AuthScheme(scheme="none", option=2))
 """Where nothing is known of authentication, a token is sent if its variable is set."""
 
@@ -302,17 +302,17 @@ def header_value(name: str, text: str) -> str:
 
 def _body(media_type: str, value: Any) -> dict[str, Any]:
     """The arguments of a request with this body."""
-    kind = media_type.partition(";")[0].strip().lower()
+    kind = without_parameters(media_type)
     if value is None:
         return {}
-    if kind in (_FORM, _MULTIPART):
+    if kind in (FORM, MULTIPART):
         if not isinstance(value, Mapping):
             raise refuse("body", "must be an object: it is sent as a form")
         entries = [(name, one) for name, v in value.items() for one in (v if isinstance(v, list) else [v])]
-        if kind == _MULTIPART:
+        if kind == MULTIPART:
             return {"files": [(name, _part(one)) for name, one in entries]}
         text = "&".join(f"{quote(name, safe='')}={_encode(one)}" for name, one in entries)
-        return {"content": text.encode(), "media_type": _FORM}
+        return {"content": text.encode(), "media_type": FORM}
     if "json" in kind:
         return {"content": json.dumps(value, ensure_ascii=False).encode(), "media_type": media_type}
     return {"content": _text(value).encode(), "media_type": media_type or _TEXT}

@@ -57,8 +57,6 @@ class BodyTooLarge(errors.RequestInvalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """An HTTP request and its caller."""
-
     method: str
     path: str = "/"  # Percent-encoded as it was sent
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -70,7 +68,6 @@ class Request:
 
     @property
     def decoded_path(self) -> str:
-        """The path, percent-decoded."""
         return unquote(self.path)
 
     def header(self, name: str) -> str | None:
@@ -91,8 +88,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An HTTP response."""
-
     status: int
     body: str
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -191,7 +191,7 @@ def _candidate(result: Result, position: int) -> dict[str, Any]:
 def _log_refusals(refused: Collection[Refusal]) -> None:
     """Log each model that refuses every request, with its cause and how many capabilities or answers lack it."""
     for refusal, count in Counter(refused).items():
-        LOGGER.error("%s", LogText({"event": "model_refused", **refusal.model_dump(), "count": count}))
+        log_record({"event": "model_refused", **refusal.model_dump(), "count": count}, logging.ERROR)
 
 
 def _request(request: ports.RequestHandled) -> dict[str, Any]:
@@ -237,8 +237,11 @@ class MeasureObserver:
             self.emit(_counts(Unhealthy=unhealthy), {"version": self.version})
 
     def _emit_refusals(self, refused: Collection[Refusal]) -> None:
-        for measures, dimensions in refusal_metrics(refused):
-            self.emit(measures, dimensions)
+        """Emit `ModelRefused` of all models, which the alarm watches, and with the dimensions of each."""
+        if refused:
+            self.emit(_counts(ModelRefused=len(refused)), ports.NO_DIMENSIONS)
+        for (model, role), count in sorted(Counter((refusal.model, refusal.role) for refusal in refused).items()):
+            self.emit(_counts(ModelRefused=count), {"model": model, "role": role})
 
 
 def _counts(**values: int) -> dict[str, ports.Measure]:
@@ -262,14 +265,6 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, ports.Measure]:
 def feedback_metrics(new: Sequence[Outcome]) -> dict[str, ports.Measure]:
     counts = Counter(outcome.event for outcome in new)
     return _counts(Feedback=1, Failed=0, **{f"Outcomes{event.capitalize()}": counts[event] for event in Event})
-
-
-def refusal_metrics(refused: Collection[Refusal]) -> Iterator[tuple[dict[str, ports.Measure], Mapping[str, str]]]:
-    """`ModelRefused` of all models, which the alarm watches, and with its dimensions `model` and `role` of each."""
-    if refused:
-        yield _counts(ModelRefused=len(refused)), ports.NO_DIMENSIONS
-    for (model, role), count in sorted(Counter((refusal.model, refusal.role) for refusal in refused).items()):
-        yield _counts(ModelRefused=count), {"model": model, "role": role}
 
 
 def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, ports.Measure]:

@@ -95,8 +95,6 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
-    """Call the reranker."""
-
     reranker: Reranker | None
     switch: SwitchedModel[Reranker] | None = None  # May replace the configured reranker
     shuffle: bool = False  # Send candidates in a pseudo-random order, seeded by the query

@@ -99,7 +99,6 @@ class ProfileMaker:
         return raw, self.recipe.origin(registration) if self.describes(registration) else raw
 
     def describes(self, registration: Registration) -> bool:
-        """True if the writer is to describe a registration."""
         return self.writer is not None and (not self.sparse_only or is_sparse(registration))
 
     def raw(self, registration: Registration, assigned: Assigned = NOTHING_ASSIGNED) -> Profile:

@@ -78,7 +78,6 @@ class LexicalQuery:
         return _sum_of(known, {**guesses, **more})
 
     def of(self, index: SearchIndex, ids: Collection[Id]) -> Scores:
-        """The scores of these capabilities."""
         found = index.bm25_of(self.terms, ids)
         if self.guessed:
             found = _sum_of(found, index.bm25_of(self.guessed, ids))
@@ -92,7 +91,6 @@ def _sum_of(known: Scores, guesses: Scores) -> dict[Id, float]:
 
 
 def _better(scores: Scores, rewritten: Scores) -> dict[Id, float]:
-    """The better of both scores of each."""
     weighed = {id: _REWRITTEN * score for id, score in rewritten.items()}
     return {**weighed, **{id: max(score, weighed.get(id, 0.0)) for id, score in scores.items()}}
 
@@ -501,7 +499,6 @@ class Retrieve:
         return words.search(self.index, own, depth=self.k), neural
 
     def _spellings(self, text: str, admitted: Filter) -> Mapping[str, str]:
-        """The words meant by the misspelt ones of a text."""
         words = may_be_misspelt(text)
         if isinstance(encoder := self.encoder, LanguageBound):
             words = [word for word in words if not encoder.knows(word)]

@@ -26,8 +26,6 @@ class Kept(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """The outcome of a prune."""
-
     removed: Sequence[Id]
     kept: Sequence[Kept]
     refused: str = ""  # Why nothing was removed

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel
 
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.protocols.protocol import is_ip
-from mats.domain.ranking.query import Filter
+from mats.domain.ranking.query import Filter, Query
 from mats.domain.shortlist.rank import Result
 from mats.edge.app import Application
 from mats.edge.ard import entries as ard
@@ -38,7 +38,8 @@ def search(application: Application, request: Request) -> Response:
     begin = parse_token(body.page_token, same, int) if body.page_token else 0
     results: list[Result] = []
     if not entries.matches_nothing:
-        shortlist = application.search(request.caller, entries.to_query(body.query.text), entries.scope)
+        kinds = () if entries.kinds == frozenset(Kind) else tuple(sorted(entries.kinds))
+        shortlist = application.search(request.caller, Query(query=body.query.text, kinds=kinds), entries.scope)
         results = [result for result in shortlist.results if entries.accepts(result.candidate.profile)]
     results.sort(key=ard.relevance, reverse=True)
     end = begin + body.page_size

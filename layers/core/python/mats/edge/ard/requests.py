@@ -14,7 +14,7 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.query import Query, QueryText, Scope
+from mats.domain.ranking.query import QueryText, Scope
 from mats.edge.ard.entries import PROTOCOLS, last_updated, media_type, namespace_of, own_type
 from mats.edge.schema import WHOLE, Parameters
 
@@ -87,11 +87,7 @@ class EntryFilter:
     matches_nothing: bool  # No entry can satisfy the conditions, so the index need not be queried
 
     def accepts(self, profile: Profile) -> bool:
-        """True if a profile that the index returned satisfies all predicates."""
         return all(predicate(profile) for predicate in self.predicates)
-
-    def to_query(self, text: str) -> Query:
-        return Query(query=text, kinds=() if self.kinds == frozenset(Kind) else tuple(sorted(self.kinds)))
 
 
 def search_filter(query: ArdQuery) -> EntryFilter:

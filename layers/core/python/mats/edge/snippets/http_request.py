@@ -76,6 +76,12 @@ TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110: the name of a header."""
 _BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
 _JSON = "application/json"
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+
+
+def without_parameters(media_type: str) -> str:
+    """The media type in lower case, without parameters such as `charset`."""
+    return media_type.partition(";")[0].strip().lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,10 @@ class HttpRequest:
     @property
     def secrets(self) -> Sequence[Secret]:
         return secrets_of(self.auth)
+
+    @property
+    def kind(self) -> str:
+        return without_parameters(self.media_type)
 
     @property
     def user_and_password(self) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from mats.domain.protocols.bedrock import BedrockCall
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
-from mats.edge.snippets.http_request import HttpRequest, Secret, placeholder, secrets_of
+from mats.edge.snippets.http_request import FORM, MULTIPART, HttpRequest, Secret, placeholder, secrets_of
 
 _WIDTH = 88  # Characters of a line of Python, above which a list or an object has a line for each entry
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -73,8 +73,7 @@ def shell_word(text: str, variable: str = "") -> str:
     return f'"{shown}${variable}"' if safe else f'{shlex.quote(shown)}"${variable}"'
 
 
-_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
-_OF_HTTPX = ("application/json", _FORM, _MULTIPART)  # Media types that httpx sets itself
+_OF_HTTPX = ("application/json", FORM, MULTIPART)  # Media types that httpx sets itself
 
 
 def http_program(request: HttpRequest) -> str:
@@ -92,7 +91,7 @@ def _arguments(request: HttpRequest) -> Iterator[str]:
     }
     for argument, (place, given) in places.items():
         values = {**given, **{secret.name: _secret(secret) for secret in request.secrets if secret.place == place}}
-        if argument == "headers" and request.body is not None and _kind(request) not in _OF_HTTPX:
+        if argument == "headers" and request.body is not None and request.kind not in _OF_HTTPX:
             values["Content-Type"] = request.media_type
         if values:
             yield f"{argument}={python_literal(values, indent=4)}"
@@ -102,19 +101,14 @@ def _arguments(request: HttpRequest) -> Iterator[str]:
         yield _body(request)
 
 
-def _kind(request: HttpRequest) -> str:
-    return request.media_type.partition(";")[0].strip().lower()
-
-
 def _body(request: HttpRequest) -> str:
-    kind = _kind(request)
-    if kind in (_FORM, _MULTIPART) and isinstance(request.body, dict):
-        if kind == _FORM:
+    if request.kind in (FORM, MULTIPART) and isinstance(request.body, dict):
+        if request.kind == FORM:
             return f"data={python_literal(request.body, indent=4)}"
         texts = {name: each if isinstance(each, str) else json_text(each) for name, each in request.body.items()}
         parts = {name: Expression(f"(None, {python_literal(text)})") for name, text in texts.items()}
         return f"files={python_literal(parts, indent=4)}"
-    return f"json={python_literal(request.body, indent=4)}" if "json" in kind else 'content="{body}"'
+    return f"json={python_literal(request.body, indent=4)}" if "json" in request.kind else 'content="{body}"'
 
 
 def _secret(secret: Secret) -> Expression:
@@ -219,11 +213,10 @@ def _options(request: HttpRequest) -> Iterator[str]:
 
 
 def _curl_body(request: HttpRequest) -> Iterator[str]:
-    kind = _kind(request)
-    if kind in (_FORM, _MULTIPART) and isinstance(request.body, dict):
-        option = "--data-urlencode" if kind == _FORM else "--form-string"
+    if request.kind in (FORM, MULTIPART) and isinstance(request.body, dict):
+        option = "--data-urlencode" if request.kind == FORM else "--form-string"
         for name, value in request.body.items():
-            if kind == _MULTIPART and name in request.files:
+            if request.kind == MULTIPART and name in request.files:
                 yield f"--form {shell_word(f'{name}=@{placeholder(name)}')}"
                 continue
             text = value if isinstance(value, str) else json_text(value)
@@ -231,5 +224,5 @@ def _curl_body(request: HttpRequest) -> Iterator[str]:
             yield f"{option} {shell_word(field)}"
         return
     yield f"-H {shell_word(f'Content-Type: {request.media_type}')}"
-    text = json_text(request.body) if "json" in kind else "{body}"
+    text = json_text(request.body) if "json" in request.kind else "{body}"
     yield f"--data-raw {shell_word(text)}"

@@ -82,10 +82,6 @@ class ToolDefinition:
             return None
         return {**self.flat_schema, "properties": plain} if lacking else self.flat_schema
 
-    def shorten(self, most: int) -> Self:
-        """The same with descriptions of inputs of at most `most` characters; with 0 there are none."""
-        return replace(self, schema=shorten_descriptions(self.schema, most))
-
 
 def tool_of(profile: Profile) -> ToolDefinition:
     """The tool definition of a capability.
@@ -316,7 +312,8 @@ class _Fitted:
         if reason is None and compared and relevance < self._least:
             reason = "less_relevant"
         if reason is None:
-            for tool in (whole, *(whole.shorten(most) for most in _SHORTER if budget is not None)):
+            shorter = (replace(whole, schema=shorten_descriptions(whole.schema, most)) for most in _SHORTER)
+            for tool in (whole, *shorter) if budget is not None else (whole,):
                 alone = _tokens(tool, self.format)
                 if budget is None or self.tokens + alone <= budget:
                     self.kept.append(tool)
