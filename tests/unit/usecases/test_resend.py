@@ -1,5 +1,6 @@
 """Changes sent into the event path: all that enrichment would change, and all of a namespace whose row changed."""
 
+import json
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -16,7 +17,7 @@ from mats.usecases.deadline import Deadline
 from mats.usecases.resend import Resend, SpreadChange
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder, MemoryRegistry, ScriptedWriter
-from tests.unit.edge.test_changes import EVENT, ROW, _message
+from tests.unit.edge.test_changes import EVENT, ROW
 from tests.world import FIVE, World
 
 PAY = a_registration(name="pay", description="Sends money")
@@ -185,7 +186,7 @@ def processor(spread: SpreadChange | None) -> ChangeProcessor:
 
 def namespace_message(number: int = 1) -> dict[str, str]:
     event = {**EVENT, "detail": {"table": "Trust", "change": "REMOVE", "keys": ROW}}
-    return {**_message(event), "messageId": f"row-{number}"}
+    return {"messageId": f"row-{number}", "body": json.dumps(event)}
 
 
 def test_a_message_succeeds_only_after_all_were_sent():

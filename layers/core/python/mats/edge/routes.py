@@ -65,7 +65,8 @@ def get_capability(application: Application, request: Request, parameters: schem
 def _answer_of(
     application: Application, profile: Profile, request: Request, parameters: schema.CapabilityParameters
 ) -> Response:
-    answer, more = schema.Capability, dict[str, Any]()
+    answer: type[schema.Capability] = schema.Capability
+    more: dict[str, Any] = {}
     if parameters.snippets:
         from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
