@@ -222,18 +222,6 @@ def test_no_request_leaves_its_fence(text, bedrock, reranker):
     assert not any(is_hidden(c) for c in asked_for)
 
 
-@pytest.mark.parametrize(("trust", "flagged"), [(80, [False, True]), (None, [False, False])])
-def test_a_copy_of_a_rated_entry_is_flagged_in_the_answer(trust, flagged):
-    twin = "Gives money back to the card it came from, within the hour, in every currency."
-    first, second = ({"first_registered": f"2026-01-0{day}T00:00:00+00:00"} for day in (1, 2))
-    original = a_profile(description=twin).model_copy(update={**first, "trust": trust})
-    copy = a_profile(namespace="org.evil", name="better", description=twin).model_copy(update=second)
-    results = discover_over(indexed(original, copy))(Query(query="money back")).results
-    assert [result.id for result in results] == [original.id, copy.id]
-    assert [bool(result.suspicious) for result in results] == flagged
-    assert all("word for word" in reason for reason in results[1].suspicious)
-
-
 def test_reranker_that_obeys_one_candidate_changes_no_other_score():
     def obedient(query: str, candidates: list[Profile]) -> RerankResult:
         return RerankResult(scores=tuple(1.0 if "obey" in p.name else 0.6 for p in candidates))

@@ -172,7 +172,7 @@ def test_timeouts_and_dropped_connections_are_retried_then_raised(fault: str):
 
     body, lasting = json.dumps(HEALTH).encode(), 1
     with answering(play) as url:
-        assert Client(url, timeout_s=3, retries=retries()).health().status == "ok"
+        assert Client(url, timeout_s=1.5, retries=retries()).health().status == "ok"
         plays.clear()
         lasting = 9
         with pytest.raises(Unreachable):

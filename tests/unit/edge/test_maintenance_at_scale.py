@@ -17,7 +17,7 @@ from tests.fakes import CountingIds, FakeClock, FakeEncoder
 from tests.unit.edge.test_maintenance import TwoIndices
 from tests.world import World
 
-MILLION, PAGE, PAGES = 1_000_000, 64, 10
+MILLION, PAGE, PAGES = 1_000_000, 64, 20
 """Each simulated capability stands for PAGES pages of PAGE capabilities, and its calls take as long as theirs."""
 CALL_S, TIMEOUT_S, PIECE_S = 0.03, 900, 13 * 60
 SCANNED_KB = {"registry": 3, "profiles": 30}
