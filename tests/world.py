@@ -7,6 +7,7 @@ test needs is a field of it, or a keyword of `tests.builders.a_discover`.
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mats.domain.capability.capability import Id
@@ -16,9 +17,9 @@ from mats.domain.ranking.query import Filter
 from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
-from mats.ports import Change, RerankResult, Stored
+from mats.ports import Change, RerankResult, Stored, Written
 from mats.usecases.discover import Discover, LeaveReceipt
-from mats.usecases.drafts import ProfileMaker
+from mats.usecases.drafts import Pass, ProfileMaker
 from mats.usecases.enrich import Enrich
 from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
@@ -79,6 +80,11 @@ def an_application(*profiles: Profile, **online: Any) -> Application:
     return Application(discover_over(index, **online), LookUp(index))
 
 
+def a_writer(reply: Written | Exception = Written(enrichment=FIVE), **more: Any) -> ScriptedWriter:  # noqa: B008
+    """A writer that gives this reply to everything."""
+    return ScriptedWriter(lambda registration: reply, **more)
+
+
 def scored(*scores: float, intent: str | None = None) -> ScriptedReranker:
     """A reranker that gives the candidates these scores, in their order."""
     return ScriptedReranker(lambda query, candidates: RerankResult(scores=scores[: len(candidates)], intent=intent))
@@ -114,9 +120,13 @@ class World:
     def change(self, id: Id, event: str = "e1") -> Change:
         return Change(id, Cause(event_id=event, time=self.clock.now()))
 
-    def deliver(self, *ids: Id, event: str = "e1") -> dict[Id, ChangeResult]:
+    def use(self, **models: Any) -> None:
+        """Change the models of enrichment."""
+        self.enrich = replace(self.enrich, maker=replace(self.enrich.maker, **models))
+
+    def deliver(self, *ids: Id, event: str = "e1", run: Pass | None = None) -> dict[Id, ChangeResult]:
         """Hand events to enrichment."""
-        return dict(self.enrich([self.change(id, event) for id in ids]))
+        return dict(self.enrich([self.change(id, event) for id in ids], run=run))
 
     def register(self, registration: Registration, *, event: str = "e1") -> ChangeResult:
         """Put a registration and hand its event to enrichment."""

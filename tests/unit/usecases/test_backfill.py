@@ -1,7 +1,7 @@
 """Backfill over fakes: only stale profiles, at a limited rate, resumable."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -13,7 +13,7 @@ from mats.usecases.backfill import Backfill
 from mats.usecases.deadline import Progress
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
-from tests.world import FIVE, World
+from tests.world import FIVE, World, a_writer
 
 PAY = a_registration(name="pay", description="Sends money")
 
@@ -31,10 +31,6 @@ class Slept:
         self.clock.ms += 1000 * seconds
 
 
-def a_writer(prompt: str = "prompt-1") -> ScriptedWriter:
-    return ScriptedWriter(lambda registration: Written(enrichment=FIVE), prompt=prompt)
-
-
 def a_world(count: int) -> World:
     """A number of enriched capabilities."""
     world = World(encoder=FakeEncoder(), writer=a_writer())
@@ -44,8 +40,8 @@ def a_world(count: int) -> World:
 
 
 def with_another_prompt(world: World) -> ScriptedWriter:
-    writer = a_writer("prompt-2")
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=writer))
+    writer = a_writer(prompt="prompt-2")
+    world.use(writer=writer)
     return writer
 
 

@@ -17,12 +17,11 @@ from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain
 from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
-from mats.domain.profile.profile import Cause, ChangeResult
-from mats.ports import Change, Written
+from mats.domain.profile.profile import ChangeResult
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration
-from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
-from tests.world import FIVE, World
+from tests.fakes import FakeClock, FakeEncoder
+from tests.world import World, a_writer
 
 FUNCTION_S, BATCH = ENRICHMENT_TIMEOUT_S, ENRICHED_AT_ONCE
 
@@ -110,7 +109,7 @@ def run_batch(
     """Seconds and outcomes of a batch of new registrations whose steps take this long."""
     clock = FakeClock()
     threads = VirtualThreads(clock, list(replies_s))
-    world = World(encoder=FakeEncoder(), writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    world = World(encoder=FakeEncoder(), writer=a_writer())
     world.registry.put([a_registration(name=f"pay-{n}") for n in range(BATCH)])
     read, save = world.registry.get, world.profiles.save
 
@@ -125,8 +124,7 @@ def run_batch(
     world.registry.get, world.profiles.save = slow_read, slow_save
     enrich = replace(world.enrich, writer_threads=threads)
     deadline = VirtualDeadline(lambda: 1000 * FUNCTION_S - clock.ms, clock=clock, threads=threads, encode_s=encode_s)
-    changes = [Change(id, Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")) for id in world.registry.ids()]
-    outcomes = dict(enrich(changes, deadline))
+    outcomes = dict(enrich([world.change(id) for id in world.registry.ids()], deadline))
     return clock.ms / 1000, outcomes, world
 
 

@@ -8,13 +8,13 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Status
-from mats.ports import Change, Written
+from mats.domain.profile.profile import ChangeResult, Enrichment, Status
+from mats.ports import Written
 from mats.usecases import drafts
 from mats.usecases.drafts import Drafted, Pass
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder, ScriptedWriter
-from tests.world import FIVE, World
+from tests.world import FIVE, World, a_writer
 
 
 @pytest.fixture
@@ -170,10 +170,6 @@ def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: 
     assert world.profiles.kept[PAY.id].vector is not None
 
 
-def changes(*ids: Id, event: str = "e1") -> list[Change]:
-    return [Change(id, Cause(event_id=event, time="2026-01-01T00:00:00+00:00")) for id in ids]
-
-
 def without_models(world: World, drafted: Drafted | None = None) -> Pass:
     maker = replace(world.enrich.maker, writer=None)
     return Pass(maker=maker, vectors=False, later=world.enrich.maker, drafted=drafted)
@@ -187,12 +183,12 @@ def test_an_earlier_run_without_models_makes_findable_and_leaves_vectors_to_the_
     world: World, encoder: FakeEncoder
 ):
     world.registry.put([PAY])
-    assert world.enrich(changes(PAY.id), run=without_models(world)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.deliver(PAY.id, run=without_models(world)) == {PAY.id: ChangeResult.POSTPONED}
     assert world.found("money") == [PAY.id]
     assert (world.profiles.kept[PAY.id].vector, encoder.encoded) == (None, [])
-    assert world.enrich(changes(PAY.id), run=without_models(world)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.deliver(PAY.id, run=without_models(world)) == {PAY.id: ChangeResult.POSTPONED}
     assert world.profile(PAY.id).rev == 1
-    assert world.enrich(changes(PAY.id)) == {PAY.id: ChangeResult.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profiles.kept[PAY.id].vector is not None
     assert len(encoder.encoded) == 1
 
@@ -201,7 +197,7 @@ def test_an_earlier_run_completes_what_needs_no_model(world: World, encoder: Fak
     world.register(PAY)
     world.trust.put(PAY.id, Assigned(trust=80))
     gone = Id("com.acme/never-seen")
-    assert world.enrich(changes(PAY.id, gone), run=without_models(world)) == {
+    assert world.deliver(PAY.id, gone, run=without_models(world)) == {
         PAY.id: ChangeResult.INDEXED, gone: ChangeResult.UNCHANGED,
     }  # fmt: skip
     assert (world.profile(PAY.id).trust, len(encoder.encoded)) == (80, 1)
@@ -209,14 +205,14 @@ def test_an_earlier_run_completes_what_needs_no_model(world: World, encoder: Fak
 
 
 def test_an_earlier_run_without_the_writer_leaves_its_text_to_the_next(encoder: FakeEncoder):
-    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    world = World(encoder=encoder, writer=a_writer())
     world.registry.put([PAY])
-    assert world.enrich(changes(PAY.id), run=without_writer(world)) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.deliver(PAY.id, run=without_writer(world)) == {PAY.id: ChangeResult.POSTPONED}
     assert world.profiles.kept[PAY.id].vector is not None
     assert not world.profile(PAY.id).enriched
-    assert world.enrich(changes(PAY.id)) == {PAY.id: ChangeResult.INDEXED}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.INDEXED}
     assert world.profile(PAY.id).enriched
-    assert world.enrich(changes(PAY.id), run=without_writer(world)) == {PAY.id: ChangeResult.UNCHANGED}
+    assert world.deliver(PAY.id, run=without_writer(world)) == {PAY.id: ChangeResult.UNCHANGED}
 
 
 class Killed(BaseException):
@@ -258,9 +254,10 @@ def test_a_run_that_was_overtaken_asks_for_another_delivery(world: World, monkey
 
 
 def test_a_writer_enriches_profiles_that_are_already_findable(encoder: FakeEncoder):
-    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE, notes=("dropped a url",)))
+    writer = a_writer(Written(enrichment=FIVE, notes=("dropped a url",)))
     world = World(encoder=encoder, writer=writer)
-    assert world.register(PAY) is ChangeResult.INDEXED
+    assert world.register(PAY, event="e7") is ChangeResult.INDEXED
+    assert writer.labels == [{"event_id": "e7"}]
     profile = world.profile(PAY.id)
     assert (profile.enriched, profile.rev, profile.indexed_rev) == (True, 2, 2)
     assert profile.enrichment == FIVE
@@ -272,19 +269,18 @@ def test_a_writer_enriches_profiles_that_are_already_findable(encoder: FakeEncod
 
 def overtaken(meanwhile) -> World:
     """A world with a change that another run handles during the writer's call."""
-    encoder = FakeEncoder()
-    world = World(encoder=encoder)
+    world = World(encoder=FakeEncoder())
 
     def think(registration):
         if not world.happened:
             world.happened = True
             meanwhile(world)
             raw = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
-            raw([Change(PAY.id, Cause(event_id="other", time="2026-01-01T00:00:00+00:00"))])
+            raw([world.change(PAY.id, "other")])
         return Written(enrichment=FIVE)
 
     world.happened = False
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=ScriptedWriter(think)))
+    world.use(writer=ScriptedWriter(think))
     return world
 
 
@@ -326,9 +322,9 @@ def test_a_change_between_the_two_reads_is_not_overwritten(world: World, monkeyp
 
 
 def test_a_process_without_the_writer_does_not_undo_its_work(encoder: FakeEncoder):
-    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    world = World(encoder=encoder, writer=a_writer())
     world.register(PAY)
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, writer=None))
+    world.use(writer=None)
     world.trust.put(PAY.id, Assigned(trust=9))
     assert world.deliver(PAY.id)[PAY.id] is ChangeResult.INDEXED
     assert (world.profile(PAY.id).enriched, world.profile(PAY.id).trust) == (True, 9)
@@ -347,7 +343,7 @@ def test_a_failing_writer_leaves_the_raw_profile_findable_and_is_retried(encoder
 
 
 def test_an_unusable_reply_leaves_the_raw_profile_and_is_not_retried(encoder: FakeEncoder):
-    writer = ScriptedWriter(lambda registration: ReplyUnusable("cut off"))
+    writer = a_writer(ReplyUnusable("cut off"))
     world = World(encoder=encoder, writer=writer)
     assert world.register(PAY) is ChangeResult.INDEXED
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.UNCHANGED}
@@ -364,16 +360,9 @@ def test_a_name_with_outer_white_space_is_rejected_with_the_reason(world: World)
     assert PAY.id not in world.profiles.kept
 
 
-def test_the_writers_call_is_labelled_with_the_event():
-    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
-    world = World(encoder=FakeEncoder(), writer=writer)
-    world.register(PAY, event="e7")
-    assert writer.labels == [{"event_id": "e7"}]
-
-
 def test_the_writer_is_not_asked_about_a_name_that_any_project_could_have():
     demo = a_registration(name="Demo Project", description=None)
-    writer = ScriptedWriter(lambda registration: Written(enrichment=FIVE))
+    writer = a_writer()
     world = World(writer=writer)
     assert world.register(demo) is ChangeResult.INDEXED
     profile = world.profile(demo.id)
@@ -386,11 +375,11 @@ def both_runs(world: World, between) -> None:
     """A run without models and the last one, with something between them."""
     registration = a_registration(description="Gives money back")
     world.registry.put([registration])
-    drafted, change = Drafted(), Change(registration.id, Cause(event_id="e", time=world.clock.now()))
+    drafted = Drafted()
     earlier, last = without_models(world, drafted), Pass(maker=world.enrich.maker, drafted=drafted)
-    assert world.enrich([change], run=earlier) == {registration.id: ChangeResult.POSTPONED}
+    assert world.deliver(registration.id, run=earlier) == {registration.id: ChangeResult.POSTPONED}
     between(registration)
-    assert world.enrich([change], run=last) == {registration.id: ChangeResult.INDEXED}
+    assert world.deliver(registration.id, run=last) == {registration.id: ChangeResult.INDEXED}
 
 
 def test_a_later_run_takes_over_what_an_earlier_one_has_drafted(world: World, monkeypatch):

@@ -9,11 +9,10 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy, pattern_id
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import ChangeResult, Profile, Status
-from mats.ports import Written
 from mats.usecases.drafts import Pass
 from tests.builders import a_registration
-from tests.fakes import FakeEncoder, ScriptedWriter
-from tests.world import FIVE, World
+from tests.fakes import FakeEncoder
+from tests.world import World, a_writer
 
 HELD, INDEXED, UNCHANGED = ChangeResult.HELD, ChangeResult.INDEXED, ChangeResult.UNCHANGED
 RATED = Assigned(trust=80)
@@ -187,14 +186,13 @@ def test_a_run_without_vectors_leaves_such_a_change_to_the_later_one(world: Worl
     maker = world.enrich.maker
     world.registry.put([PAY.model_copy(update={"description": f"{WORDS} at once"})])
     early = Pass(maker=maker, vectors=False, later=maker)
-    change = [world.change(PAY.id)]
-    assert world.enrich(change, run=early) == {PAY.id: ChangeResult.POSTPONED}
-    assert world.enrich(change) == {PAY.id: INDEXED}
+    assert world.deliver(PAY.id, run=early) == {PAY.id: ChangeResult.POSTPONED}
+    assert world.deliver(PAY.id) == {PAY.id: INDEXED}
 
 
 def test_a_held_entry_is_encoded_again_by_another_encoder(world: World):
     world.register(EVIL)
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, encoder=FakeEncoder(name="another")))
+    world.use(encoder=FakeEncoder(name="another"))
     world.deliver(PAY.id)
     profile = world.profile(PAY.id)
     assert (profile.status, profile.encoder) == (Status.HELD, "another")
@@ -202,7 +200,7 @@ def test_a_held_entry_is_encoded_again_by_another_encoder(world: World):
 
 
 def test_a_writers_text_is_not_compared(encoder: FakeEncoder):
-    world = World(encoder=encoder, writer=ScriptedWriter(lambda _: Written(enrichment=FIVE)))
+    world = World(encoder=encoder, writer=a_writer())
     world.trust.put(PAY.id, RATED)
     world.register(PAY)
     assert world.profile(PAY.id).enriched

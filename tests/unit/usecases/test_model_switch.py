@@ -6,23 +6,19 @@ from dataclasses import replace
 from mats.domain.errors import ModelRefused
 from mats.domain.profile.profile import ChangeResult
 from mats.domain.ranking.query import Query
-from mats.ports import OFF, ModelChoice, RerankResult, Written
+from mats.ports import OFF, ModelChoice, RerankResult
 from mats.usecases.discover import Discover
 from mats.usecases.models import SwitchedModel
 from mats.usecases.stages import CurrentChoice
 from tests.builders import a_registration
-from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch, ScriptedReranker, ScriptedWriter
-from tests.world import FIVE, THREE, World, discover_over, indexed
+from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch, ScriptedReranker
+from tests.world import THREE, World, a_writer, discover_over, indexed
 
 MONEY = Query(query="give money back")
 
 
 def judge(name: str) -> ScriptedReranker:
     return ScriptedReranker(lambda query, profiles: RerankResult(scores=(0.5,) * len(profiles)), name=name)
-
-
-def describer(name: str) -> ScriptedWriter:
-    return ScriptedWriter(lambda registration: Written(enrichment=FIVE), name=name)
 
 
 def switched_discover(choice: CurrentChoice, made: dict[str, ScriptedReranker]) -> Discover:
@@ -106,9 +102,8 @@ def test_a_model_is_made_once_and_the_configured_one_is_not_made_again():
 
 
 def test_a_choice_that_cannot_be_read_does_not_stop_enrichment():
-    world, switch = World(encoder=FakeEncoder(), writer=describer("lite")), MemoryModelSwitch()
+    world, switch = World(encoder=FakeEncoder(), writer=a_writer(name="lite")), MemoryModelSwitch()
     choice = CurrentChoice(switch.load, FakeClock(), fresh_ms=0)
-    maker = replace(world.enrich.maker, switch=SwitchedModel(lambda: choice().writer, describer))
-    world.enrich = replace(world.enrich, maker=maker)
+    world.use(switch=SwitchedModel(lambda: choice().writer, lambda name: a_writer(name=name)))
     switch.broken = True
     assert world.register(a_registration(name="pay")) is ChangeResult.INDEXED

@@ -12,7 +12,7 @@ from mats.usecases.models import Probe
 from tests.builders import a_profile, a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
 from tests.unit.usecases.test_reconcile import repair
-from tests.world import FIVE, World
+from tests.world import FIVE, World, a_writer
 
 PAY = a_registration(name="pay", description="Sends money")
 MANY = [a_registration(name=f"pay-{n}", description="Sends money") for n in range(5)]
@@ -89,7 +89,7 @@ def test_a_run_asks_a_model_that_still_refuses_only_once(world: World, access: A
 
 def test_a_refused_encoder_leaves_words_and_the_writers_text():
     encoder = RefusedEncoder()
-    world = World(encoder=encoder, writer=ScriptedWriter(lambda registration: Written(enrichment=FIVE)))
+    world = World(encoder=encoder, writer=a_writer())
     assert world.register(PAY) is ChangeResult.REFUSED
     profile = world.profile(PAY.id)
     assert [refusal.role for refusal in profile.refused] == ["encoder"]

@@ -12,13 +12,13 @@ from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy, pattern_id
 from mats.domain.profile.profile import Cause, ChangeResult
 from mats.edge.changes import ChangeProcessor, process_batch
-from mats.ports import Change, NamespaceChange, Written
+from mats.ports import Change, NamespaceChange
 from mats.usecases.deadline import Deadline
 from mats.usecases.resend import Resend, SpreadChange
 from tests.builders import a_registration
-from tests.fakes import FakeEncoder, MemoryRegistry, ScriptedWriter
+from tests.fakes import FakeEncoder, MemoryRegistry
 from tests.unit.edge.test_changes import EVENT, ROW
-from tests.world import FIVE, World
+from tests.world import World, a_writer
 
 PAY = a_registration(name="pay", description="Sends money")
 CAUSE = Cause(event_id="e2", time="2026-01-01T00:00:00+00:00")
@@ -43,10 +43,6 @@ class Sent:
         return self.ids
 
 
-def a_writer(prompt: str = "prompt-1", error: Exception | None = None) -> ScriptedWriter:
-    return ScriptedWriter(lambda registration: error or Written(enrichment=FIVE), prompt=prompt)
-
-
 def a_world(**more) -> World:
     world = World(**{"encoder": FakeEncoder(), "writer": a_writer(), **more})
     world.register(PAY)
@@ -54,7 +50,7 @@ def a_world(**more) -> World:
 
 
 def with_maker(world: World, **models) -> World:
-    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, **models))
+    world.use(**models)
     return world
 
 
@@ -87,7 +83,7 @@ def test_what_is_consistent_stays_and_no_model_is_called():
 ])  # fmt: skip
 @pytest.mark.parametrize("prompt", ["prompt-1", "prompt-2"])
 def test_a_change_that_was_lost_is_sent_whatever_recipe_the_profile_is_of(changed: dict, prompt: str):
-    world = with_maker(a_world(), writer=a_writer(prompt))
+    world = with_maker(a_world(), writer=a_writer(prompt=prompt))
     world.registry.put([PAY.model_copy(update=changed)])
     assert Sent(world)(PAY.id) == [PAY.id]
 
@@ -107,7 +103,7 @@ def test_what_an_operator_approved_or_holds_stays(description: str, policy: Poli
     world.registry.put([PAY.model_copy(update={"description": description})])
     assert Sent(world)(PAY.id) == [PAY.id]
     world.deliver(PAY.id)
-    assert Sent(with_maker(world, writer=a_writer(prompt)))(PAY.id) == []
+    assert Sent(with_maker(world, writer=a_writer(prompt=prompt)))(PAY.id) == []
 
 
 def test_what_was_saved_and_never_indexed_is_sent():
@@ -117,7 +113,7 @@ def test_what_was_saved_and_never_indexed_is_sent():
     assert Sent(world)(PAY.id) == [PAY.id]
 
 
-@pytest.mark.parametrize("models", [{"writer": a_writer("prompt-2")}, {"encoder": FakeEncoder(name="better")}])
+@pytest.mark.parametrize("models", [{"writer": a_writer(prompt="prompt-2")}, {"encoder": FakeEncoder(name="better")}])
 def test_another_recipe_alone_is_a_backfill_s_work(models: dict):
     world = with_maker(a_world(), **models)
     assert Sent(world)(PAY.id) == []
@@ -126,7 +122,7 @@ def test_another_recipe_alone_is_a_backfill_s_work(models: dict):
 
 @pytest.mark.parametrize("error", [DependencyFailed("late"), ModelRefused("no access", model="m", cause="denied")])
 def test_what_waits_for_a_model_is_sent_until_the_model_has_answered(error: Exception):
-    world = a_world(writer=a_writer(error=error))
+    world = a_world(writer=a_writer(error))
     sent = Sent(world)
     assert sent(PAY.id) == [PAY.id]
     with_maker(world, writer=a_writer())
