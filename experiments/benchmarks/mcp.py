@@ -14,9 +14,10 @@ from mats.bootstrap import models
 from mats.domain.ranking.blend import MinRelevance
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
+from mats.domain.text.fence import remove_hidden
 from mats.edge.app import Application
 from mats.edge.http import Caller
-from mats.edge.mcp.tools import definitions, readable, search_results, to_lines
+from mats.edge.mcp.tools import definitions, search_results, to_lines
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
@@ -85,7 +86,7 @@ def count_definitions(count: Count) -> int:
 
 def count_answers(answers: Iterable[Shortlist], count: Count) -> dict[str, dict[str, float]]:
     """Percentiles of the tokens of the text, of the structured content, and of both."""
-    structured = [readable(search_results(answer)) for answer in answers]
+    structured = [remove_hidden(search_results(answer)) for answer in answers]
     text = [count(to_lines(answer)) for answer in structured]
     content = [count(_to_json(answer)) for answer in structured]
     both = [sum(pair) for pair in zip(text, content, strict=True)]

@@ -14,7 +14,6 @@ from mats.domain.errors import OutOfTime
 from mats.domain.profile.profile import ChangeResult
 
 T = TypeVar("T")
-_NO_OUTCOMES: Mapping[Id, ChangeResult] = MappingProxyType({})
 
 
 class Progress(NamedTuple):
@@ -23,7 +22,7 @@ class Progress(NamedTuple):
     counts: Mapping[str, int]
     after: Id | None = None  # It continues after this id
     stage: int = 0  # Of several ones that list ids, the number from 0
-    outcomes: Mapping[Id, ChangeResult] = _NO_OUTCOMES  # Of the changes that were handled here
+    outcomes: Mapping[Id, ChangeResult] = MappingProxyType({})  # Of the changes that were handled here
     wait_s: int = 0  # To wait before the next page
 
 

@@ -39,17 +39,19 @@ _LEFT_OUT = ("name", "namespace", "rev", "enriched")  # Fields that the id says,
 def search_results(shortlist: Shortlist, known: Collection[str] = ()) -> Json:
     """The shortlist, best first, without empty fields and defaults; `results` is always there.
 
-    Of `known` ids the model has the summary.
+    Of `known` ids the model has the summary. In ids, hidden characters are spelled out, and not just removed as in
+    other texts: without them, one could be another's. Only capabilities registered before such names were refused have
+    them.
     """
     room = min(max(_SUMMARIES // max(1, len(shortlist.results)), _MIN_SUMMARY), _MAX_SUMMARY)
     answer = {
         "query_id": shortlist.query_id,
-        "verdict": shortlist.verdict.value,
+        "verdict": shortlist.verdict,
         "degraded": list(shortlist.degraded),
         "without": list(shortlist.without),
         "notes": list(shortlist.notes),
         "parts": [
-            {"text": part.text, "verdict": part.verdict and part.verdict.value, "results": list(part.results)}
+            {"text": part.text, "verdict": part.verdict, "results": list(map(spell_out, part.results))}
             for part in shortlist.parts
         ],
         "excluded": [{"id": spell_out(id), "because": because} for id, because in shortlist.excluded],
@@ -61,12 +63,12 @@ def _result(result: Result, room: int, known: Collection[str]) -> Json:
     """One result, its summary in at most `room` bytes. Only a provider that operators verified is named."""
     profile = result.candidate.profile
     return _without_defaults({
-        "id": profile.id,
-        "kind": profile.indexed_kind.value,
+        "id": spell_out(profile.id),
+        "kind": profile.indexed_kind,
         "relevance": round(round(result.relevance, 4), 2),
         "summary": "" if profile.id in known else truncate_json(profile.enrichment.summary, room),
         "provider": profile.provider if profile.provider_verified else "",
-        "lifecycle": profile.lifecycle.value,
+        "lifecycle": profile.lifecycle,
         "suspicious": list(result.suspicious),
         "effects": list(profile.effects),
         "unfit": result.unfit,
@@ -81,7 +83,7 @@ def capability_details(profile: Profile, reliability: Reliability | None, *, ins
     whole = Capability.of(profile, reliability=reliability).model_dump(mode="json")
     fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
     shown = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
-    shown["instructions"] = profile.instructions if instructions else ""
+    shown |= {"id": spell_out(profile.id), "instructions": profile.instructions if instructions else ""}
     shown["shortened"] = [name for name, value in whole.items() if fields[name] != value]
     shown = _without_defaults(shown)
     if profile.provider:
@@ -108,25 +110,6 @@ def _without_defaults(fields: Json) -> Json:
         for name, value in fields.items()
         if value not in (None, "", [], {}, _DEFAULTS.get(name)) and value is not False
     }
-
-
-def readable(structured: Json) -> Json:
-    """The answer without hidden characters; in ids they are spelled out: without them, one could be another's.
-
-    Only capabilities registered before such names were refused have them.
-    """
-
-    def spell_id(entry: Json) -> Json:
-        return {**entry, "id": spell_out(entry["id"])} if "id" in entry else entry
-
-    def spell_part(part: Json) -> Json:
-        return {**part, "results": list(map(spell_out, part["results"]))}
-
-    answer = spell_id(structured)
-    for name, spell in (("results", spell_id), ("parts", spell_part)):
-        answer = {**answer, name: list(map(spell, answer[name]))} if name in answer else answer
-    cleaned: Json = remove_hidden(answer)
-    return cleaned
 
 
 def to_json(structured: Json) -> str:
@@ -380,7 +363,7 @@ def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> Json |
     if tool is None:
         return None
     try:
-        structured = readable(tool.call(arguments, session))
+        structured = remove_hidden(tool.call(arguments, session))
     except (Invalid, CapabilityNotFound, ReceiptNotFound) as error:
         return _error_result(str(error))
     except DependencyFailed as error:
