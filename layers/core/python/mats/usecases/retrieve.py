@@ -16,7 +16,7 @@ from mats.domain.learning.remembered import nearest_first
 from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Fusion, Scale, Scores, best_first, fuse
+from mats.domain.ranking.blend import Scale, Scores, best_first, fuse
 from mats.domain.ranking.named import (
     MOST_READ,
     NO_PRODUCTS,
@@ -157,6 +157,8 @@ class Recall:
 _MOST_RATED = 1_000  # Capabilities that operators trust, of a registry, that are known beside a request
 _WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
 _MOST_NAMESPACES = 20
+_LEXICAL_SHARE = 0.6  # Of the lexical side in the fusion of the two
+_WINDOW = 60  # The first hits, among which candidates are found
 MOST_OF_PRODUCTS = 3  # Capabilities of products that a request names that are candidates, whatever else is found
 _BY_SYNONYMS = "also searched as {!r}, by synonyms of this registry"
 _MISNAMED = "no capability is in the namespace {}; nearest: {}"
@@ -274,7 +276,7 @@ class Retrieved:
 class Retrieve:
     """Find the best `k` profiles by fusion of `depth` hits of each side.
 
-    Of near-duplicates and of echoes of the request only some are kept; the next best of the first `window` hits replace
+    Of near-duplicates and of echoes of the request only some are kept; the next best of the first hits replace
     the others.
     """
 
@@ -282,10 +284,8 @@ class Retrieve:
     encoder: Encoder | None
     k: int = 15
     depth: int = 200
-    window: int = 60
     unrated: int = 50  # The trust of an unrated profile beside others, 0 to 100
     new_share: float = NEW_SHARE  # The share of the candidates that may be newcomers
-    fusion: Fusion = partial(fuse, lexical_share=0.6)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     recall: Recall | None = None  # None: there is no memory
     vectors: Recent[Vector] | None = None  # Of earlier queries, by encoder and text; None: each query is encoded
@@ -333,7 +333,7 @@ class Retrieve:
         lists = [found.chosen.profiles for found in answered]
         by_id = {profile.id: profile for profiles in (picked, *lists) for profile in profiles}
         in_turn = take_in_turn([[profile.id for profile in profiles] for profiles in lists])
-        window = [by_id[id] for id in list(dict.fromkeys([*(each.id for each in picked), *in_turn]))[: self.window]]
+        window = [by_id[id] for id in list(dict.fromkeys([*(each.id for each in picked), *in_turn]))[:_WINDOW]]
         first = min((profile.first_registered for profile in window), default="")
         most: dict[Id, Exactness] = {}
         for found in answered:
@@ -403,16 +403,16 @@ class Retrieve:
             "products", lambda: self._of_products(products, words, vector, admitted) if products.strong else ({}, {})
         )
         bm25 = lexical or {}
-        fused, votes = self.fusion(bm25, cosine), finish(memory_stage, trace)
+        fused, votes = fuse(bm25, cosine, lexical_share=_LEXICAL_SHARE), finish(memory_stage, trace)
         taught = dict.fromkeys(votes.lesson(taught_id(text)), Exactness.TAUGHT) if votes else {}
         if self.recall and votes:
             found = best_first(fused)
             votes = votes.within_reach(found, self.k)
-            votes = self.recall.complete(votes, found[: self.window], caller, stages, trace)
+            votes = self.recall.complete(votes, found[:_WINDOW], caller, stages, trace)
         matched, trusted = finish(exact_stage, trace) or ({}, ())
         exact = taught | {id: how for id, how in matched.items() if id not in taught}
         more_bm25, more_cosine = finish(theirs_stage, trace) or ({}, {})
-        their_best = best_first(self.fusion(more_bm25, more_cosine))[:MOST_OF_PRODUCTS]
+        their_best = best_first(fuse(more_bm25, more_cosine, lexical_share=_LEXICAL_SHARE))[:MOST_OF_PRODUCTS]
         found = place_rated(best_first(fuse_votes(fused, votes) if votes else fused), trusted, cosine, self.k)
         ids = list(dict.fromkeys((*exact, *their_best, *found)))
         left_ms = deadline_ms - stages.clock.elapsed_ms()
@@ -530,7 +530,7 @@ class Retrieve:
         profiles, now = [profile for profile in found if profile.id in ahead], stages.clock.now()
         first = min((profile.first_registered for profile in found), default="")
         limit = partial(self._limit, text, exact=exact, first=first, now=now, fitness=admitted.fitness)
-        chosen, end, window = limit(profiles), self.k, max(self.k, self.window)
+        chosen, end, window = limit(profiles), self.k, max(self.k, _WINDOW)
         for further in (window if chosen.newcomers else self.k + chosen.free, window):
             if chosen.free > 0 or (len(profiles) < self.k and admitted.fitness and admitted.fitness.excluded):
                 profiles += self._load(ids[end:further], admitted)

@@ -7,6 +7,7 @@ knows its own writes, and repeating it completes them.
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
@@ -34,7 +35,7 @@ class Pruned(NamedTuple):
 _EDITED = "was written by someone else since; remove it to take the source's"
 
 
-@dataclass(slots=True)
+@dataclass
 class SourceSync:
     """One source and the registry it goes to; an importer writes to it.
 
@@ -48,14 +49,11 @@ class SourceSync:
     kept: list[Kept] = field(default_factory=list)
     changed: list[tuple[Id, Sequence[Reason]]] = field(default_factory=list)
     """What it has written over, with the changes; dangerous ones of rated entries are held later."""
-    _entries: dict[Id, TrackedEntry] | None = None
 
-    @property
+    @cached_property
     def entries(self) -> dict[Id, TrackedEntry]:
         """The entries that came from the source, read once."""
-        if self._entries is None:
-            self._entries = dict(self.book.entries(self.name))
-        return self._entries
+        return dict(self.book.entries(self.name))
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         return self.target.get(ids)

@@ -7,7 +7,7 @@ their query. The retrieval scale rates *how good* a candidate is on its own, so 
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -57,8 +57,6 @@ def idf(holding: int, documents: int) -> float:
 
 
 Scores = Mapping[Id, float]
-Fusion = Callable[[Scores, Scores], Scores]
-"""Combines lexical and neural scores; higher is better, no other meaning is defined."""
 
 
 def best_first(scores: Scores) -> list[Id]:
