@@ -1,31 +1,16 @@
 """The Python client, and tools to pass on, from the real service and the real command."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from mats.client import Client, Kind
+from mats.client import Client
 from mats.edge.schema import Format
 from mats.edge.tools.formats import ReadyMade
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, Service, serving
+from tests.integration.conftest import Mats, serving
 from tests.unit.edge.test_formats import assert_taken
 
 ITEMS = ROOT / "examples" / "registry.jsonl"
 QUERY = "refund a customer's card payment"
-
-
-@pytest.fixture(scope="module")
-def client(service: Service) -> Iterator[Client]:
-    with Client(service.url) as connected:
-        yield connected
-
-
-def test_it_discovers(client):
-    answer = client.discover(QUERY, kinds=[Kind.TOOL], limit=2, explain=True)
-    assert answer.results[0].id == "com.stripe.mcp/create_refund"
-    assert len(answer.results) == 2
-    assert answer.results[0].why
 
 
 def test_it_reads_the_instructions_of_a_skill(tmp_path):

@@ -18,6 +18,7 @@ from mats.edge.http import local_caller
 from mats.edge.routes import search_answer
 from mats.edge.schema import Answer, DiscoverRequest
 from mats.settings import Settings
+from mats.usecases.probe import ProbeEndpoints
 from tests.fakes import FakeClock
 from tests.integration.conftest import Mats
 from tests.servers.raw_http import answering, drip, response
@@ -162,13 +163,23 @@ def wrongly_before(mats: Mats, states: dict[str, str], worse: set[str], holds: d
     return count
 
 
+@contextmanager
+def rounds_of(mats: Mats, **changes: Any) -> Iterator[ProbeEndpoints]:
+    """What `mats probe --private` does, without pauses between two looks at a host."""
+    system = replace(local_system(Settings(home=mats.home, encoder="none"), create=False), **changes)
+    try:
+        yield replace(system.probe(private=True), pause=lambda seconds: None)
+    finally:
+        system.close()
+
+
 def test_of_a_hundred_endpoints_none_dead_or_gated_comes_before_a_living_equal(hundred):
     mats, states = hundred
     no_auth = {"auth": []}
     before = wrongly_before(mats, states, {"dead", "gated"}, no_auth)
     assert "No endpoint was looked at" in mats("probe", "--list").out
-    ran = mats("probe", "--private", "--json").done()
-    assert ran.json == {"endpoints": 100, "missed": 40, "gated": 20, "alive": 40}
+    with rounds_of(mats) as rounds:
+        assert rounds() == {"endpoints": 100, "missed": 40, "gated": 20, "alive": 40}
     assert before > 10
     assert wrongly_before(mats, states, {"dead"}, None) == 0
     assert wrongly_before(mats, states, {"dead", "gated"}, no_auth) == 0
@@ -182,11 +193,8 @@ def test_of_a_hundred_endpoints_none_dead_or_gated_comes_before_a_living_equal(h
 
 def test_in_three_rounds_the_dead_are_called_dead_and_no_living_one(hundred):
     mats, states = hundred
-    clock = FakeClock()
-    system = replace(local_system(Settings(home=mats.home, encoder="none"), create=False), clock=clock)
-    try:
-        rounds = replace(system.probe(private=True), pause=lambda s: None)
-        counts = []
+    clock, counts = FakeClock(), []
+    with rounds_of(mats, clock=clock) as rounds:
         for _ in range(3):
             counts.append(dict(rounds()))
             clock.time = (datetime.fromisoformat(clock.time) + timedelta(hours=1)).isoformat()
@@ -199,8 +207,6 @@ def test_in_three_rounds_the_dead_are_called_dead_and_no_living_one(hundred):
         assert {str(proof.life) for proof in proofs.values()} == {"dead", "gated", "alive"}
         [shown, *_] = [proof for proof in proofs.values() if proof.life is Life.DEAD]
         assert "3 misses in a row since" in str(shown)
-    finally:
-        system.close()
     holds = json.dumps({"auth": [], "leave_out": True})
     found = mats("search", SERVICES[0], "--holds", holds, "--json").json
     assert {states[result["id"]] for result in found["results"] if result["name"] == name_of(SERVICES[0])} == {"alive"}
