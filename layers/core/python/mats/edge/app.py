@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Discovery as callers may use it: each operation is authorized and observed here and nowhere else."""
+    """Discovery as callers may use it: each operation is authorized and observed here and nowhere else.
+
+    One that reads raises DependencyFailed if the index did not answer or the caller's audiences cannot be looked up.
+    """
 
     discover: Discover
     look_up: LookUp
@@ -70,21 +73,12 @@ class Application:
         return shortlist
 
     def get(self, caller: Caller, id: Id) -> Profile:
-        """The profile of a capability.
-
-        Raises:
-            CapabilityNotFound: it does not exist, or not for this caller.
-            DependencyFailed: the index did not answer, or the caller's audiences cannot be looked up.
-        """
+        """The profile of a capability. Raises CapabilityNotFound: it does not exist, or not for this caller."""
         with self._failures_recorded("get", caller):
             return self.look_up(id, self._audiences(caller))
 
     def pins(self, caller: Caller) -> Sequence[Profile]:
-        """The capabilities that operators pinned and the caller may see, in order of id, at most `MAX_PINNED`.
-
-        Raises:
-            DependencyFailed: the index did not answer.
-        """
+        """The capabilities that operators pinned and the caller may see, in order of id, at most `MAX_PINNED`."""
         with self._failures_recorded("pinned", caller):
             return self.look_up.pins(self._audiences(caller))
 
@@ -108,7 +102,7 @@ class Application:
     def browse(
         self, caller: Caller, admitted: Filter, wanted: Callable[[Profile], bool], *, after: Id | None, limit: int
     ) -> Page:
-        """A page of the capabilities the caller may see, in order of id. Raises DependencyFailed as `get` does."""
+        """A page of the capabilities the caller may see, in order of id."""
         with self._failures_recorded("browse", caller):
             visible = replace(admitted, audiences=self._audiences(caller))
             return self.look_up.browse(visible, wanted, after=after, limit=limit)
