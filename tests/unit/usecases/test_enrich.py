@@ -12,7 +12,7 @@ from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_i
 from mats.domain.profile.profile import MAX_PROFILE_BYTES, ChangeResult, Enrichment, Profile, Status
 from mats.ports import Written
 from mats.usecases import drafts
-from mats.usecases.drafts import Drafted, Pass
+from mats.usecases.drafts import Pass
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder, ScriptedWriter, raising
 from tests.world import FIVE, World, a_writer
@@ -171,7 +171,7 @@ def test_after_an_encoder_failure_it_is_lexically_findable_and_retried(encoder: 
     assert world.profiles.kept[PAY.id].vector is not None
 
 
-def without_models(world: World, drafted: Drafted | None = None) -> Pass:
+def without_models(world: World, drafted: dict[Id, int] | None = None) -> Pass:
     maker = replace(world.enrich.maker, writer=None)
     return Pass(maker=maker, vectors=False, later=world.enrich.maker, drafted=drafted)
 
@@ -376,7 +376,7 @@ def both_runs(world: World, between) -> None:
     """A run without models and the last one, with something between them."""
     registration = a_registration(description="Gives money back")
     world.registry.put([registration])
-    drafted = Drafted()
+    drafted: dict[Id, int] = {}
     earlier, last = without_models(world, drafted), Pass(maker=world.enrich.maker, drafted=drafted)
     assert world.deliver(registration.id, run=earlier) == {registration.id: ChangeResult.POSTPONED}
     between(registration)

@@ -13,7 +13,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
-from mats.usecases.drafts import Drafted, Pass, ProfileMaker
+from mats.usecases.drafts import Pass, ProfileMaker
 
 BATCH = 64  # Events per batch without a writer: enough for the encoder to sort them by length
 _RAW_BATCH = 256  # Events per batch that calls no model: its time is that of its transactions
@@ -52,7 +52,7 @@ def drain(
     batch = local.settings.writer_calls if local.models.writer else BATCH  # the writer's concurrent calls
     run = local.profile_maker.begin(probe=bool(local.models.writer))
     if local.models.encoder and not local.models.writer:
-        run = replace(run, drafted=Drafted())
+        run = replace(run, drafted={})
     processor = replace(local.change_processor, run=run)
     earlier = _earlier_runs(local, run, on_findable)
     with _LastRun(local, processor, on_batch, _AT_ONCE if earlier and not local.models.writer else 1).open() as last:

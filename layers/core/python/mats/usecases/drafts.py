@@ -1,7 +1,7 @@
 """Drafts: the profile that a changed capability is to have, with the models' part, before it is saved."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import TypeAlias
 
@@ -169,25 +169,9 @@ class Pass:
     vectors: bool = True  # False: vectors of the encoder are kept, but new ones are left to a later run
     later: ProfileMaker | None = None
     """The models of a later run; what they would change is saved and indexed, and `postponed`."""
-    drafted: "Drafted | None" = None  # What runs over the same changes have drafted; None: this is the only one
-
-
-@dataclass(frozen=True, slots=True)
-class Drafted:
-    """Remembers what an earlier run has drafted, so that a later one need not draft it again."""
-
-    _hashes: dict[Id, int] = field(default_factory=dict)
-
-    def note(self, id: Id, source: object, profile: Profile) -> None:
-        self._hashes[id] = self._hash(source, profile)
-
-    def take(self, id: Id, source: object, profile: Profile) -> bool:
-        """True if this profile was made of this source; it is forgotten."""
-        return self._hashes.pop(id, None) == self._hash(source, profile)
-
-    @staticmethod
-    def _hash(source: object, profile: Profile) -> int:
-        return hash((fingerprint(source), profile.content))
+    drafted: dict[Id, int] | None = None
+    """What an earlier run over the same changes has drafted, so that it need not be drafted again, by the hash of what
+    it was made of and became; None: this is the only run."""
 
 
 _RESULTS = {
@@ -222,23 +206,27 @@ class Draft:
 
 def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | None, run: Pass) -> Draft:
     """The draft of one capability before any model is called."""
-    namespace, name = parts(id)
     if item is None:
         return Draft(target=Stored(tombstone(id)))
+    drafted = None if run.maker.writer else run.drafted
     try:
         registration = parse_item(id, item, kept)
-        drafted = None if run.maker.writer else run.drafted
-        if kept and drafted and drafted.take(id, [item, assigned], kept.profile):
+        if kept and drafted is not None and drafted.pop(id, None) == _hash(item, assigned, kept.profile):
             return Draft(target=kept, registration=registration)
         draft = _accept(registration, assigned, kept, run.maker)
     except RegistrationInvalid as error:
+        namespace, name = parts(id)
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
         fault = {"status": Status.REJECTED, "error": truncate_json(str(error), _MAX_ERROR_BYTES), "held": None}
         rejected = last_good.profile.with_assigned(assigned).model_copy(update=fault)
         return Draft(target=replace(last_good, profile=rejected.seal()))
-    if drafted:
-        drafted.note(id, [item, assigned], draft.target.profile)
+    if drafted is not None:
+        drafted[id] = _hash(item, assigned, draft.target.profile)
     return draft
+
+
+def _hash(item: Item, assigned: Assigned, profile: Profile) -> int:
+    return hash((fingerprint([item, assigned]), profile.content))
 
 
 def _accept(registration: Registration, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> Draft:
