@@ -106,7 +106,7 @@ class Maintenance:
             yield Progress({**counts, "rounds": 1}, None)
 
     def _reconcile(self, after: Id | None, stage: int) -> Iterator[Progress]:
-        run = self.reconcile.begin()
+        run = self.reconcile.enrich.maker.begin(probe=True)
         for reached, page in self.reconcile.pages(after, stage):
             yield reached._replace(counts=self.reconcile.repair(page, run).counts) if page else reached
         self.tidy()

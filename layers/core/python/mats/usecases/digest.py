@@ -12,6 +12,7 @@ from mats.domain.ranking.query import GENERIC_LABELS, Filter
 from mats.domain.text.common_words import GENERIC, ORDINARY
 from mats.domain.text.words import STOP_WORDS, split_identifier, stem, words
 from mats.ports import Clock, SearchIndex
+from mats.usecases.retrieve import Recent
 
 MAX_TOKENS = 60
 _COUNTED = 1_000  # Capabilities of a kind; more are "over 1,000"
@@ -32,17 +33,15 @@ class Digest:
 
     index: SearchIndex
     clock: Clock
-    _kept: dict[frozenset[str], tuple[str, str]] = field(default_factory=dict)
+    _kept: Recent[str] = field(default_factory=lambda: Recent(most=_AUDIENCES))
 
     def __call__(self, audiences: frozenset[str]) -> str:
         """At most `MAX_TOKENS` tokens; empty if there is nothing. Raises DependencyFailed: the index did not answer."""
-        today = self.clock.now()[:10]
-        day, text = self._kept.get(audiences, ("", ""))
-        if day != today:
+        key = (self.clock.now()[:10], audiences)
+        text = self._kept.get(key)
+        if text is None:
             text = self._text(Filter(audiences=audiences))
-            if len(self._kept) >= _AUDIENCES:
-                self._kept.clear()
-            self._kept[audiences] = (today, text)
+            self._kept.put(key, text)
         return text
 
     def _text(self, visible: Filter) -> str:

@@ -150,15 +150,9 @@ class Learn:
     def __call__(self, query_ids: Collection[str]) -> None:
         """Raises DependencyFailed: a store did not answer; safe to repeat."""
         at = self.writer.version()
-        memories, gone = [], []
-        for query_id in dict.fromkeys(query_ids):
-            answer = self.outcomes.of(query_id)
-            memory = remember(answer) if answer else None
-            if memory:
-                memories.append(memory)
-            else:
-                gone.append(query_id)
+        answers = {query_id: self.outcomes.of(query_id) for query_id in query_ids}
+        memories = {id: memory for id, answer in answers.items() if answer and (memory := remember(answer))}
         if memories:
-            self.writer.remember(memories, version=at)
-        if gone:
+            self.writer.remember(list(memories.values()), version=at)
+        if gone := [query_id for query_id in answers if query_id not in memories]:
             self.writer.forget(gone, version=at)

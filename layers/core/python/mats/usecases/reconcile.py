@@ -45,13 +45,9 @@ class Reconcile:
         Raises:
             DependencyFailed: a store did not answer; run it again to resume.
         """
-        run = self.begin()
+        run = self.enrich.maker.begin(probe=True)
         for page in in_pages(ids, self.page):
             yield self.repair(page, run)
-
-    def begin(self) -> Pass:
-        """What a run shares."""
-        return self.enrich.maker.begin(probe=True)
 
     def repair(self, page: Sequence[Id], run: Pass) -> Progress:
         """Repair one page; raises as a whole run does.
