@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import DependencyFailed, Fault, KindConflict, ModelRefused, RegistrationInvalid, ReplyUnusable
+from mats.domain.errors import DependencyFailed, Fault, KindConflict, RegistrationInvalid, ReplyUnusable
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy
 from mats.domain.profile.changes import (
     WORDING,
@@ -29,7 +29,6 @@ from mats.domain.profile.profile import (
     Enrichment,
     Held,
     Profile,
-    Refusal,
     Status,
     check_profile_size,
     is_sparse,
@@ -268,52 +267,6 @@ def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
     if before and registration.kind is not before:
         raise KindConflict(id)
     return registration
-
-
-def describe(draft: Draft, maker: ProfileMaker, on_wait: OnWait, labels: Labels = NO_LABELS) -> Draft:
-    """The draft with the writer's enrichment; after an unusable reply, the raw profile with the reason."""
-    if draft.registration is None:
-        return draft
-    raw = draft.target.profile
-    fresh = replace(draft, problem=None, saved=False)
-    try:
-        better = maker.describe(draft.registration, draft.assigned, labels)
-    except ReplyUnusable as error:
-        noted = {"origin": maker.recipe.origin(draft.registration), "notes": (f"{NOT_ENRICHED}{error}",)}
-        profile = raw.without_refusal(WRITER).model_copy(update=noted).seal()
-        return replace(fresh, target=replace(draft.target, profile=profile))
-    except DependencyFailed as error:
-        on_wait(raw.id, error)
-        return _mark_failed(draft, WRITER, error)
-    return replace(fresh, target=Stored(better.model_copy(update={"approved": raw.approved}).seal()))
-
-
-def encode(drafts: Mapping[Id, Draft], run: Pass, on_wait: OnWait, limit: TimeLimit) -> dict[Id, Draft]:
-    """The drafts with missing vectors added; if the encoder fails or is late, they stay lexically findable."""
-    encoded, maker = dict(drafts), run.maker
-    missing = [id for id, draft in drafts.items() if draft.is_encoded and draft.target.vector is None]
-    if not maker.encoder or not run.vectors or not missing:
-        return encoded
-    try:
-        vectors = limit(lambda: maker.encode([drafts[id].target.profile for id in missing]))
-    except DependencyFailed as error:
-        on_wait(missing[0], error)
-        return encoded | {id: _mark_failed(drafts[id], ENCODER, error) for id in missing}
-    for id, vector in zip(missing, vectors, strict=True):
-        if vector is None:
-            encoded[id] = replace(drafts[id], problem=ChangeResult.DEGRADED)
-        else:
-            profile = drafts[id].target.profile.without_refusal(ENCODER)
-            encoded[id] = replace(drafts[id], target=maker.to_stored(profile, vector))
-    return encoded
-
-
-def _mark_failed(draft: Draft, role: str, error: DependencyFailed) -> Draft:
-    """The draft as it is; if the model refuses, it is marked, and the change is done until an operator has acted."""
-    if not isinstance(error, ModelRefused):
-        return replace(draft, problem=ChangeResult.DEGRADED)
-    profile = draft.target.profile.with_refusal(Refusal(role=role, model=error.model, cause=error.cause))
-    return replace(draft, problem=ChangeResult.REFUSED, target=replace(draft.target, profile=profile))
 
 
 _NEW = (Reason(ChangeClass.HARMLESS, "it is new"),)

@@ -8,15 +8,25 @@ event completes the second, and an older run can never overwrite a newer one.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass, replace
-from functools import partial
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, ModelRefused, ReplyUnusable
 from mats.domain.profile.profile import Cause, ChangeResult, Profile, Refusal, Status
 from mats.domain.trust.near_duplicates import is_same_work, sample_text
 from mats.ports import Change, ProfileStore, Registry, SearchIndex, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
-from mats.usecases.drafts import Draft, Gate, OnWait, Pass, ProfileMaker, Vectors, describe, encode, make_draft
+from mats.usecases.drafts import (
+    ENCODER,
+    NOT_ENRICHED,
+    WRITER,
+    Draft,
+    Gate,
+    OnWait,
+    Pass,
+    ProfileMaker,
+    Vectors,
+    make_draft,
+)
 
 _TRIES = 3  # Attempts after a conflict with another run: reading again is cheaper than redelivery
 
@@ -90,11 +100,7 @@ class _Batch:
     def _describe(self, drafts: Mapping[Id, Draft]) -> dict[Id, Draft]:
         """The drafts that need the writer. Each is saved at its reply: a later failure cannot discard it."""
         unread = {id: draft for id, draft in drafts.items() if draft.needs_writer and draft.result.is_final}
-        describe_one = partial(describe, maker=self.run.maker, on_wait=self.to.on_wait)
-        calls = {
-            self.to.writer_threads.submit(describe_one, draft, labels={"event_id": self.causes[id].event_id}): id
-            for id, draft in unread.items()
-        }
+        calls = {self.to.writer_threads.submit(self._describe_one, draft): id for id, draft in unread.items()}
         results = {id: replace(draft, problem=ChangeResult.POSTPONED) for id, draft in unread.items()}
         pending = set(calls)
         try:
@@ -112,8 +118,41 @@ class _Batch:
                 call.cancel()  # after a failed save, pending calls would be paid for in vain
         return results
 
+    def _describe_one(self, draft: Draft) -> Draft:
+        """The draft with the writer's enrichment; after an unusable reply, the raw profile with the reason."""
+        if draft.registration is None:
+            return draft
+        maker, raw = self.run.maker, draft.target.profile
+        fresh, labels = replace(draft, problem=None, saved=False), {"event_id": self.causes[raw.id].event_id}
+        try:
+            better = maker.describe(draft.registration, draft.assigned, labels)
+        except ReplyUnusable as error:
+            noted = {"origin": maker.recipe.origin(draft.registration), "notes": (f"{NOT_ENRICHED}{error}",)}
+            profile = raw.without_refusal(WRITER).model_copy(update=noted).seal()
+            return replace(fresh, target=replace(draft.target, profile=profile))
+        except DependencyFailed as error:
+            self.to.on_wait(raw.id, error)
+            return _mark_failed(draft, WRITER, error)
+        return replace(fresh, target=Stored(better.model_copy(update={"approved": raw.approved}).seal()))
+
     def _encode(self, drafts: Mapping[Id, Draft]) -> dict[Id, Draft]:
-        return encode(drafts, self.run, self.to.on_wait, self._limit)
+        """The drafts with missing vectors added; if the encoder fails or is late, they stay lexically findable."""
+        encoded, maker = dict(drafts), self.run.maker
+        missing = [id for id, draft in drafts.items() if draft.is_encoded and draft.target.vector is None]
+        if not maker.encoder or not self.run.vectors or not missing:
+            return encoded
+        try:
+            vectors = self._limit(lambda: maker.encode([drafts[id].target.profile for id in missing]))
+        except DependencyFailed as error:
+            self.to.on_wait(missing[0], error)
+            return encoded | {id: _mark_failed(drafts[id], ENCODER, error) for id in missing}
+        for id, vector in zip(missing, vectors, strict=True):
+            if vector is None:
+                encoded[id] = replace(drafts[id], problem=ChangeResult.DEGRADED)
+            else:
+                profile = drafts[id].target.profile.without_refusal(ENCODER)
+                encoded[id] = replace(drafts[id], target=maker.to_stored(profile, vector))
+        return encoded
 
     def _limit(self, work: Callable[[], Vectors]) -> Vectors:
         return self.deadline.call(work, reserve_s=SAVE_S)
@@ -167,6 +206,14 @@ class _Batch:
             self.to.on_wait(rejected[0].id, error)
             return [profile.id for profile in rejected]
         return ()
+
+
+def _mark_failed(draft: Draft, role: str, error: DependencyFailed) -> Draft:
+    """The draft as it is; if the model refuses, it is marked, and the change is done until an operator has acted."""
+    if not isinstance(error, ModelRefused):
+        return replace(draft, problem=ChangeResult.DEGRADED)
+    profile = draft.target.profile.with_refusal(Refusal(role=role, model=error.model, cause=error.cause))
+    return replace(draft, problem=ChangeResult.REFUSED, target=replace(draft.target, profile=profile))
 
 
 def _is_same(target: Stored, kept: Stored | None) -> bool:
