@@ -1,6 +1,7 @@
 """The three models of the stand-in for Bedrock, and what they give when one fails."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -83,7 +84,9 @@ class Bench:
         self.writer = LlmWriter(
             ask=lambda question: client.converse(prompt_request(question)), name=LITE, text=bootstrap.prompt("enrich")
         )
-        self.encoder = TitanEncoder(model=TITAN, dimension=DIMENSION, online=client, offline=client, concurrency=2)
+        self.encoder = TitanEncoder(
+            model=TITAN, dimension=DIMENSION, online=client, offline=client, threads=ThreadPoolExecutor(2)
+        )
 
     def rerank(self) -> RerankResult | CapabilityError:
         return outcome_of(lambda: self.reranker.rerank(QUERY.query, SHOWN))

@@ -164,30 +164,26 @@ class LlmWriter(_Asks):
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """Retry once after an unusable reply, with its fault added to the request."""
         request = fill_template(self.text.request, {"registration": brief(registration)})
-        first = self._send(registration, request, labels=labels)
+        question = Question(
+            model=self.name,
+            prompt=self.text,
+            texts=(request,),
+            max_tokens=_MAX_TOKENS,
+            labels=labels,
+            ids=(registration.id,),
+        )
+        first = self.ask(question)
         try:
-            parsed = self._parse(first)
+            return replace(self._parse(first), usage=first.usage)
         except ReplyUnusable as error:
             repair = fill_template(self.text.parts["repair"], {"error": str(error)})
-            second = self._send(registration, request, repair, labels=labels)
+            second = self.ask(replace(question, texts=(request, repair)))
             try:
                 parsed = self._parse(second)
             except ReplyUnusable as again:
                 raise ReplyUnusable(f"the reply cannot be used: {again}; the one before: {error}") from again
             note = f"written at the second attempt; the first could not be used: {error}"
             return replace(parsed, notes=(note, *parsed.notes), usage=first.usage.plus(second.usage))
-        return replace(parsed, usage=first.usage)
-
-    def _send(self, registration: Registration, *texts: str, labels: Labels) -> ModelReply:
-        question = Question(
-            model=self.name,
-            prompt=self.text,
-            texts=texts,
-            max_tokens=_MAX_TOKENS,
-            labels=labels,
-            ids=(registration.id,),
-        )
-        return self.ask(question)
 
     def _parse(self, reply: ModelReply) -> Written:
         if reply.is_refusal:
@@ -226,11 +222,17 @@ def to_count(tokens: object) -> int:
     return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
 
 
+@dataclass(eq=False)
 class LanguageModels:
-    """A service that runs language models; makes its writers and rerankers, which share a meter."""
+    """A service that runs language models; makes its writers and rerankers, which share a meter. Making it calls none.
 
-    def __init__(self, prices: Prices) -> None:
-        self.meter = Meter(prices)
+    `prices` are for the cost of usage.
+    """
+
+    prices: Prices
+
+    def __post_init__(self) -> None:
+        self.meter = Meter(self.prices)
 
     def warning(self) -> str:
         """The reason why the models cannot answer, as far as it is known without a call; empty if none is known."""

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mats.adapters.llm import LanguageModels, ModelReply, Question, ToolCall
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
-from mats.domain.prompts.usage import Prices, Usage
+from mats.domain.prompts.usage import Usage
 
 _FEWEST = 0.5  # Share of a question's candidates that must have a score; the others count as 0 and as `unjudged`
 
@@ -24,6 +25,7 @@ class _Line(NamedTuple):
     text: str
 
 
+@dataclass(eq=False, kw_only=True)
 class Recordings(LanguageModels):
     """A folder of recordings as a service.
 
@@ -33,17 +35,18 @@ class Recordings(LanguageModels):
     its candidates, so that a changed prompt still finds its reply; a query without one is answered by its judgements.
     """
 
-    def __init__(self, folder: Path, prices: Prices) -> None:
-        """Read nothing yet."""
-        super().__init__(prices)
+    folder: Path
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.counts: Counter[str] = Counter()
         """Questions by `replies`, `judgements`, `writer`, `refused`; candidates by `scored`, `unjudged`."""
-        self._folder, self._lock = folder, Lock()
+        self._lock = Lock()
         self._ids: dict[str, tuple[set[str], set[str]]] = {}
 
     def warning(self) -> str:
-        found = any((self._folder / name).exists() for name in ("rerank.jsonl", "writer.jsonl", "judgements"))
-        return "" if found else f"{self._folder} holds no recordings: answers come without an LLM"
+        found = any((self.folder / name).exists() for name in ("rerank.jsonl", "writer.jsonl", "judgements"))
+        return "" if found else f"{self.folder} holds no recordings: answers come without an LLM"
 
     @cached_property
     def replies(self) -> Mapping[str, Sequence[tuple[_Line, float]]]:
@@ -56,7 +59,7 @@ class Recordings(LanguageModels):
                 replies[_key(query)] = list(zip(_lines(text), _arguments(row["reply"])["s"], strict=True))
             except (KeyError, TypeError, ValueError) as error:
                 raise StorageUnusable(
-                    f"{self._folder / 'rerank.jsonl'}, row {number}, is no recorded request with its reply: remove it"
+                    f"{self.folder / 'rerank.jsonl'}, row {number}, is no recorded request with its reply: remove it"
                 ) from error
         return replies
 
@@ -64,7 +67,7 @@ class Recordings(LanguageModels):
     def judgements(self) -> Mapping[str, Mapping[str, float]]:
         """By query, scores from 0 to 100 by id; a query of several sets has those of all."""
         found: dict[str, dict[str, float]] = {}
-        for file in sorted((self._folder / "judgements").glob("*.jsonl")):
+        for file in sorted((self.folder / "judgements").glob("*.jsonl")):
             texts = {row["_id"]: row["text"] for row in self._rows(f"../{file.stem}/queries.jsonl")}
             for row in self._rows(f"judgements/{file.name}"):
                 if row["query_id"] in texts:
@@ -127,7 +130,7 @@ class Recordings(LanguageModels):
 
     def _rows(self, name: str) -> Iterator[dict[str, Any]]:
         """The rows of a file, plain or compressed; none if it is missing."""
-        plain, packed = self._folder / name, self._folder / f"{name}.gz"
+        plain, packed = self.folder / name, self.folder / f"{name}.gz"
         try:
             if plain.exists():
                 text = plain.read_text("utf-8")

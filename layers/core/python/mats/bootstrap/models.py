@@ -168,7 +168,7 @@ def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
 def recordings(folder: Path) -> "Recordings":
     from mats.adapters.recordings import Recordings  # noqa: PLC0415 - only where replies are replayed
 
-    return Recordings(folder, prices())
+    return Recordings(prices(), folder=folder)
 
 
 def prices() -> Prices:

@@ -5,6 +5,8 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +21,6 @@ from mats.adapters.llm import LanguageModels, LlmReranker, LlmWriter, ModelReply
 from mats.adapters.threads import DaemonThreads
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.prompt import Prompt
-from mats.domain.prompts.usage import Prices
 from mats.ports import Vector
 from mats.settings import COHERE
 
@@ -27,31 +28,25 @@ _MAX_BYTES = 8_000
 """Titan reads 8,192 tokens and 50,000 characters, Cohere more; no tokenizer makes more tokens than bytes."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TitanEncoder:
     """Encodes one text per call, documents concurrently."""
 
-    def __init__(
-        self, *, model: str, dimension: int, online: BedrockClient, offline: BedrockClient, concurrency: int
-    ) -> None:
-        """`online` is the client for queries, `offline` for documents, with `concurrency` concurrent calls."""
-        self._model, self._dimension = model, dimension
-        self._online, self._offline = online, offline
-        self._pool = DaemonThreads(concurrency, "titan")
+    model: str
+    dimension: int  # 1024, 512 or 256; Cohere's also 1536
+    online: BedrockClient  # For queries
+    offline: BedrockClient  # For documents
+    threads: Executor
 
     @property
     def name(self) -> str:
-        return f"{self._model}-{self._dimension}"
-
-    @property
-    def dimension(self) -> int:
-        """1024, 512 or 256; Cohere's also 1536."""
-        return self._dimension
+        return f"{self.model}-{self.dimension}"
 
     def encode_query(self, text: str) -> Vector:
-        return self._encode(self._online, text, "search_query")
+        return self._encode(self.online, text, "search_query")
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        results = list(self._pool.map(self._encode_or_error, texts))
+        results = list(self.threads.map(self._encode_or_error, texts))
         failed = [result for result in results if isinstance(result, DependencyFailed)]
         if failed and len(failed) == len(results):
             raise next((error for error in failed if not isinstance(error, ModelRefused)), failed[0])
@@ -59,19 +54,19 @@ class TitanEncoder:
 
     def _encode_or_error(self, text: str) -> Vector | DependencyFailed:
         try:
-            return self._encode(self._offline, text, "search_document")
+            return self._encode(self.offline, text, "search_document")
         except DependencyFailed as error:
             return error
 
     def _encode(self, client: BedrockClient, text: str, purpose: str) -> Vector:
         readable = text.encode()[:_MAX_BYTES].decode(errors="ignore")  # it starts with the most important fields
-        if self._model.startswith(COHERE):
+        if self.model.startswith(COHERE):
             body = {"texts": [readable], "input_type": purpose, "embedding_types": ["float"]}
-            match client.invoke(self._model, {**body, "output_dimension": self._dimension}):
+            match client.invoke(self.model, {**body, "output_dimension": self.dimension}):
                 case {"embeddings": {"float": [components]}}:
                     return self._unit(components)
             return self._unit(None)
-        answer = client.invoke(self._model, {"inputText": readable, "dimensions": self._dimension, "normalize": True})
+        answer = client.invoke(self.model, {"inputText": readable, "dimensions": self.dimension, "normalize": True})
         return self._unit(answer.get("embedding") if isinstance(answer, dict) else None)
 
     def _unit(self, components: object) -> Vector:
@@ -79,53 +74,34 @@ class TitanEncoder:
 
         Raises DependencyFailed: too many, too few, not numbers, not finite, or all zero.
         """
-        if not isinstance(components, list) or len(components) != self._dimension:
+        if not isinstance(components, list) or len(components) != self.dimension:
             got = f"{len(components)} components" if isinstance(components, list) else "no vector"
-            raise DependencyFailed(f"{self._model} returned {got} instead of {self._dimension}")
+            raise DependencyFailed(f"{self.model} returned {got} instead of {self.dimension}")
         numbers = all(isinstance(c, int | float) and not isinstance(c, bool) for c in components)
         if not numbers or not all(abs(c) <= sys.float_info.max for c in components):
-            raise DependencyFailed(f"{self._model} returned a vector with components that are not finite numbers")
+            raise DependencyFailed(f"{self.model} returned a vector with components that are not finite numbers")
         length = math.sqrt(sum(c * c for c in components))
         if length == 0 or not math.isfinite(length):
-            raise DependencyFailed(f"{self._model} returned a zero vector")
+            raise DependencyFailed(f"{self.model} returned a zero vector")
         return array("f", (c / length for c in components))
 
 
+_DIMENSION = 1024  # Of vectors
 _CONNECTIONS = 256  # The number of concurrent requests of the service
 _OFFLINE_TIMEOUT_S = 60
 
 
+@dataclass(eq=False, kw_only=True)
 class Bedrock(LanguageModels):
-    """Makes writer, reranker and encoder, which share a meter. No call is made before one is used."""
+    """Makes writer, reranker and encoder."""
 
-    def __init__(
-        self,
-        prices: Prices,
-        *,
-        region: str,
-        rerank_ms: float,
-        encode_ms: float,
-        concurrency: int,
-        attempts: int = 1,
-        session: Session | None = None,
-    ) -> None:
-        """Make no call yet.
-
-        Args:
-            prices: For the cost of usage.
-            region: Empty: the one of the AWS configuration.
-            rerank_ms: Timeout of a rerank call.
-            encode_ms: Timeout of encoding a query.
-            concurrency: Concurrent calls of the writer, and of the encoder for documents.
-            attempts: Of online calls; offline calls have at least two.
-            session: Shared with clients of other services; default: a new one.
-        """
-        super().__init__(prices)
-        self._query_clients: list[BedrockClient] = []
-        self._attempts = attempts
-        self._given_session = session
-        self._region = region
-        self._rerank_ms, self._encode_ms, self._concurrency = rerank_ms, encode_ms, concurrency
+    region: str  # Empty: the one of the AWS configuration
+    rerank_ms: float  # Timeout of a rerank call
+    encode_ms: float  # Timeout of encoding a query
+    concurrency: int  # Concurrent calls of the writer, and of the encoder for documents
+    attempts: int = 1  # Of online calls; offline calls have at least two
+    session: Session | None = None  # Shared with clients of other services; default: a new one
+    _query_clients: list[BedrockClient] = field(default_factory=list)
 
     def warning(self) -> str:
         try:
@@ -136,21 +112,21 @@ class Bedrock(LanguageModels):
 
     @cached_property
     def _session(self) -> Session:
-        return self._given_session or aws.session("Bedrock")
+        return self.session or aws.session("Bedrock")
 
     def _client(self, **options: Any) -> BedrockClient:
-        return BedrockClient(self.meter, region=self._region, session=self._session, **options)
+        return BedrockClient(self.meter, region=self.region, session=self._session, **options)
 
     @cached_property
     def offline(self) -> BedrockClient:
         """Long timeout, at least two attempts; further retries come from event redelivery."""
-        attempts = max(2, self._attempts)
-        return self._client(timeout_s=_OFFLINE_TIMEOUT_S, attempts=attempts, connections=self._concurrency)
+        attempts = max(2, self.attempts)
+        return self._client(timeout_s=_OFFLINE_TIMEOUT_S, attempts=attempts, connections=self.concurrency)
 
     @cached_property
     def online(self) -> BedrockClient:
         """The timeout of a rerank call; in production one attempt."""
-        return self._client(timeout_s=self._rerank_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
+        return self._client(timeout_s=self.rerank_ms / 1000, attempts=self.attempts, connections=_CONNECTIONS)
 
     def openers(self) -> list[Callable[[], None]]:
         return [client.open_connection for client in (self.online, *self._query_clients)]
@@ -173,13 +149,12 @@ class Bedrock(LanguageModels):
         _ = self.online
         return super().reranker(model, prompt)
 
-    def encoder(self, model: str, *, dimension: int = 1024) -> TitanEncoder:
+    def encoder(self, model: str) -> TitanEncoder:
         """Titan, with the timeout of the encoder for queries and the offline client for documents."""
-        online = self._client(timeout_s=self._encode_ms / 1000, attempts=self._attempts, connections=_CONNECTIONS)
+        online = self._client(timeout_s=self.encode_ms / 1000, attempts=self.attempts, connections=_CONNECTIONS)
         self._query_clients.append(online)
-        return TitanEncoder(
-            model=model, dimension=dimension, online=online, offline=self.offline, concurrency=self._concurrency
-        )
+        threads = DaemonThreads(self.concurrency, "titan")
+        return TitanEncoder(model=model, dimension=_DIMENSION, online=online, offline=self.offline, threads=threads)
 
 
 _TIMEOUT_S = 20

@@ -18,7 +18,6 @@ from mats.adapters.bounded import read_bounded
 from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of, token_counts
 from mats.adapters.llm import MAX_BYTES, LanguageModels, Meter, ModelReply, Question
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
-from mats.domain.prompts.usage import Prices
 from mats.domain.protocols.protocol import value_at
 from mats.domain.text.words import clip
 
@@ -54,32 +53,28 @@ class Forms:
             self._known[model] = form
 
 
+@dataclass(eq=False, kw_only=True)
 class ChatClient:
     """Asks models within a timeout, and counts the tokens of every response. Redirects are not followed."""
 
-    def __init__(self, url: str, key: str, *, meter: Meter, forms: Forms, timeout_s: float, connections: int) -> None:
-        """Make no call yet.
+    url: str  # The address before `/chat/completions`
+    key: str  # Sent as a bearer token; empty: none is sent
+    meter: Meter
+    forms: Forms  # Shared by the clients of a server
+    timeout_s: float  # For a whole question
+    connections: int  # The number of connections that are kept
 
-        Args:
-            url: The address before `/chat/completions`.
-            key: Sent as a bearer token; empty: none is sent.
-            meter: Counts the usage.
-            forms: Shared by the clients of a server.
-            timeout_s: For a whole question.
-            connections: The number of connections that are kept.
-        """
-        self._url, self._key = url.rstrip("/"), key
-        self._meter, self._forms, self._timeout_s = meter, forms, timeout_s
-        self._pool = PoolManager(maxsize=connections, retries=False)
+    def __post_init__(self) -> None:
+        self._pool = PoolManager(maxsize=self.connections, retries=False)
 
     def open_connection(self) -> None:
         """Reach the server, so that the next question need not connect; asks no model.
 
         Raises DependencyFailed: it cannot be reached; NotPermitted if it refuses the key.
         """
-        status, body = self._send("GET", f"{self._url}/models", b"", min(self._timeout_s, _CONNECT_S))
+        status, body = self._send("GET", f"{self.url}/models", b"", min(self.timeout_s, _CONNECT_S))
         if status in _REFUSES_KEY:
-            raise error_of(self._url, "the server", status, message_of(body, self._key), with_key=bool(self._key))
+            raise error_of(self.url, "the server", status, message_of(body, self.key), with_key=bool(self.key))
 
     def ask(self, question: Question) -> ModelReply:
         """The reply, by the form that the server takes.
@@ -88,7 +83,7 @@ class ChatClient:
         no such model or takes no form of request.
         """
         reply, form = self._exchange(question.model, lambda form: request_of(question, form))
-        self._forms.remember(question.model, form, reply)
+        self.forms.remember(question.model, form, reply)
         return reply
 
     def send(self, request: Mapping[str, Any]) -> ModelReply:
@@ -100,44 +95,44 @@ class ChatClient:
 
     def _exchange(self, model: str, request_in: Callable[[Form], dict[str, Any]]) -> tuple[ModelReply, Form]:
         """The reply to a request, and the form of it that the server took."""
-        deadline = time.monotonic() + self._timeout_s
-        form = self._forms.of(model)
+        deadline = time.monotonic() + self.timeout_s
+        form = self.forms.of(model)
         while True:
             body, left_s = json.dumps(request_in(form)).encode(), deadline - time.monotonic()
-            status, content = self._send("POST", f"{self._url}/chat/completions", body, left_s)
+            status, content = self._send("POST", f"{self.url}/chat/completions", body, left_s)
             answer = _parse_json(content)
             status = status if status != 200 else status_in_body(answer) or 200
             if status == 200:
                 break
-            form = self._next_form(form, status, message_of(content, self._key), model)
-        reply = parse_answer(answer, self._meter.add(model, *token_counts(answer)))
+            form = self._next_form(form, status, message_of(content, self.key), model)
+        reply = parse_answer(answer, self.meter.add(model, *token_counts(answer)))
         if reply is None:
             raise DependencyFailed(
-                f"{self._url}: the response is not one of chat completions; check that MATS_LLM_URL is the address of "
+                f"{self.url}: the response is not one of chat completions; check that MATS_LLM_URL is the address of "
                 f"a model server, such as {_EXAMPLE}"
             )
         return reply, form
 
     def _next_form(self, form: Form, status: int, message: str, model: str) -> Form:
         """The form to try after an error. Raises DependencyFailed: the error, if it is not about the form."""
-        error = error_of(self._url, model, status, message, with_key=bool(self._key))
+        error = error_of(self.url, model, status, message, with_key=bool(self.key))
         if isinstance(error, ModelRefused) or status not in _ABOUT_FORM or is_too_long(message):
             raise error
-        if other := self._forms.after_refusal(form, message, model):
+        if other := self.forms.after_refusal(form, message, model):
             return other
         if form.after_refusal(message, model):  # what the server refuses is what an operator chose
             cause = f"{status}: {message}"
-            text = f"{model} at {self._url} does not take the output of MATS_LLM_OUTPUT ({cause}); set it to auto"
+            text = f"{model} at {self.url} does not take the output of MATS_LLM_OUTPUT ({cause}); set it to auto"
             raise ModelRefused(text, model=model, cause=cause) from error
         raise error
 
     def _send(self, method: str, url: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
         if timeout_s <= 0:
-            raise OutOfTime(f"{self._url} did not answer within {self._timeout_s:g} s")
+            raise OutOfTime(f"{self.url} did not answer within {self.timeout_s:g} s")
         deadline = time.monotonic() + timeout_s
         headers = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "mats"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
         try:
             response = self._pool.request(
                 method, url, body=body or None, headers=headers, redirect=False, preload_content=False,
@@ -146,12 +141,12 @@ class ChatClient:
             with response:
                 return response.status, read_bounded(response.read1, deadline, MAX_BYTES)
         except TimeoutError as error:
-            raise OutOfTime(f"{self._url}: the response was not complete within {self._timeout_s:g} s") from error
+            raise OutOfTime(f"{self.url}: the response was not complete within {self.timeout_s:g} s") from error
         except OverflowError as error:
-            raise DependencyFailed(f"{self._url}: {error}") from error
+            raise DependencyFailed(f"{self.url}: {error}") from error
         except (HTTPError, LocationParseError, OSError, ValueError) as error:
             raise DependencyFailed(
-                f"{self._url} did not answer ({type(error).__name__}: {clip(str(error), 200)}); start the model server "
+                f"{self.url} did not answer ({type(error).__name__}: {clip(str(error), 200)}); start the model server "
                 "or correct MATS_LLM_URL"
             ) from error
 
@@ -261,38 +256,37 @@ _CONNECTIONS = 256  # The number of concurrent requests of the service
 _OFFLINE_TIMEOUT_S = 120  # A model on a laptop writes ten tokens a second
 
 
+@dataclass(eq=False, kw_only=True)
 class ChatCompletions(LanguageModels):
-    """Makes writer and reranker, which share a meter. No call is made before one is used."""
+    """Makes writer and reranker."""
 
-    def __init__(
-        self, prices: Prices, *, url: str, key: str, output: Output | None, rerank_ms: float, concurrency: int
-    ) -> None:
-        """Make no call yet.
+    url: str  # The address before `/chat/completions`
+    key: str  # Empty: the server asks for none
+    output: Output | None  # The way to JSON; None: whichever the server takes
+    rerank_ms: float  # Timeout of a rerank call
+    concurrency: int  # Concurrent calls of the writer
 
-        Args:
-            prices: For the cost of usage.
-            url: The address before `/chat/completions`.
-            key: Empty: the server asks for none.
-            output: The way to JSON; None: whichever the server takes.
-            rerank_ms: Timeout of a rerank call.
-            concurrency: Concurrent calls of the writer.
-        """
-        super().__init__(prices)
-        self._url, self._key, self._forms = url, key, Forms(output)
-        self._rerank_s, self._concurrency = rerank_ms / 1000, concurrency
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._forms = Forms(self.output)
 
     def _client(self, timeout_s: float, connections: int) -> ChatClient:
         return ChatClient(
-            self._url, self._key, meter=self.meter, forms=self._forms, timeout_s=timeout_s, connections=connections
+            url=self.url.rstrip("/"),
+            key=self.key,
+            meter=self.meter,
+            forms=self._forms,
+            timeout_s=timeout_s,
+            connections=connections,
         )
 
     @cached_property
     def _offline(self) -> ChatClient:
-        return self._client(_OFFLINE_TIMEOUT_S, self._concurrency)
+        return self._client(_OFFLINE_TIMEOUT_S, self.concurrency)
 
     @cached_property
     def _online(self) -> ChatClient:
-        return self._client(self._rerank_s, _CONNECTIONS)
+        return self._client(self.rerank_ms / 1000, _CONNECTIONS)
 
     def warning(self) -> str:
         try:

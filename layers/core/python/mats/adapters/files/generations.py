@@ -7,6 +7,7 @@ from functools import partial
 from mats.adapters.files.follower import Follower, compact
 from mats.adapters.files.index import IndexCopy, as_record
 from mats.adapters.files.store import Generation, Head, Store
+from mats.adapters.sqlite.entries import read_revisions
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, NotPermitted, NotPossible
 from mats.ports import Stored, Target
@@ -71,7 +72,7 @@ class FilesGenerations:
         if target.name not in self._followers:
             make = partial(IndexCopy, encoder=target.encoder)
             self._followers[target.name] = Follower(self.store, make, name=target.name)
-        return self._followers[target.name](fresh=True).revisions(ids)
+        return read_revisions(self._followers[target.name](fresh=True).database, ids)
 
     def promote(self, target: Target) -> None:
         """With a file of it, so that who opens it need not read every record."""

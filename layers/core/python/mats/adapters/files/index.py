@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 from mats.adapters.files.follower import FRESH_S, Follower
 from mats.adapters.files.store import Generation, Record, Store
@@ -22,9 +23,6 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import to_blob
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Scores
-from mats.domain.ranking.named import NameUse
-from mats.domain.ranking.query import Filter
 from mats.ports import Stored, Vector
 
 LOGGER = logging.getLogger("mats")
@@ -38,16 +36,16 @@ class IndexCopy:
     def __init__(self, path: Path, *, encoder: str) -> None:
         self._path, self._encoder = path, encoder
         to_current_schema(path)
-        self._database = Database(path, scratch=True)
-        renew_terms(self._database)
+        self.database = Database(path, scratch=True)
+        renew_terms(self.database)
 
     @cached_property
     def index(self) -> SqliteIndex:
         """Searches."""
-        return SqliteIndex(self._database, encoder=self._encoder, exact_up_to=_ALL)
+        return SqliteIndex(self.database, encoder=self._encoder, exact_up_to=_ALL)
 
     def apply(self, records: Sequence[Record]) -> None:
-        with self._database.writing(durable=False) as connection:
+        with self.database.writing(durable=False) as connection:
             for record in records:
                 try:
                     entries = [
@@ -61,21 +59,13 @@ class IndexCopy:
                     write(connection, entry)
                 drop_tombstones(connection, purged)
 
-    def ids(self, after: Id | None) -> Iterator[Id]:
-        """As `SearchIndex.ids`."""
-        return read_ids(self._database, after)
-
-    def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        """As `SearchIndex.revisions`."""
-        return read_revisions(self._database, ids)
-
     def file(self) -> Path:
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self._path
 
     def close(self) -> None:
-        self._database.close()
+        self.database.close()
 
 
 def _vector(text: str | None) -> Vector | None:
@@ -87,6 +77,19 @@ def as_record(entries: Sequence[Stored]) -> Record:
     blobs = [to_blob(entry.vector) for entry in entries]
     vectors = [None if blob is None else base64.b64encode(blob).decode() for blob in blobs]
     return {"put": [[e.profile.model_dump_json(), each] for e, each in zip(entries, vectors, strict=True)]}
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _on_copy(search: Callable[Concatenate[SqliteIndex, P], R]) -> "Callable[Concatenate[FilesIndex, P], R]":
+    """The same search on the copy as it is now."""
+
+    def search_copy(self: "FilesIndex", /, *args: P.args, **options: P.kwargs) -> R:
+        return search(self._follower().index, *args, **options)
+
+    return search_copy
 
 
 class FilesIndex:
@@ -107,10 +110,6 @@ class FilesIndex:
         self._store, self._writable = store, writable
         self._follower = Follower(store, partial(IndexCopy, encoder=encoder), online=online, fresh_s=fresh_s)
 
-    @property
-    def _now(self) -> SqliteIndex:
-        return self._follower().index
-
     def put(self, entries: Sequence[Stored]) -> None:
         """Searches see it when their copy catches up."""
         self._append(as_record(entries) if entries else {})
@@ -123,40 +122,21 @@ class FilesIndex:
             self._store.append(target.name, record)
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
-        return self._follower(fresh=True).ids(after)
+        return read_ids(self._follower(fresh=True).database, after)
 
     def revisions(self, ids: Collection[Id]) -> Mapping[Id, int]:
-        return self._follower(fresh=True).revisions(ids)
+        return read_revisions(self._follower(fresh=True).database, ids)
 
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
-        return self._now.lexical(terms, admitted, depth=depth)
-
-    def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        return self._now.exact(keys, admitted, most=most)
-
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
-        return self._now.neural(vector, admitted, depth=depth)
-
-    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        return self._now.bm25_of(terms, ids)
-
-    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        return self._now.cosine_of(vector, ids)
-
-    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        return self._now.fetch(ids)
-
-    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
-        return self._now.names(asked, admitted)
-
-    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
-        return self._now.spellings(words, admitted)
-
-    def namespaces(self, admitted: Filter) -> Collection[str]:
-        return self._now.namespaces(admitted)
-
-    def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
-        return self._now.page(admitted, after=after, limit=limit)
+    lexical = _on_copy(SqliteIndex.lexical)
+    exact = _on_copy(SqliteIndex.exact)
+    neural = _on_copy(SqliteIndex.neural)
+    bm25_of = _on_copy(SqliteIndex.bm25_of)
+    cosine_of = _on_copy(SqliteIndex.cosine_of)
+    fetch = _on_copy(SqliteIndex.fetch)
+    names = _on_copy(SqliteIndex.names)
+    spellings = _on_copy(SqliteIndex.spellings)
+    namespaces = _on_copy(SqliteIndex.namespaces)
+    page = _on_copy(SqliteIndex.page)
 
     def close(self) -> None:
         """Delete the copy."""

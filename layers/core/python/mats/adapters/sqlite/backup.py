@@ -7,7 +7,7 @@ import shlex
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -228,11 +228,8 @@ def _alone(target: Path) -> Iterator[None]:
         lock = home.lock(target, alone=True)
     except home.HomeInUse as error:
         raise _in_use(target) from error
-    try:
+    with lock or nullcontext():
         yield
-    finally:
-        if lock:
-            lock.close()
 
 
 def _in_use(target: Path) -> DependencyFailed:

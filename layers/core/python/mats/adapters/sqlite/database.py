@@ -105,22 +105,19 @@ class Database(Readable):
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @contextmanager
-    def rolled_back(self) -> Iterator["Transaction"]:
+    def rolled_back(self) -> Iterator["OneConnection"]:
         """A transaction that is never committed: no other connection sees its writes, and a crash leaves none.
 
         It locks out other writers, who wait. Raises as `reading` does.
         """
         connection = self.connect()
+        inside = OneConnection(self, connection)
         try:
             with self.error_translation():
                 connection.execute("BEGIN IMMEDIATE")
-            open_transaction = Transaction(self, connection)
-            try:
-                yield open_transaction
-            finally:
-                open_transaction.end()
+            yield inside
         finally:
-            connection.close()
+            inside.close()
             if connection in self._opened:
                 self._opened.remove(connection)
 
@@ -183,33 +180,26 @@ class Database(Readable):
                 return StorageUnusable(f"{where}: {error}")
 
 
-class _OneConnection(Readable):
+class OneConnection(Readable):
     """Reads over one connection; a lock serializes threads on it."""
 
     def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
         self._database, self._connection = database, connection
-        self._lock, self._ended = threading.Lock(), False
+        self._lock, self._is_closed = threading.Lock(), False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
+        """Raises DependencyFailed also after `close`, for example while a late search was still waiting."""
         with self._lock, self._database.error_translation():
-            if self._ended:
+            if self._is_closed:
                 raise DependencyFailed("the transaction has ended")
             yield self._connection
 
-
-class Transaction(_OneConnection):
-    """One open transaction, with everything written in it.
-
-    Reading raises DependencyFailed if it has ended, for example while a late search was still waiting.
-    """
-
-    def end(self) -> None:
-        """Roll back."""
+    def close(self) -> None:
+        """Close the connection, which rolls back a transaction."""
         with self._lock:
-            self._ended = True
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            self._is_closed = True
+            self._connection.close()
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -225,7 +215,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(_PAUSE_S)
 
 
-class Watch(_OneConnection):
+class Watch(OneConnection):
     """Detects writes of other connections, in this process and others. Safe to share between threads."""
 
     def version(self) -> int:

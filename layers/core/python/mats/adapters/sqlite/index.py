@@ -49,19 +49,15 @@ class _Vocabulary:
     """The words of the index: stems by their first letter, and a word of each. Not safe to share without a lock."""
 
     words: dict[str, str] = field(default_factory=dict)
+    stems: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     _last: int = 0
-    _stems: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def catch_up(self, source: Readable) -> None:
         """Add what has been written since."""
         for number, its_stem, word in source.rows(_NEW_WORDS, (self._last,)):
-            self._stems[its_stem[0]].append(its_stem)
+            self.stems[its_stem[0]].append(its_stem)
             self.words[its_stem] = word
             self._last = max(self._last, number)
-
-    def near(self, word: str) -> list[str]:
-        """The stems that are near a word."""
-        return list(near(word, self._stems.get(word[0], ())))
 
 
 class SqliteIndex:
@@ -193,8 +189,8 @@ class SqliteIndex:
 
     def _nearest(self, word: str, mask: Mask) -> str:
         self._vocabulary.catch_up(self._source)
-        near = self._vocabulary.near(word)
-        return nearest(word, {each: len(self._rows_with(mask, each)) for each in near})
+        stems = self._vocabulary.stems.get(word[0], ())
+        return nearest(word, {each: len(self._rows_with(mask, each)) for each in near(word, stems)})
 
     def _rows_with(self, mask: Mask, *terms: str) -> Rows:
         rows = self._postings.rows_with(*terms)
