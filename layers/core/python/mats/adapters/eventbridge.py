@@ -52,39 +52,36 @@ class EventBus:
     def _rejection(self, profile: Profile) -> dict[str, str]:
         if profile.held:
             held = {"digest": profile.held.digest, "changes": profile.held.changes}
-            return self._event(_HELD, {"id": profile.id, **held})
-        return self._event(_REJECTED, {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)})
+            return _event(_HELD, {"id": profile.id, **held})
+        return _event(_REJECTED, {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)})
 
     def send_changes(self, ids: Sequence[Id]) -> None:
         """Put a change of each on the bus, as the streams' function does: with its key and no content."""
         changes = ({"table": "Registry", "change": "RESEND", "keys": key_of(id)} for id in ids)
-        self._put([self._event(_CHANGED, change) for change in changes])
+        self._put([_event(_CHANGED, change) for change in changes])
 
     def send_reports(self, query_ids: Sequence[str]) -> None:
         """Put what was reported on each of these answers on the bus again, for the memory to learn it."""
         rows = ({"table": "Outcomes", "change": "RESEND", "keys": {"query_id": {"S": id}}} for id in query_ids)
-        self._put([self._event(_REPORTED, row) for row in rows])
+        self._put([_event(_REPORTED, row) for row in rows])
 
     def send_namespace_change(self, change: NamespaceChange) -> None:
         """Put the change of a namespace's row on the bus, as the streams' function does, to go on after an id."""
         detail = {"table": "Trust", "change": "RESEND", "keys": key_of(pattern_id(change.namespace))}
-        self._put([self._event(_CHANGED, {**detail, "after": change.after})])
+        self._put([_event(_CHANGED, {**detail, "after": change.after})])
 
     def forward(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Put an event per record of a table's stream on the bus: with its key and no content."""
         self._put(stream_events(self._name, records))
 
     def _put(self, entries: Iterable[dict[str, str]]) -> None:
-        waiting = iter(entries)
+        waiting = ({"EventBusName": self._name, **entry} for entry in entries)
         while batch := list(islice(waiting, _BATCH)):
             answer = call(f"bus {self._name}", partial(self._client.put_events, Entries=batch))
             if "FailedEntryCount" not in answer:
                 raise unexpected_response(f"bus {self._name}")
             if answer["FailedEntryCount"]:
                 raise DependencyFailed(f"bus {self._name} rejected {answer['FailedEntryCount']} of the events")
-
-    def _event(self, kind: Mapping[str, str], detail: Mapping[str, object]) -> dict[str, str]:
-        return _event(self._name, kind, detail)
 
 
 def stream_events(bus: str, records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -93,9 +90,9 @@ def stream_events(bus: str, records: Iterable[Mapping[str, Any]]) -> list[dict[s
     for record in records:
         table = record["eventSourceARN"].partition(":table/")[2].partition("/")[0].rpartition("-")[2].capitalize()
         row = {"table": table, "change": record["eventName"], "keys": record["dynamodb"]["Keys"]}
-        found.append(_event(bus, _FROM_STREAM[table], row))
+        found.append({"EventBusName": bus, **_event(_FROM_STREAM[table], row)})
     return found
 
 
-def _event(bus: str, kind: Mapping[str, str], detail: Mapping[str, object]) -> dict[str, str]:
-    return {"EventBusName": bus, **kind, "Detail": json.dumps(detail, ensure_ascii=False)}
+def _event(kind: Mapping[str, str], detail: Mapping[str, object]) -> dict[str, str]:
+    return {**kind, "Detail": json.dumps(detail, ensure_ascii=False)}
