@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from boto3.session import Session
@@ -159,7 +159,6 @@ class Bedrock(LanguageModels):
 
 _TIMEOUT_S = 20
 _ATTEMPTS = 3
-_MAX_PAGES = 100
 
 
 def list_models(region: str) -> dict[str, Any]:
@@ -171,27 +170,13 @@ def list_models(region: str) -> dict[str, Any]:
         "bedrock", region=region, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS, connections=1, called="Bedrock"
     )
     models = call("Bedrock's list of models", bedrock.list_foundation_models)
-    profiles: list[Any] = []
-    cursor: dict[str, str] = {}
-    for _ in range(_MAX_PAGES):
-        page = call(
-            "Bedrock's list of inference profiles", partial(bedrock.list_inference_profiles, maxResults=1_000, **cursor)
-        )
-        profiles += _list(page, "inferenceProfileSummaries")
-        if not page.get("nextToken"):
-            break
-        cursor = {"nextToken": page["nextToken"]}
-    summaries = _list(models, "modelSummaries")
-    return {"modelSummaries": _json(summaries), "inferenceProfileSummaries": _json(profiles)}
-
-
-def _list(answer: Mapping[str, Any], key: str) -> list[Any]:
-    found = answer.get(key)
-    if not isinstance(found, list):
-        raise unexpected_response("Bedrock")
-    return found
-
-
-def _json(value: Any) -> Any:
-    """The value as JSON; botocore parses times into `datetime`."""
-    return json.loads(json.dumps(value, default=datetime.isoformat))
+    pages = bedrock.get_paginator("list_inference_profiles").paginate(PaginationConfig={"PageSize": 1_000})
+    profiles = call("Bedrock's list of inference profiles", pages.build_full_result)
+    found = {}
+    for key, answer in (("modelSummaries", models), ("inferenceProfileSummaries", profiles)):
+        if not isinstance(answer.get(key), list):
+            raise unexpected_response("Bedrock")
+        found[key] = answer[key]
+    # botocore parses times into `datetime`
+    listed: dict[str, Any] = json.loads(json.dumps(found, default=datetime.isoformat))
+    return listed

@@ -1,6 +1,7 @@
 """A bucket of S3: whole objects, read and written under conditions."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
@@ -85,26 +86,17 @@ class Bucket:
 
     def keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
         """Every key with a prefix, in order, only those after this one."""
-        more: dict[str, str] = {"StartAfter": after} if after else {}
-        while True:
-            page = self._call(
-                lambda more=more: self._client.list_objects_v2(Bucket=self.name, Prefix=prefix, **more)  # type: ignore[misc]
-            )
-            assert page is not None  # noqa: S101 - no error code is expected
+        start = {"StartAfter": after} if after else {}
+        listing = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix, **start)
+        pages = iter(listing)
+        while page := self._call(lambda: next(pages, None)):
             yield from (each["Key"] for each in page.get("Contents", ()))
-            if not page.get("IsTruncated"):
-                return
-            more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete those of these that exist."""
         for start in range(0, len(keys), _DELETED_TOGETHER):
             named = [{"Key": key} for key in keys[start : start + _DELETED_TOGETHER]]
-            self._call(
-                lambda named=named: self._client.delete_objects(  # type: ignore[misc]
-                    Bucket=self.name, Delete={"Objects": named, "Quiet": True}
-                )
-            )
+            self._call(partial(self._client.delete_objects, Bucket=self.name, Delete={"Objects": named, "Quiet": True}))
 
     def _call(self, operation: Callable[[], T], answers: Sequence[str] = ()) -> T | None:
         """The result; None for one of these error codes."""
