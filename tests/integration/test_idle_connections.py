@@ -113,7 +113,7 @@ def call(request: pytest.FixtureRequest, server: Forgetful, monkeypatch: pytest.
         tables = Tables(timeout_s=TIMEOUT_S, attempts=1)
         return lambda: tables.ask("t", "get_item", Key={"name": {"S": "models"}})
     domain = Domain(server.url, read_s=TIMEOUT_S)
-    return lambda: domain.search("capabilities", {"query": {"match_all": {}}})
+    return lambda: domain.search(dict, "capabilities", {"query": {"match_all": {}}})
 
 
 def test_a_connection_that_was_idle_too_long_is_replaced(server: Forgetful, pause, call: Call):

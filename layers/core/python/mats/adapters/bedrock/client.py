@@ -87,7 +87,8 @@ def token_counts(answer: object) -> tuple[int, int]:
 
 def parse_response(answer: object, usage: Usage) -> ModelReply:
     """The reply in a response of any shape; parts of an unexpected shape are skipped."""
-    blocks = _blocks(answer)
+    content = value_at(answer, "output", "message", "content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
     return ModelReply(
         stop=str(value_at(answer, "stopReason") or ""),
@@ -98,11 +99,6 @@ def parse_response(answer: object, usage: Usage) -> ModelReply:
         text="\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str)),
         usage=usage,
     )
-
-
-def _blocks(answer: object) -> list[dict[str, Any]]:
-    content = value_at(answer, "output", "message", "content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 T = TypeVar("T")
@@ -251,11 +247,7 @@ _PERMANENT_TEXTS = re.compile(
 def refusal(what: str, model: str, code: str, message: str) -> ModelRefused | None:
     """The error for a permanent refusal; None if the call may succeed another time or for another text.
 
-    Args:
-        what: Model and region, for the message.
-        model: The id that was called.
-        code: The service's error code.
-        message: Its text.
+    `what` is model and region, for the message.
     """
     if code not in _CAUSES or (code == "ValidationException" and not _PERMANENT_TEXTS.search(message)):
         return None

@@ -38,11 +38,6 @@ class Forms:
         """The remembered form, or the first to try."""
         return self._known.get(model) or Form(self.fixed or Output.TOOL)
 
-    def after_refusal(self, form: Form, message: str, model: str) -> Form | None:
-        """The form to try after this error; None if there is none."""
-        other = form.after_refusal(message, model)
-        return None if other and self.fixed and other.output is not self.fixed else other
-
     def remember(self, model: str, form: Form, reply: ModelReply) -> None:
         """Remember what worked. A server that answers a forced tool call with text is not asked for one again."""
         with self._lock:
@@ -118,13 +113,14 @@ class ChatClient:
         error = error_of(self.url, model, status, message, with_key=bool(self.key))
         if isinstance(error, ModelRefused) or status not in _ABOUT_FORM or is_too_long(message):
             raise error
-        if other := self.forms.after_refusal(form, message, model):
-            return other
-        if form.after_refusal(message, model):  # what the server refuses is what an operator chose
+        other = form.after_refusal(message, model)
+        if other is None:
+            raise error
+        if self.forms.fixed and other.output is not self.forms.fixed:
             cause = f"{status}: {message}"
             text = f"{model} at {self.url} does not take the output of MATS_LLM_OUTPUT ({cause}); set it to auto"
             raise ModelRefused(text, model=model, cause=cause) from error
-        raise error
+        return other
 
     def _send(self, method: str, url: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
         if timeout_s <= 0:
@@ -211,15 +207,7 @@ def _base64_forms(key: str) -> Iterator[str]:
 
 
 def error_of(url: str, model: str, status: int, message: str, *, with_key: bool) -> DependencyFailed:
-    """The error for a status that is not 200.
-
-    Args:
-        url: The address in the settings.
-        model: The name that was asked for.
-        status: Of HTTP.
-        message: What the server says, in one line.
-        with_key: Whether a key was sent.
-    """
+    """The error for a status of HTTP that is not 200, with what the server says in one line."""
     what, said = f"{model} at {url}", f"{status}: {message}" if message else str(status)
     if is_too_long(message) or status == 413:
         return DependencyFailed(

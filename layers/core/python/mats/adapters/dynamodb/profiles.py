@@ -65,7 +65,6 @@ class DynamoProfiles:
         return self.tables.transact(self.table, actions)
 
     def _version(self, profile: Profile) -> dict[str, Any]:
-        """The row of a version that is superseded now."""
         row = {**_body(profile), **_version_key(profile.id, profile.rev), "id": {"S": profile.id}}
         expires_at = self.retention.expires_at()
         expiry = {} if expires_at is None else {"expires_at": {"N": str(expires_at)}}

@@ -111,7 +111,6 @@ class Tables:
         raise DependencyFailed(f"{table} is over its capacity; try again")
 
     def all_rows(self, table: str, operation: str, **request: Any) -> Iterator[Row]:
-        """Every row of a scan or query, page by page."""
         start: dict[str, Any] = {}
         while True:
             page = self.ask(table, operation, **{**request, **start})

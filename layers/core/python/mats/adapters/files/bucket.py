@@ -93,7 +93,6 @@ class Bucket:
             yield from (each["Key"] for each in page.get("Contents", ()))
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete those of these that exist."""
         for start in range(0, len(keys), _DELETED_TOGETHER):
             named = [{"Key": key} for key in keys[start : start + _DELETED_TOGETHER]]
             self._call(partial(self._client.delete_objects, Bucket=self.name, Delete={"Objects": named, "Quiet": True}))

@@ -41,7 +41,6 @@ class IndexCopy:
 
     @cached_property
     def index(self) -> SqliteIndex:
-        """Searches."""
         return SqliteIndex(self.database, encoder=self._encoder, exact_up_to=_ALL)
 
     def apply(self, records: Sequence[Record]) -> None:

@@ -77,10 +77,7 @@ class Domain:
             timeout=_timeout(WRITE_S),
         )
 
-    def search(self, index: str, body: Mapping[str, Any], *, timeout_s: float | None = None) -> list[dict[str, Any]]:
-        return self.search_for(lambda response: list(response["hits"]["hits"]), index, body, timeout_s=timeout_s)
-
-    def search_for(
+    def search(
         self,
         parse: Callable[[Mapping[str, Any]], T],
         index: str,
@@ -89,7 +86,7 @@ class Domain:
         timeout_s: float | None = None,
         nothing: T | None = None,
     ) -> T:
-        """The whole response of one search; `nothing`, if it is given, where there is no such index.
+        """What `parse` makes of the response of one search; `nothing`, if it is given, where there is no such index.
 
         A response that `parse` cannot read is none: DependencyFailed.
         """
@@ -151,7 +148,6 @@ class Domain:
         return True
 
     def drop(self, index: str) -> None:
-        """Delete an index, if it exists."""
         self._call(lambda: self._client.indices.delete(index=index, params={"ignore_unavailable": "true"}))
 
     def refresh(self, index: str) -> None:

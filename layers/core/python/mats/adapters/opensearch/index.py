@@ -141,7 +141,7 @@ class OpenSearchIndex:
         if not words:
             return {}
         nothing: dict[str, list[str]] = {}
-        options = self.domain.search_for(mapping.stems_suggested, self.read, mapping.misspelt(words), nothing=nothing)
+        options = self.domain.search(mapping.stems_suggested, self.read, mapping.misspelt(words), nothing=nothing)
         counted = {each: mapping.holding(each) for stems in options.values() for each in stems}
         counts = self._aggregate(mapping.filter_clauses(admitted), counted)
         seen = {each: int(count["doc_count"]) for each, count in counts.items()}
@@ -157,7 +157,7 @@ class OpenSearchIndex:
         if not wanted:
             return {}
         body = {"size": 0, "query": mapping.every(clauses), "aggs": wanted}
-        return self.domain.search_for(lambda response: dict(response["aggregations"]), self.read, body, nothing={})
+        return self.domain.search(lambda response: dict(response["aggregations"]), self.read, body, nothing={})
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         return self._ids(mapping.every(mapping.filter_clauses(admitted)), limit, after=after)
@@ -174,10 +174,7 @@ class OpenSearchIndex:
         """The first ids that match, by id if no other order is given; none if there is no index."""
         start = {} if after is None else {"search_after": [after]}
         body = {"size": most, "query": query, **_BY_ID, **_only("id"), **order, **start}
-        try:
-            return [Id(hit["fields"]["id"][0]) for hit in self.domain.search(self.read, body, timeout_s=timeout_s)]
-        except Missing:
-            return []
+        return self.domain.search(_ids, self.read, body, timeout_s=timeout_s, nothing=[])
 
     def ids(self, *, after: Id | None = None) -> Iterator[Id]:
         """With the index behind the alias; of writes within the last second some may be missing."""
@@ -225,13 +222,20 @@ class OpenSearchIndex:
         """Ids and scores, best first; empty if there is no index."""
         body = {"size": size, "query": query, "track_total_hits": False, **_only("id")}
         try:
-            hits = self.domain.search(self.read, body)
+            return self.domain.search(_scores, self.read, body)
         except Missing as error:
             LOGGER.warning(
                 "nothing is indexed yet, or the domain is new and `mats reconcile` has to fill it: %s", error
             )
             return []
-        return [(Id(hit["fields"]["id"][0]), float(hit["_score"])) for hit in hits]
+
+
+def _ids(response: Mapping[str, Any]) -> list[Id]:
+    return [Id(hit["fields"]["id"][0]) for hit in response["hits"]["hits"]]
+
+
+def _scores(response: Mapping[str, Any]) -> list[tuple[Id, float]]:
+    return list(zip(_ids(response), (float(hit["_score"]) for hit in response["hits"]["hits"]), strict=True))
 
 
 def _only(*fields: str) -> dict[str, Any]:

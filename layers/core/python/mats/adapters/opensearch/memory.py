@@ -122,7 +122,7 @@ class OpenSearchMemory:
     def _search(self, parse: Callable[[Mapping[str, Any]], T], body: Mapping[str, Any], *, nothing: T) -> T:
         """The response parsed by `parse`; `nothing` if there is no index, or of another dimension."""
         try:
-            return self.domain.search_for(parse, self.alias, body, nothing=nothing)
+            return self.domain.search(parse, self.alias, body, nothing=nothing)
         except DependencyFailed as error:
             if "invalid dimension" in str(getattr(error.__cause__, "info", "")):
                 return nothing

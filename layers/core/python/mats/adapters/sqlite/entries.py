@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mats.adapters.sqlite.database import Database, Readable, schema_problem, version_of
-from mats.adapters.sqlite.postings import Document, pack
+from mats.adapters.sqlite.postings import pack
 from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
@@ -65,15 +65,12 @@ def write(connection: sqlite3.Connection, entry: Stored, *, again: bool = False)
 
 def _write_terms(connection: sqlite3.Connection, row: int, profile: Profile) -> None:
     fields = lexical_fields(profile)
+    counts = count_terms(fields, FIELD_WEIGHTS)
+    keys = dict.fromkeys(index_keys(profile), 1.0)  # beside the terms of words, which have no such signs
+    document = pack(row, counts._replace(frequencies={**counts.frequencies, **keys}))
     spelled = {word for text in fields.values() for word in words(text) if has_spelling(word)}
     connection.executemany(_INSERT_WORD, [(stem(word), word) for word in sorted(spelled)])
-    connection.execute(_INSERT_TERMS, _document(row, profile))
-
-
-def _document(row: int, profile: Profile) -> Document:
-    counts = count_terms(lexical_fields(profile), FIELD_WEIGHTS)
-    keys = dict.fromkeys(index_keys(profile), 1.0)  # beside the terms of words, which have no such signs
-    return pack(row, counts._replace(frequencies={**counts.frequencies, **keys}))
+    connection.execute(_INSERT_TERMS, document)
 
 
 def renew_terms(database: Database) -> None:
@@ -104,7 +101,6 @@ def read_revisions(source: Readable, ids: Collection[Id]) -> Mapping[Id, int]:
 
 
 def drop_tombstones(connection: sqlite3.Connection, ids: Collection[Id]) -> None:
-    """Delete the tombstones among these."""
     query = f"DELETE FROM entries WHERE NOT findable AND id IN {IN} RETURNING change"
     deleted = connection.execute(query, (as_json(ids),)).fetchall() if ids else []
     if deleted:

@@ -53,7 +53,6 @@ class _Vocabulary:
     _last: int = 0
 
     def catch_up(self, source: Readable) -> None:
-        """Add what has been written since."""
         for number, its_stem, word in source.rows(_NEW_WORDS, (self._last,)):
             self.stems[its_stem[0]].append(its_stem)
             self.words[its_stem] = word
@@ -220,7 +219,6 @@ class SqliteIndex:
             drop_tombstones(connection, ids)
 
     def _mask(self, wanted: Filter) -> Mask:
-        """The rows that pass the filter."""
         with self._lock:
             self._catch_up()
             if wanted not in self._masks:

@@ -30,7 +30,6 @@ class Column(Copied, Generic[V]):
         self._rows = np.zeros(FIRST_ROOM, np.int32)
 
     def put(self, rows: Rows, values: Iterable[V]) -> None:
-        """Set the values of rows."""
         self._rows = with_room(self._rows, int(rows.max()))
         self._rows[rows] = list(map(self._codes.__getitem__, values))
 
@@ -97,7 +96,6 @@ class Matrix(Copied):
             self._vectors.put(encoded, vectors)
 
     def drop(self, row: int) -> None:
-        """Make a row unfindable."""
         if row < self.size:
             self._ids[row], self._findable[row] = None, False
         if self._vectors is not None:
@@ -115,7 +113,6 @@ class Matrix(Copied):
         return mask
 
     def namespaces(self, rows: Rows) -> frozenset[str]:
-        """Those of rows."""
         return self._namespaces.values_of(rows)
 
     def prepare(self) -> None:
@@ -129,7 +126,6 @@ class Matrix(Copied):
         return [] if vectors is None else self.best(*vectors.nearest(vector, mask, depth), depth)
 
     def ids(self, rows: Iterable[int]) -> list[Id]:
-        """The ids of findable rows."""
         return [id for id in (self._ids[row] for row in rows) if id is not None]
 
     def best(self, rows: Rows, scores: npt.NDArray[np.floating], depth: int) -> list[tuple[Id, float]]:

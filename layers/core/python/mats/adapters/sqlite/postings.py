@@ -152,7 +152,6 @@ class Postings(Copied):
         self._merge(0)
 
     def drop(self, row: int) -> None:
-        """Remove a document if it is there."""
         if row < len(self._segment_of) and self._segment_of[row]:
             self._thinned.add(int(self._segment_of[row]))
             self._segment_of[row], self._saturation = 0, None

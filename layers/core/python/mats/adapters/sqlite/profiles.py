@@ -98,7 +98,6 @@ class SqliteProfiles:
         return dict(self.database.rows(query))
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Numbers of profiles by kind, by status and by progress."""
         rows = self.database.rows
         kinds = rows(
             "SELECT json_extract(body, '$.kind'), count(*) FROM profiles WHERE status = 'active' GROUP BY 1 ORDER BY 1"

@@ -46,11 +46,9 @@ class Vectors(Copied):
 
     @property
     def width(self) -> int:
-        """Components of each vector."""
         return int(self._vectors.shape[1])
 
     def put(self, rows: Rows, vectors: Floats) -> None:
-        """Add or replace the vectors of these rows."""
         last = int(rows.max())
         self._vectors, self._present = with_room(self._vectors, last), with_room(self._present, last)
         self._vectors[rows], self._present[rows] = vectors, True
@@ -58,7 +56,6 @@ class Vectors(Copied):
             self._stale.update(rows.tolist())
 
     def drop(self, rows: Rows) -> None:
-        """Remove the vectors of these rows."""
         self._present[rows[rows < len(self._present)]] = False
 
     def cosines(self, vector: Floats, rows: Collection[int]) -> dict[int, float]:
