@@ -193,23 +193,18 @@ def test_a_server_that_is_gone_is_an_error_that_names_its_setting_and_it_is_used
         assert made.warning() == ""
 
 
-def test_a_refused_key_is_told_before_the_first_question():
-    with ChatServer(key=KEY) as server:
-        for wrong in ("sk-wrong-key", ""):
-            warning = models(server, key=wrong).warning()
-            assert "set MATS_LLM_KEY to a valid one" in warning
-            assert "sk-wrong-key" not in warning
-        assert models(server, key=KEY).warning() == ""
-
-
 def test_the_key_is_sent_to_the_server_only_and_no_error_repeats_it():
     with ChatServer(key=KEY) as server:
-        assert isinstance(rerank(models(server, key=KEY)), RerankResult)
+        made = models(server, key=KEY)
+        assert isinstance(rerank(made), RerankResult)
+        assert made.warning() == ""
         for wrong, part in (("sk-wrong-key", "refuses the key"), ("", "asks for a key")):
-            failed = rerank(models(server, key=wrong))
+            made = models(server, key=wrong)
+            failed, warning = rerank(made), made.warning()
             assert type(failed) is NotPermitted
-            assert part in str(failed)
-            assert not wrong or wrong not in str(failed)
+            for said in (str(failed), warning):
+                assert f"{part}: set MATS_LLM_KEY to a valid one" in said
+                assert not wrong or wrong not in said
 
 
 def test_a_redirect_gets_no_request_with_the_key(server):

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -147,16 +148,6 @@ class TestTwoAtOnce:
         assert len(canned.asked) <= 20
 
 
-class Turn:
-    """A clock that is told the time."""
-
-    def __init__(self) -> None:
-        self.ms = 0.0
-
-    def __call__(self) -> float:
-        return self.ms
-
-
 class TestCallers:
     ROLE = "arn:aws:iam::111122223333:role/agent"
 
@@ -170,11 +161,11 @@ class TestCallers:
         rows = [{"caller": {"S": caller}, "audiences": {"L": [{"S": "ops"}]}} for caller in callers]
         return in_json({"Items": rows, **more})
 
-    def callers(self, clock: Turn, **how: Any) -> DynamoCallers:
-        return DynamoCallers(asking_once(), "table", clock, **how)
+    def callers(self, clock: FakeClock) -> DynamoCallers:
+        return DynamoCallers(asking_once(), "table", clock.elapsed_ms)
 
     def test_a_caller_is_looked_up_once_a_minute(self, canned):
-        clock = Turn()
+        clock = FakeClock()
         callers = self.callers(clock)
         canned.respond(self.row("ops"), self.row("ops", "board"))
         for ms in (0, 1, 59_999):
@@ -196,10 +187,10 @@ class TestCallers:
     )
     def test_what_an_operator_mistyped_opens_nothing(self, canned, value, audiences):
         canned.respond(self.holding(value))
-        assert self.callers(Turn()).audiences(self.ROLE) == audiences
+        assert self.callers(FakeClock()).audiences(self.ROLE) == audiences
 
     def test_failing_callers_table_matters_only_after_the_cached_minute(self, canned):
-        clock = Turn()
+        clock = FakeClock()
         callers = self.callers(clock)
         canned.respond(self.row("ops"), CannedResponse(b"", 503))
         callers.audiences(self.ROLE)
@@ -212,7 +203,7 @@ class TestCallers:
     WITH_PATH = "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/eu-west-1/agent"
 
     def test_the_table_is_scanned_once_a_minute_for_all_callers(self, canned):
-        clock = Turn()
+        clock = FakeClock()
         callers = self.callers(clock)
         nothing = CannedResponse(b"{}")
         canned.respond(nothing, self.scanned(self.WITH_PATH), nothing, nothing, self.scanned())
@@ -231,21 +222,21 @@ class TestCallers:
             "agent",
         ]  # fmt: skip
         canned.respond(CannedResponse(b"{}"), self.scanned(*others))
-        assert self.callers(Turn()).audiences(self.ROLE) == frozenset()
+        assert self.callers(FakeClock()).audiences(self.ROLE) == frozenset()
 
     def test_a_user_is_matched_by_its_exact_arn_without_a_scan(self, canned):
         canned.respond(CannedResponse(b"{}"))
-        assert self.callers(Turn()).audiences("arn:aws:iam::111122223333:user/team/ada") == frozenset()
+        assert self.callers(FakeClock()).audiences("arn:aws:iam::111122223333:user/team/ada") == frozenset()
         assert len(canned.asked) == 1
 
     def test_without_the_right_to_scan_exact_arns_still_match(self, canned, caplog):
         denied = CannedResponse(b'{"__type": "AccessDeniedException", "message": "no"}', 400)
         canned.respond(CannedResponse(b"{}"), denied)
-        assert self.callers(Turn()).audiences(self.ROLE) == frozenset()
+        assert self.callers(FakeClock()).audiences(self.ROLE) == frozenset()
         assert "exact ARN only" in caplog.text
 
     def test_a_scan_that_fails_is_a_failure_of_the_table(self, canned):
-        callers = self.callers(Turn())
+        callers = self.callers(FakeClock())
         canned.respond(CannedResponse(b"{}"), CannedResponse(b"", 503))
         with pytest.raises(DependencyFailed, match="table"):
             callers.audiences(self.ROLE)
@@ -255,7 +246,7 @@ class TestCallers:
     def test_a_table_beyond_one_page_is_named_in_the_log(self, canned, caplog):
         page = self.scanned(self.WITH_PATH, LastEvaluatedKey={"caller": {"S": "x"}})
         canned.respond(CannedResponse(b"{}"), page)
-        assert self.callers(Turn()).audiences(self.ROLE) == {"ops"}
+        assert self.callers(FakeClock()).audiences(self.ROLE) == {"ops"}
         assert "leave the path out" in caplog.text
 
 
@@ -409,13 +400,14 @@ MOST_WRITTEN = Written(
 
 
 class Offline(World):
-    """Enrichment over real profiles: what is written there is as large as it gets."""
+    """Enrichment over real profiles, or over those in memory: what is written there is as large as it gets."""
 
-    def __init__(self, tables: Tables, *, writer: bool) -> None:
+    def __init__(self, tables: Tables | None, *, writer: bool) -> None:
         written = ScriptedWriter(lambda registration: MOST_WRITTEN) if writer else None
         super().__init__(encoder=FakeEncoder(dimension=1024), writer=written)
         self.clock.time = "2026-01-01T00:00:00.000000+00:00"
-        self.kept, self.events = DynamoProfiles(tables, a_table(tables)), itertools.count()
+        self.kept = DynamoProfiles(tables, a_table(tables)) if tables else self.profiles
+        self.events = itertools.count()
         self.enrich = replace(self.enrich, profiles=self.kept)
 
     def brings(self, item: dict[str, Any]) -> Profile:
@@ -424,6 +416,22 @@ class Offline(World):
         outcome = self.deliver(id, event=f"{next(self.events)}".rjust(36, "0"))[id]
         assert outcome in (ChangeResult.INDEXED, ChangeResult.REJECTED, ChangeResult.UNCHANGED)
         return self.kept.get([id])[id].profile
+
+
+def with_examples(count: int, **more: Any) -> dict[str, Any]:
+    said = [f"{n:03}{'x' * 1_990}" for n in range(count)]
+    return an_item(name="full", examples=said[:100], negative_examples=said[100:], **more)
+
+
+@cache
+def a_full_item(**more: Any) -> dict[str, Any]:
+    """The largest item of its kind that is taken, by any store and with any writer."""
+    offline = Offline(None, writer=False)
+    counts = range(200)
+    refused = bisect_left(
+        counts, True, key=lambda count: offline.brings(with_examples(count, **more)).status is Status.REJECTED
+    )
+    return with_examples(counts[refused - 1], **more)
 
 
 @pytest.mark.server
@@ -443,27 +451,10 @@ class TestTheLargestRows:
                 assert profile.error
                 assert "DynamoDB" not in profile.error
 
-    def a_full_item(self, offline: Offline, **more: Any) -> dict[str, Any]:
-        """The largest item of its kind that is taken."""
-        low, high = 0, 200
-        while high - low > 1:
-            middle = (low + high) // 2
-            item = self.with_examples(middle, **more)
-            if offline.brings(item).status is Status.ACTIVE:
-                low = middle
-            else:
-                high = middle
-            offline.registry.items.clear()
-        return self.with_examples(low, **more)
-
-    def with_examples(self, count: int, **more: Any) -> dict[str, Any]:
-        said = [f"{n:03}{'x' * 1_990}" for n in range(count)]
-        return an_item(name="full", examples=said[:100], negative_examples=said[100:], **more)
-
     @pytest.mark.parametrize("writer", [False, True])
     def test_a_full_item_can_be_hidden_then_broken_then_repaired(self, real, writer):
         offline = Offline(Tables(), writer=writer)
-        item = self.a_full_item(offline)
+        item = a_full_item()
         assert offline.brings(item).status is Status.ACTIVE
         hidden = {**item, "visible_to": [f"{n:03}{MONEY * 80}" for n in range(100)]}
         profile = offline.brings(hidden)
@@ -477,7 +468,7 @@ class TestTheLargestRows:
 
     def test_an_enrichment_too_large_for_a_row_is_dropped_with_a_note(self, real):
         offline = Offline(Tables(), writer=True)
-        profile = offline.brings(self.a_full_item(offline, description=MONEY * 20_000))
+        profile = offline.brings(a_full_item(description=MONEY * 20_000))
         assert profile.status is Status.ACTIVE
         assert not profile.enriched
         assert "is too long: its profile would be" in profile.notes[0]

@@ -92,7 +92,7 @@ def pause(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     moment = [Moment(0.0, 0.0)]
     monkeypatch.setattr(connections.Moment, "now", lambda: moment[0])
 
-    def advance(seconds: float = 0.0, *, wall_s: float | None = None) -> None:
+    def advance(seconds: float, *, wall_s: float | None = None) -> None:
         before = moment[0]
         moment[0] = Moment(before.monotonic_s + seconds, before.wall_s + (seconds if wall_s is None else wall_s))
 
@@ -116,16 +116,10 @@ def call(request: pytest.FixtureRequest, server: Forgetful, monkeypatch: pytest.
     return lambda: domain.search(dict, "capabilities", {"query": {"match_all": {}}})
 
 
-def test_a_connection_that_was_idle_too_long_is_replaced(server: Forgetful, pause, call: Call):
+@pytest.mark.parametrize("monotonic_s", [IDLE_S + 1, 0.0], ids=["both clocks", "the wall clock alone"])
+def test_a_connection_that_was_idle_too_long_is_replaced(server: Forgetful, pause, call: Call, monotonic_s: float):
     call()
-    pause(IDLE_S + 1)
-    call()
-    assert server.accepted == 2
-
-
-def test_a_wall_clock_that_shows_the_pause_alone_is_enough(server: Forgetful, pause, call: Call):
-    call()
-    pause(0.0, wall_s=IDLE_S + 1)
+    pause(monotonic_s, wall_s=IDLE_S + 1)
     call()
     assert server.accepted == 2
 

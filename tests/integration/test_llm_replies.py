@@ -47,7 +47,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=UNUSABLE)
-def test_an_unusable_reply_gets_one_retry_that_names_the_error(reply, error):
+def test_an_unusable_reply_gets_one_retry_that_names_the_error_and_a_second_one_is_an_error_with_both(reply, error):
     writer = a_writer(reply, called("describe", FIVE))
     written = writer.describe(a_registration())
     assert written.enrichment.summary == FIVE["summary"]
@@ -58,10 +58,6 @@ def test_an_unusable_reply_gets_one_retry_that_names_the_error(reply, error):
     [repair] = second[1:]
     assert error in repair
     assert not any(text in repair for text in ("Sorry", "I think", "money back"))
-
-
-@pytest.mark.parametrize(("reply", "error"), UNUSABLE.values(), ids=UNUSABLE)
-def test_two_unusable_replies_are_one_error_with_both_faults(reply, error):
     writer = a_writer(reply, called("other", FIVE))
     with pytest.raises(ReplyUnusable) as caught:
         writer.describe(a_registration())
