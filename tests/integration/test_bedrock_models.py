@@ -2,25 +2,18 @@
 
 import json
 import math
-import threading
-from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from mats.bootstrap import models as bootstrap
-from mats.bootstrap.local import local_system
 from mats.domain.errors import DependencyFailed, ReplyUnusable
-from mats.domain.profile.profile import ChangeResult, Profile
-from mats.domain.ranking.blend import Signal
-from mats.domain.ranking.query import Query
-from mats.ports import Change
+from mats.domain.profile.profile import Profile
 from mats.settings import Settings
 from tests.aws.bedrock import Answer, BedrockServer, Exchange, Refuse, converse_reply, tool_reply
 from tests.bedrock.conftest import Models, models_of
 from tests.builders import a_profile, a_registration
-from tests.integration.bedrock_workbench import CAUSE, FIVE, LITE, MICRO, TITAN
+from tests.integration.bedrock_workbench import FIVE, LITE, MICRO, TITAN
 
 PLAIN = "qwen.qwen3-32b-v1:0"  # A model that cannot be forced to call a tool
 
@@ -176,50 +169,10 @@ def test_the_meter_adds_up_by_model(server):
     assert totals[TITAN].usd == pytest.approx(totals[TITAN].input_tokens * 0.02 / 1e6)
 
 
-def test_a_registration_is_findable_raw_before_the_writer_answers(server, tmp_path):
-    asked, go_on = threading.Event(), threading.Event()
-
-    def play(exchange: Exchange) -> Answer | None:
-        if "<registration>" not in json.dumps(exchange.body):
-            return None
-        asked.set()
-        assert go_on.wait(10)
-        visit = {"positive_examples": ["pay the shopper back", "see https://evil.example/pay"], "action": "Has v9.1."}
-        return Answer(tool_reply(exchange, FIVE | visit))
-
-    server.play = play
-    refund = a_registration()
-    with closing(local_system(Settings(bedrock=True, home=tmp_path, encoder=TITAN))) as local:
-        local.stores.registry.put([refund, a_registration(name="geocode", description="finds an address on a map")])
-        results: list[Any] = []
-        enriching = threading.Thread(target=lambda: results.append(local.enrich([Change(refund.id, CAUSE)])))
-        enriching.start()
-        assert asked.wait(10)
-        raw = local.stores.profiles.get([refund.id])[refund.id]
-        found = local.discover(Query(query="money back"))
-        go_on.set()
-        enriching.join()
-        assert results == [{refund.id: ChangeResult.INDEXED}]
-        assert (raw.profile.enriched, raw.vector is None) == (False, False)
-        assert [result.id for result in found.ranked] == [refund.id]
-        better = local.stores.profiles.get([refund.id])[refund.id]
-        assert (better.profile.enriched, better.profile.rev, better.vector is None) == (True, 2, False)
-        assert better.profile.enrichment.positive_examples == ("pay the shopper back",)
-        assert any("https://evil.example/pay is not in the registration" in note for note in better.profile.notes)
-        answer = local.discover(Query(query="shopper"))
-        assert (answer.degraded, answer.without) == ((), ())
-        assert Signal.LLM in answer.ranked[0].signals
-        assert answer.trace.usage.usd
-        asked_before = len(server.exchanges)
-        assert local.enrich([Change(refund.id, CAUSE)]) == {refund.id: ChangeResult.UNCHANGED}
-        assert len(server.exchanges) == asked_before
-        assert set(local.models.spending()) == {MICRO, LITE, TITAN}
-
-
 def test_labels_go_into_bedrocks_log_and_not_into_the_prompt(server, models):
-    models.reranker.rerank("x", several(3), {"query_id": "0af3", "request_id": "c6af9ac6-7b61"})
+    models.reranker.rerank("x", several(3), {"query_id": "0af3", "odd": "a;b\nc", "empty": ""})
     models.writer.describe(a_registration(), {"event_id": "e1"})
     models.reranker.rerank("x", several(3))
     metadata = [exchange.body.get("requestMetadata") for exchange in server.exchanges]
-    assert metadata == [{"query_id": "0af3", "request_id": "c6af9ac6-7b61"}, {"event_id": "e1"}, None]
+    assert metadata == [{"query_id": "0af3", "odd": "a_b_c"}, {"event_id": "e1"}, None]
     assert "0af3" not in json.dumps(server.exchanges[0].body["messages"])

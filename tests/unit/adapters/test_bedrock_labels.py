@@ -19,11 +19,3 @@ def test_any_labels_become_valid_metadata(labels):
     assert len(metadata) <= SHAPE.metadata["max"]
     assert all(VALUE.fullmatch(value) for value in metadata.values())
     assert metadata.keys() <= labels.keys()
-
-
-def test_identifiers_stay_as_they_are_and_empty_ones_are_left_out():
-    id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
-    assert request_metadata({"query_id": "0af3", "request_id": id, "event_id": ""}) == {
-        "query_id": "0af3", "request_id": id,
-    }  # fmt: skip
-    assert request_metadata({"query_id": "a;b\nc"}) == {"query_id": "a_b_c"}
