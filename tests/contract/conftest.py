@@ -280,32 +280,22 @@ outcomes, index, model_switch = over("outcomes"), over("index"), over("model_swi
 renewable, learning, synonyms, proofs = over("renewable"), over("learning"), over("synonyms"), over("proofs")
 
 
-@dataclass(frozen=True)
-class Aging:
-    """A profile store that keeps superseded versions for ten days, and its clock."""
-
-    profiles: ProfileStore
-    clock: FakeClock
+Aging = tuple[ProfileStore, FakeClock]
+Expiring = tuple[Receipts, FakeClock]
 
 
 @pytest.fixture(params=stores_of("profiles"))
 def aging(request: pytest.FixtureRequest) -> Aging:
+    """A profile store that keeps superseded versions for ten days, and its clock."""
     clock = FakeClock()
-    return Aging(open_store(request, "profiles", Retention(10, clock)), clock)
-
-
-@dataclass(frozen=True)
-class Expiring:
-    """Receipts that are kept for thirty days, and their clock."""
-
-    receipts: Receipts
-    clock: FakeClock
+    return open_store(request, "profiles", Retention(10, clock)), clock
 
 
 @pytest.fixture(params=stores_of("receipts"))
 def expiring(request: pytest.FixtureRequest) -> Expiring:
+    """Receipts that are kept for thirty days, and their clock."""
     clock = FakeClock()
-    return Expiring(open_store(request, "receipts", Retention(30, clock)), clock)
+    return open_store(request, "receipts", Retention(30, clock)), clock
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
-from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import apply_patch
 from mats.domain.errors import CapabilityNotFound, PreconditionFailed, RegistrationInvalid
 from mats.domain.profile.origin import Placed
@@ -21,7 +20,6 @@ from tests.builders import a_profile, a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder
 
 PAY = a_registration(name="pay")
-A, B = Id("com.acme/a"), Id("com.acme/b")
 
 
 @dataclass(frozen=True)
@@ -40,17 +38,6 @@ class LocalStores:
         assert not self.profiles.save([stored])
         self.index.put([stored])
         self.profiles.mark_indexed({stored.profile.id: stored.profile.rev})
-
-    def announce(self, id: Id) -> None:
-        """Put a change of this capability into the queue."""
-        with self.database.writing() as connection:
-            self.registry.announce(connection, "Registry", "MODIFY", id)
-
-    def settle(self, failed: str = "") -> None:
-        """Empty the queue, or make dead letters of everything in it for this reason."""
-        statement, values = ("UPDATE events SET dead = ?", [failed]) if failed else ("DELETE FROM events", [])
-        with self.database.writing() as connection:
-            connection.execute(statement, values)
 
 
 @pytest.fixture
@@ -169,8 +156,7 @@ def test_every_write_changes_the_version(stores: LocalStores):
     for write in (
         lambda: stores.registry.put_if(always, a_registration(name="pay")),
         lambda: stores.index_revision(revision(1)),
-        lambda: stores.announce(revision(1).profile.id),
-        lambda: stores.settle("a bug"),
+        lambda: stores.queue.settle(stores.queue.take(1), frozenset()),
         lambda: stores.registry.remove_if(always, a_registration(name="pay").id),
     ):
         write()
@@ -201,21 +187,3 @@ def test_a_profile_is_listed_with_whether_the_index_has_it(stores: LocalStores):
     stores.profiles.mark_indexed({revision(1, "b").profile.id: 1})
     ((profile, indexed),) = stores.listing.profiles([revision(1, "b").profile.id])
     assert (profile.rev, indexed) == (1, True)
-
-
-def test_a_waiting_change_is_unfinished_until_it_is_handled(stores: LocalStores):
-    assert not stores.queue.has_unfinished(A)
-    stores.announce(A)
-    assert (stores.queue.has_unfinished(A), stores.queue.has_unfinished(B)) == (True, False)
-    assert stores.queue.depth() == (1, 0)
-    stores.settle()
-    assert (stores.queue.has_unfinished(A), stores.queue.depth()) == (False, (0, 0))
-
-
-def test_dead_letters_come_oldest_first_with_their_reason_and_stay_unfinished(stores: LocalStores):
-    for id in (B, A):
-        stores.announce(id)
-    assert stores.queue.dead_letters() == []
-    stores.settle("the model did not answer")
-    assert stores.queue.dead_letters() == [(B, "the model did not answer"), (A, "the model did not answer")]
-    assert (stores.queue.depth(), stores.queue.has_unfinished(A)) == ((0, 2), True)

@@ -61,20 +61,6 @@ def test_a_request_is_found_as_it_was_remembered(made: Learning):
     assert (memory.used, memory.passed_over, memory.confirmed) == ({SHIP}, {PAY}, True)
 
 
-def test_what_did_not_succeed_is_not_remembered(made: Learning):
-    receipt = a_receipt("q1", vector=pack_vector(EAST))
-    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SELECTED), (SHIP, Event.WRONG)), receipt.at)
-    made.learn(["q1"])
-    assert found(made) == []
-
-
-def test_a_later_report_changes_what_is_remembered(made: Learning):
-    tell(made, "q1", used=PAY)
-    tell(made, "q1", used=WRAP)
-    [near] = made.memory.nearest(EAST, depth=5)
-    assert near.memory.used == {PAY, WRAP}
-
-
 def test_a_success_that_turned_out_wrong_is_forgotten(made: Learning):
     tell(made, "q1")
     receipt = a_receipt("q1", vector=pack_vector(EAST))

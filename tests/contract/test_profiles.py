@@ -92,7 +92,7 @@ def test_ids_go_on_after_any_of_them_even_a_removed_one(profiles: ProfileStore):
 
 
 def test_superseded_versions_expire_and_the_current_one_never(aging: Aging):
-    profiles, clock, id = aging.profiles, aging.clock, revision(1).profile.id
+    (profiles, clock), id = aging, revision(1).profile.id
     profiles.save([revision(1, endpoint="first")])
     clock.time = "2026-01-15T00:00:00+00:00"
     profiles.save([revision(2, endpoint="second")])

@@ -42,28 +42,34 @@ def test_every_change_is_announced_once_and_in_order(database, registry, events)
     ]
 
 
-def test_taken_changes_are_leased_and_settled_ones_deleted(registry, events):
+def test_taken_changes_are_leased_and_settled_ones_deleted_and_finished(registry, events):
+    ids = [a_registration(name=n).id for n in "abc"]
+    assert not events.has_unfinished(ids[0])
     registry.put([a_registration(name=n) for n in "abc"])
     taken = events.take(2)
     assert len(events.take(10)) == 1
     events.settle(taken, frozenset())
-    assert events.depth().waiting == 1
+    assert events.depth() == (1, 0)
+    assert [events.has_unfinished(id) for id in ids] == [False, False, True]
 
 
 def test_a_failed_event_comes_again_later_and_is_dead_in_the_end(registry, events, monkeypatch):
-    registry.put([a_registration(name="a")])
+    ids = [a_registration(name=n).id for n in "ba"]
+    registry.put([a_registration(name=n) for n in "ba"])
     now = [1_000.0]
     monkeypatch.setattr(module.time, "time", lambda: now[0])
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        (event,) = events.take(1)
-        assert event.attempts == attempt
-        events.settle([event], frozenset({event.event_id}), "it failed")
+        taken = events.take(2)
+        assert [event.attempts for event in taken] == [attempt] * 2
+        assert events.dead_letters() == []
+        events.settle(taken, frozenset(event.event_id for event in taken), "it failed")
         assert events.take(1) == []
         now[0] += 3_600
-    assert events.depth() == (0, 1)
-    assert events.dead_letters() == [(a_registration(name="a").id, "it failed")]
-    assert events.redrive() == 1
-    assert len(events.take(1)) == 1
+    assert events.depth() == (0, 2)
+    assert events.dead_letters() == [(id, "it failed") for id in ids]
+    assert events.has_unfinished(ids[0])
+    assert events.redrive() == 2
+    assert len(events.take(2)) == 2
 
 
 @pytest.mark.parametrize(("holder", "released"), [("4194305:gone", 1), ("1:init", 0)])

@@ -15,23 +15,20 @@ ODD = a_receipt(text="支払い \u202e\x00 'quote'; DROP TABLE receipts; 🧾")
 
 @pytest.mark.parametrize("receipt", [a_receipt(), BARE, ODD], ids=["full", "bare", "odd"])
 def test_a_receipt_is_read_back_as_it_was(expiring: Expiring, receipt: Receipt):
-    assert expiring.receipts.get(receipt.query_id) is None
-    expiring.receipts.put(receipt)
-    assert expiring.receipts.get(receipt.query_id) == receipt
+    receipts, _ = expiring
+    assert receipts.get(receipt.query_id) is None
+    receipts.put(receipt)
+    assert receipts.get(receipt.query_id) == receipt
 
 
-def test_a_later_receipt_replaces_the_earlier_one(expiring: Expiring):
-    expiring.receipts.put(a_receipt(verdict=None))
-    expiring.receipts.put(a_receipt(shown=(PAY,)))
-    assert expiring.receipts.get("q1") == a_receipt(shown=(PAY,))
-
-
-def test_a_receipt_expires(expiring: Expiring):
-    expiring.receipts.put(a_receipt())
-    expiring.clock.time = "2026-01-30T23:59:59+00:00"
-    assert expiring.receipts.get("q1")
-    expiring.clock.time = "2026-01-31T00:00:01+00:00"
-    assert expiring.receipts.get("q1") is None
+def test_a_receipt_replaces_the_earlier_one_and_expires(expiring: Expiring):
+    receipts, clock = expiring
+    receipts.put(a_receipt(verdict=None))
+    receipts.put(a_receipt(shown=(PAY,)))
+    clock.time = "2026-01-30T23:59:59+00:00"
+    assert receipts.get("q1") == a_receipt(shown=(PAY,))
+    clock.time = "2026-01-31T00:00:01+00:00"
+    assert receipts.get("q1") is None
 
 
 def test_a_packed_vector_has_three_decimal_places():

@@ -40,11 +40,6 @@ def test_after_removal_the_id_is_free_for_any_kind(registry: Registry):
     assert registry.put([a_registration(name="pay", kind=Kind.AGENT)]) == {tool.id: Placed.NEW}
 
 
-def test_ids_come_in_order(registry: Registry):
-    registry.put([a_registration(name=name) for name in ("b", "c", "a")])
-    assert [id.rpartition("/")[2] for id in registry.ids()] == ["a", "b", "c"]
-
-
 def test_thousands_are_read_in_one_call(registry: Registry):
     many = [a_registration(name=f"tool-{n}") for n in range(2_000)]
     registry.put(many)
