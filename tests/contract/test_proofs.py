@@ -33,9 +33,9 @@ def test_proofs_are_read_as_they_were_saved_last(proofs: ProofBook):
 @pytest.mark.server
 def test_an_item_without_room_drops_the_oldest_of_living_endpoints(tables: Tables):
     book, names = DynamoProofs(tables, a_table(tables, keys=("name",))), random.Random(1)
-    targets = [Target("head", f"https://{names.randbytes(32).hex()}.example.com") for _ in range(16_000)]
+    targets = [Target("head", f"https://example.com/{names.randbytes(150).hex()}") for _ in range(3_200)]
     living = {
-        each: Proof(Life.ALIVE, f"2026-01-{1 + day // 1_000:02}T00:00:00+00:00") for day, each in enumerate(targets)
+        each: Proof(Life.ALIVE, f"2026-01-{1 + day // 200:02}T00:00:00+00:00") for day, each in enumerate(targets)
     }
     dead = {Target("mcp", f"https://{n}.example.com"): Proof(Life.DEAD, SINCE, "", 3, SINCE) for n in range(100)}
     book.save(living | dead)
