@@ -28,11 +28,8 @@ def exposure_log(database: Database) -> SqliteExposure:
     return SqliteExposure(database.watch(), FakeClock(), latest=5)
 
 
-def test_no_answers_are_no_exposure(exposure_log: SqliteExposure):
-    assert exposure_log.exposure() == (0, None, None, [])
-
-
 def test_an_answer_counts_the_shown_results_of_each_provider(exposure_log: SqliteExposure):
+    assert exposure_log.exposure() == (0, None, None, [])
     exposure_log.record(answer("Acme", "Bank", "Acme", "", shown=3))
     exposure_log.record(answer("Bank", "Acme", shown=1))
     exposure_log.record(answer())

@@ -11,7 +11,6 @@ from mats.adapters.bedrock.factory import TitanEncoder
 from mats.adapters.llm import LlmReranker, LlmWriter, Meter
 from mats.bootstrap import models as bootstrap
 from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
-from mats.domain.profile.profile import Cause
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Query
 from mats.domain.shortlist.rank import Shortlist
@@ -39,7 +38,6 @@ FIVE = {
     "positive_examples": ["pay the customer back"],
     "negative_examples": ["list past payments: a reporting tool"],
 }
-CAUSE = Cause(event_id="e1", time="2026-01-01T00:00:00+00:00")
 
 
 def outcome_of(call: Callable[[], Any]) -> Any:

@@ -19,7 +19,6 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.llm import Meter
 from mats.adapters.opensearch.domain import Domain
 from mats.bootstrap.models import BATCH_BUDGETS
-from mats.domain.errors import DependencyFailed
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Filter
 from mats.settings import Settings
@@ -130,12 +129,6 @@ def test_connections_are_reused_in_between(server: Forgetful, pause, call: Call)
         call()
         pause(IDLE_S - 1)
     assert server.accepted == 1
-
-
-def test_without_the_limit_the_request_over_a_forgotten_connection_would_be_lost(server: Forgetful, pause, call: Call):
-    call()
-    with pytest.raises(DependencyFailed):
-        call()
 
 
 def test_a_connection_that_the_server_closed_is_replaced(server: Forgetful, pause, call: Call, monkeypatch):
