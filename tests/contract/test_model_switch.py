@@ -8,22 +8,16 @@ from mats.ports import OFF, ModelChoice
 from tests.aws.tables import a_table
 
 
-def test_without_a_choice_every_role_has_its_configured_model(model_switch):
+def test_each_role_is_switched_by_itself_and_has_its_configured_model_without_a_choice(model_switch):
     assert model_switch.load() == ModelChoice(None, None)
-
-
-def test_each_role_is_switched_by_itself(model_switch):
+    model_switch.choose("writer", None)
+    assert model_switch.load() == ModelChoice()
     model_switch.choose("rerank", "eu.amazon.nova-micro-v1:0")
     assert model_switch.load() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0")
     model_switch.choose("writer", OFF)
     assert model_switch.load() == ModelChoice(rerank="eu.amazon.nova-micro-v1:0", writer="none")
     model_switch.choose("rerank", None)
     assert model_switch.load() == ModelChoice(writer="none")
-
-
-def test_taking_back_a_choice_that_was_never_made_is_a_no_op(model_switch):
-    model_switch.choose("writer", None)
-    assert model_switch.load() == ModelChoice()
 
 
 @pytest.mark.server
