@@ -2,10 +2,8 @@
 
 import json
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Filter
 from mats.settings import Settings
 from tests.aws.tables import credentials
+from tests.servers.canned import CannedResponse, CannedServer
 
 REPLY = json.dumps({
     "hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"0000": {"doc_count": 0}, "0001": {"doc_count": 0}},
@@ -31,58 +30,11 @@ REPLY = json.dumps({
 TIMEOUT_S = 2.0
 
 
-class Forgetful(ThreadingHTTPServer):
-    """Answers the first requests of each connection; later ones are lost, as behind a device that forgot it."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answers = 1
-        self.accepted = 0
-        self.ended = threading.Event()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.accepted += 1
-        super().process_request(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Forgetful
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.answered = getattr(self, "answered", 0) + 1
-        if self.answered > self.server.answers:
-            self.server.ended.wait()  # the client hears nothing any more
-            self.close_connection = True
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(REPLY)))
-        self.end_headers()
-        self.wfile.write(REPLY)
-
-    def do_GET(self) -> None:
-        self.do_POST()
-
-
 @pytest.fixture
-def server() -> Iterator[Forgetful]:
-    with Forgetful() as server:
-        loop = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        loop.start()
-        yield server
-        server.ended.set()
-        server.shutdown()
+def server(canned: CannedServer) -> CannedServer:
+    """A healthy service of each kind, which counts connections."""
+    canned.respond(CannedResponse(REPLY))
+    return canned
 
 
 @pytest.fixture
@@ -102,7 +54,7 @@ Call = Callable[[], Any]
 
 
 @pytest.fixture(params=["bedrock", "dynamodb", "opensearch"])
-def call(request: pytest.FixtureRequest, server: Forgetful, monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(request: pytest.FixtureRequest, server: CannedServer, monkeypatch: pytest.MonkeyPatch) -> Call:
     """A call of each client, with one attempt."""
     credentials(monkeypatch, bedrock_runtime=server.url, dynamodb=server.url)
     if request.param == "bedrock":
@@ -116,29 +68,28 @@ def call(request: pytest.FixtureRequest, server: Forgetful, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("monotonic_s", [IDLE_S + 1, 0.0], ids=["both clocks", "the wall clock alone"])
-def test_a_connection_that_was_idle_too_long_is_replaced(server: Forgetful, pause, call: Call, monotonic_s: float):
+def test_a_connection_that_was_idle_too_long_is_replaced(server: CannedServer, pause, call: Call, monotonic_s: float):
     call()
     pause(monotonic_s, wall_s=IDLE_S + 1)
     call()
-    assert server.accepted == 2
+    assert server.connections == 2
 
 
-def test_connections_are_reused_in_between(server: Forgetful, pause, call: Call):
-    server.answers = 3
+def test_connections_are_reused_in_between(server: CannedServer, pause, call: Call):
     for _ in range(3):
         call()
         pause(IDLE_S - 1)
-    assert server.accepted == 1
+    assert server.connections == 1
 
 
-def test_a_connection_that_the_server_closed_is_replaced(server: Forgetful, pause, call: Call, monkeypatch):
-    monkeypatch.setattr(_Handler, "protocol_version", "HTTP/1.0")
+def test_a_connection_that_the_server_closed_is_replaced(server: CannedServer, pause, call: Call):
+    server.respond(CannedResponse(REPLY, closes=True))
     for _ in range(3):
         call()
-    assert server.accepted == 3
+    assert server.connections == 3
 
 
-def test_connections_have_keepalive(server: Forgetful, monkeypatch: pytest.MonkeyPatch, call: Call):
+def test_connections_have_keepalive(server: CannedServer, monkeypatch: pytest.MonkeyPatch, call: Call):
     made: list[socket.socket] = []
     create = socket.socket.connect
 
@@ -152,8 +103,7 @@ def test_connections_have_keepalive(server: Forgetful, monkeypatch: pytest.Monke
     assert [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in made] == [1]
 
 
-def test_after_a_restore_the_first_answer_finds_every_connection_open(server: Forgetful, monkeypatch):
-    server.answers = 100
+def test_after_a_restore_the_first_answer_finds_every_connection_open(server: CannedServer, monkeypatch):
     for name in ("system._OPEN_S", "cloud._ONLINE_TIMEOUT_S"):  # a timeout would close a connection again
         monkeypatch.setattr(f"mats.bootstrap.{name}", 60.0)
     monkeypatch.setattr("mats.bootstrap.models.budgets_of", lambda settings: BATCH_BUDGETS)
@@ -167,14 +117,14 @@ def test_after_a_restore_the_first_answer_finds_every_connection_open(server: Fo
     )  # fmt: skip
     assert system.application.audiences_of is not None
     system.open_connections()
-    opened = server.accepted
+    opened = server.connections
     assert opened >= 4  # reranker, encoder, tables, domain
     bedrock = system.models.service
     assert isinstance(bedrock, factory.Bedrock)
     bedrock.online.open_connection()
     system.stores.index.lexical(["x"], Filter(), depth=1)
     system.application.audiences_of("arn:aws:iam::123456789012:role/Buyer")
-    assert server.accepted == opened
+    assert server.connections == opened
 
 
 def test_what_cannot_be_opened_in_advance_is_logged_and_nothing_else(monkeypatch, caplog):
