@@ -6,8 +6,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from boto3.session import Session
-
 from mats.adapters.aws import call, client, unexpected_response
 from mats.adapters.dynamodb.tables import key_of
 from mats.domain.capability.capability import Id
@@ -38,12 +36,10 @@ class EventBus:
     Every call raises DependencyFailed if the bus did not accept all events; some may be on it.
     """
 
-    def __init__(self, name: str, *, region: str = "", session: Session | None = None) -> None:
-        """Make the client, of this session if one is given; makes no call."""
+    def __init__(self, name: str, **options: Any) -> None:
+        """Make the client, with options (region and session) and errors of `aws.client`; makes no call."""
         self._name = name
-        self._client = client(
-            "events", region=region, timeout_s=TIMEOUT_S, attempts=ATTEMPTS, connections=2, session=session
-        )
+        self._client = client("events", timeout_s=TIMEOUT_S, attempts=ATTEMPTS, connections=2, **options)
 
     def announce_rejections(self, profiles: Sequence[Profile]) -> None:
         """Put one event per rejected or held profile on the bus."""

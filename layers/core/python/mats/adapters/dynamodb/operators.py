@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
+from mats.adapters.dynamodb.tables import InTable, Row, Tables, from_row, to_row
 from mats.domain.capability.capability import principal
 from mats.domain.errors import NotPermitted, RequestInvalid
 from mats.domain.shortlist.fitness import Proofs, proofs_from_text, proofs_to_text
@@ -95,15 +95,11 @@ def _audiences(row: Row) -> frozenset[str]:
 _KEY = {"name": {"S": "models"}}
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoModelSwitch:
+class DynamoModelSwitch(InTable):
     """The choice of models, shared by all functions of a deployment.
 
     Attributes `rerank_model` and `writer_model`, either absent for the configured model.
     """
-
-    tables: Tables
-    table: str
 
     def load(self) -> ModelChoice:
         """The current choice; values that are no text count as no choice.
@@ -129,12 +125,8 @@ class DynamoModelSwitch:
 _SYNONYMS = {"name": {"S": "synonyms"}}
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoSynonyms:
+class DynamoSynonyms(InTable):
     """The port `SynonymBook`: one item of the table of switches, with the list `groups` of lists of words."""
-
-    tables: Tables
-    table: str
 
     def load(self) -> Groups:
         listed = from_row(self.tables.get(self.table, _SYNONYMS)).get("groups")
@@ -153,12 +145,8 @@ _PROOFS = {"name": {"S": "proofs"}}
 _MAX_PROOFS = 380_000  # Bytes of an item, which DynamoDB limits to 409,600
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoProofs:
+class DynamoProofs(InTable):
     """The port `ProofBook`: one item of the table of switches, compressed."""
-
-    tables: Tables
-    table: str
 
     def load(self) -> Proofs:
         row = self.tables.get(self.table, _PROOFS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mats.adapters.clock import FOR_EVER, Retention
-from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
+from mats.adapters.dynamodb.tables import InTable, Row, from_row, to_row
 from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
@@ -24,11 +24,9 @@ _NOT_FIELDS = ("row", "vector", "id", "expires_at")  # Attributes of a row that 
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoProfiles:
+class DynamoProfiles(InTable):
     """The port `ProfileStore` over a table with the keys `namespace` and `name`."""
 
-    tables: Tables
-    table: str
     retention: Retention = FOR_EVER
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
@@ -169,12 +167,8 @@ _KEY = {"namespace": {"S": "~system"}, "name": {"S": "targets"}}  # no capabilit
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoTargets:
+class DynamoTargets(InTable):
     """The list of targets, oldest first, with optimistic locking."""
-
-    tables: Tables
-    table: str
 
     def __call__(self) -> Sequence[Target]:
         """The current targets, by a consistent read."""

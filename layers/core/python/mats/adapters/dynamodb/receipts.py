@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mats.adapters.clock import FOR_EVER, Retention
-from mats.adapters.dynamodb.tables import Row, Tables, from_row, to_row
+from mats.adapters.dynamodb.tables import InTable, Row, Tables, from_row, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
@@ -190,12 +190,8 @@ _FIELDS = ("id", "caller", "successes", "failures")
 _MOST = 50  # Values of a key in one statement
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoTallies:
+class DynamoTallies(InTable):
     """The port `TallyBook`. One request for up to 50 capabilities: a Query for each would open as many connections."""
-
-    tables: Tables
-    table: str
 
     def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
         distinct, found = list(dict.fromkeys(ids)), defaultdict[Id, list[Tally]](list)
@@ -207,11 +203,9 @@ class DynamoTallies:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoReceipts:
+class DynamoReceipts(InTable):
     """The port `Receipts`."""
 
-    tables: Tables
-    table: str
     retention: Retention
 
     def put(self, receipt: Receipt) -> None:

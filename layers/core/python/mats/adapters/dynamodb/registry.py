@@ -1,10 +1,9 @@
 """Registry and trust in DynamoDB. The tables' streams announce every change."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from mats.adapters.dynamodb.tables import NotStorable, Tables, from_row, id_of, key_of, to_row
+from mats.adapters.dynamodb.tables import InTable, NotStorable, from_row, id_of, key_of, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, PreconditionFailed, RegistrationInvalid
@@ -16,12 +15,8 @@ _KEY = ("namespace", "name")
 _KEYS_ONLY = {"ProjectionExpression": "#ns, #n", "ExpressionAttributeNames": {"#ns": "namespace", "#n": "name"}}
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoRegistry:
+class DynamoRegistry(InTable):
     """The ports `Registry` and `SyncTarget` over a table with the keys `namespace` and `name`."""
-
-    tables: Tables
-    table: str
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         return {id_of(row): from_row(row) for row in self.tables.rows(self.table, map(key_of, ids))}
@@ -83,12 +78,8 @@ def _is_same(item: Item) -> tuple[str, dict[str, Any]]:
     return " AND ".join(clauses), named
 
 
-@dataclass(frozen=True, slots=True)
-class DynamoTrust:
+class DynamoTrust(InTable):
     """The port `TrustBook` over a table with the keys of the registry."""
-
-    tables: Tables
-    table: str
 
     def get(self, ids: Collection[Id]) -> Mapping[Id, Assigned]:
         return resolve_all(ids, self.rows)

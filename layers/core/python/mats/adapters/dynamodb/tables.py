@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
@@ -144,6 +145,14 @@ class Tables:
     def _call(self, table: str, operation: str, **request: Any) -> dict[str, Any]:
         conditional = "ConditionExpression" in request or "TransactItems" in request
         return call(table, lambda: getattr(self._client, operation)(**request), answers=_ANSWERS if conditional else ())
+
+
+@dataclass(frozen=True, slots=True)
+class InTable:
+    """What a store in one table has."""
+
+    tables: Tables
+    table: str
 
 
 CONDITION_FAILED = "ConditionalCheckFailedException"

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
-from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from mats.adapters.aws import call, client, open_connection
@@ -33,14 +32,10 @@ class Bucket:
     Every call raises DependencyFailed if the bucket did not answer.
     """
 
-    def __init__(
-        self, name: str, *, region: str = "", timeout_s: float = 5.0, attempts: int = 3, session: Session | None = None
-    ) -> None:
-        """Make the client; makes no call."""
+    def __init__(self, name: str, *, timeout_s: float = 5.0, attempts: int = 3, **options: Any) -> None:
+        """Make the client, with options (region and session) and errors of `aws.client`; makes no call."""
         self.name = name
-        self._client = client(
-            "s3", region=region, timeout_s=timeout_s, attempts=attempts, connections=CONNECTIONS, session=session
-        )
+        self._client = client("s3", timeout_s=timeout_s, attempts=attempts, connections=CONNECTIONS, **options)
 
     def open_connection(self) -> None:
         """Connect, so that the next call need not."""
