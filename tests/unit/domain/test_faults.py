@@ -12,7 +12,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Invalid
 from mats.domain.ranking.query import Query
 from mats.edge.schema import ListParameters
-from mats.local.console.api import NoParameters
 from mats.local.console.selection import ListQuery
 
 for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.schema"):
@@ -50,7 +49,7 @@ def models() -> Iterator[type[BaseModel]]:
         model = waiting.pop()
         yield model
         waiting += model.__subclasses__()
-    yield from (Registration, ListQuery, NoParameters)
+    yield from (Registration, ListQuery)
 
 
 def schema_types(schema: Any) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.profile.profile import profile_of
-from mats.local.preview.report import advice, parameters_without_description
+from mats.local.preview.report import about_registration, parameters_without_description
 from tests.builders import a_registration
 
 GOOD = {
@@ -16,7 +16,7 @@ GOOD = {
 
 def flags(**about) -> list[str]:
     registration = a_registration(**{**GOOD, **about})
-    return [one.flag for one in advice(registration, profile_of(registration, origin=""))]
+    return [one.flag for one in about_registration(registration, profile_of(registration, origin=""))]
 
 
 def test_good_description_gets_no_advice():

@@ -2,8 +2,7 @@
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mats.bootstrap.local import LocalSystem
@@ -14,7 +13,9 @@ from mats.local.worker import MANY, drain
 
 _SETTLE_S = 10  # Timeout for a running service that processes the same change
 _PAUSE_S = 0.05
-_COLLECTED_AFTER = 10_000  # New objects between two garbage collections during indexing; Python's default is 700
+_COLLECTED_AFTER = 10_000
+"""New objects between two garbage collections: indexing makes no cycles, and to look for them takes a fifteenth of its
+time. Python's default is 700."""
 _STAGES = ("Findable by words", "Complete, with vectors")
 
 
@@ -44,18 +45,6 @@ class Indexed(NamedTuple):
     """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""
 
 
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Collect garbage rarely: indexing makes no cycles, and to look for them takes a fifteenth of its time."""
-    before = gc.get_threshold()
-    gc.set_threshold(_COLLECTED_AFTER, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-@_rare_collections()
 def index(local: LocalSystem) -> Indexed:
     """Drain the event queue with progress bars."""
     began, findable_s = time.monotonic(), 0.0
@@ -68,5 +57,10 @@ def index(local: LocalSystem) -> Indexed:
             for each in raw:
                 each(count)
 
-        drain(local, complete, on_findable=on_findable)
+        collected = gc.get_threshold()
+        gc.set_threshold(_COLLECTED_AFTER, *collected[1:])
+        try:
+            drain(local, complete, on_findable=on_findable)
+        finally:
+            gc.set_threshold(*collected)
     return Indexed(complete.count, findable_s or time.monotonic() - began)

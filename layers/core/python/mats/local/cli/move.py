@@ -9,7 +9,7 @@ from typing import IO, Annotated
 
 import typer
 
-from mats.bootstrap.local import Contents, LocalSystem, back_up, copy_rows, local_system, replacing, restore_home
+from mats.bootstrap.local import Contents, back_up, copy_rows, local_system, replacing, restore_home
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli import output as ui
@@ -24,19 +24,16 @@ def export(
     Lines are in order of id, so that two exports can be compared. Profiles are not exported; `mats backup` has all.
     """
     local = local_system(context.obj, create=False)
+    capabilities = trust = 0
     with _output(file) as out:
-        capabilities, trust = _write(local, out)
+        for entry in local.stores.snapshot():
+            if isinstance(entry, tuple):
+                trust += 1
+            else:
+                capabilities += 1
+            line = trust_line(*entry) if isinstance(entry, tuple) else entry
+            out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
     ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
-
-
-def _write(local: LocalSystem, out: IO[str]) -> tuple[int, int]:
-    counts = [0, 0]
-    for entry in local.stores.snapshot():
-        is_trust = isinstance(entry, tuple)
-        counts[is_trust] += 1
-        line = trust_line(*entry) if isinstance(entry, tuple) else entry
-        out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
-    return counts[0], counts[1]
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def reconcile(context: typer.Context, after: After = "") -> None:
             outcomes.update(step.outcomes.values())
             outcomes.update({name: count for name, count in step.counts.items() if name not in ("compared", "sent")})
             advance(len(step.outcomes))
-    _print_outcomes(len(ids), outcomes, system)
+    _show_outcomes({"compared": len(ids)}, outcomes, system)
 
 
 def reindex(
@@ -95,7 +95,7 @@ def backfill(
         for step in system.backfill(per_minute)(ids):
             outcomes.update(step.outcomes.values())
             advance(step.counts["compared"])
-    _print_outcomes(len(ids), outcomes, system)
+    _show_outcomes({"compared": len(ids)}, outcomes, system)
 
 
 @contextmanager
@@ -110,12 +110,8 @@ def _pages(title: str, ids: Sequence[Id]) -> Iterator[ui.Bar]:
             raise
 
 
-def _print_outcomes(compared: int, outcomes: Counter[str], system: AnySystem) -> None:
-    counts = {"compared": compared, **{str(outcome): count for outcome, count in outcomes.items() if count}}
-    _show_outcomes(counts, outcomes, system)
-
-
-def _show_outcomes(counts: Mapping[str, int], outcomes: Counter[str], system: AnySystem) -> None:
+def _show_outcomes(total: Mapping[str, int], outcomes: Counter[str], system: AnySystem) -> None:
+    counts = {**total, **{str(outcome): count for outcome, count in outcomes.items() if count}}
     text = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
     ui.show_with_usage(system, counts, text)
     if waiting := outcomes[ChangeResult.DEGRADED] + outcomes[ChangeResult.REFUSED]:
@@ -212,7 +208,7 @@ def _run(local: LocalSystem, wanted: list[Id]) -> None:
             advance(len(step.outcomes))
             if all(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in step.outcomes.values()):
                 break  # the next ones would fail, too
-    _show_outcomes({"capabilities": len(ids), **outcomes}, outcomes, local)
+    _show_outcomes({"capabilities": len(ids)}, outcomes, local)
 
 
 def _preview(local: LocalSystem, ids: list[Id]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from mats.domain.capability.capability import Kind
 from mats.domain.errors import (
     CapabilityError,
     CapabilityNotFound,
+    Fault,
     Invalid,
     ReceiptNotFound,
     RegistryNotFound,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 _PIPED = (1_000, 24)
 """Columns and lines where neither a terminal nor COLUMNS says how many: ids stay whole for what reads the output."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 Lines: TypeAlias = Iterator[RenderableType]
 out = Console(width=None if sys.stdout.isatty() else get_terminal_size(_PIPED).columns)
 err = Console(stderr=True)
@@ -108,6 +111,12 @@ def parse_id(text: str) -> str:
     if any(unicodedata.category(c) == "Cs" for c in text):
         raise typer.BadParameter("is not valid text")
     return text
+
+
+def check_name(name: str, option: str) -> None:
+    """Raises RequestInvalid: it is no name for a source or a token."""
+    if not _NAME.fullmatch(name):
+        raise RequestInvalid([Fault(option, "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")])
 
 
 def parse_object(text: str, option: str) -> dict[str, Any]:

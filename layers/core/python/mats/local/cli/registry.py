@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mats.bootstrap import AnySystem, open_system
@@ -316,19 +315,15 @@ def list_(
         step = wish.model_copy(update={"limit": min(limit - len(found), MAX_PAGE), "after": following})
         more = page_of(local.application, local_caller(local.settings), step)
         found, following = [*found, *more.capabilities], more.following
-    page = CapabilityPage(capabilities=found, following=following)
-    ui.show(page.model_dump(mode="json"), _table_of(page))
-    if not ui.is_json() and following:
-        ui.note(f"More follow: --after {following!r}")
-
-
-def _table_of(page: CapabilityPage) -> Table | str:
     table = ui.table_of("id", "kind", "trust", "summary", right=("trust",))
-    for one in page.capabilities:
+    for one in found:
         kind = f"{one.kind}{'' if one.lifecycle == 'active' else ', deprecated'}"
         trust = "" if one.trust is None else str(one.trust)
         table.add_row(ui.plain(one.id, "bold cyan"), kind, trust, ui.plain(one.summary))
-    return table if page.capabilities else "No capability; see `mats stats`."
+    page = CapabilityPage(capabilities=found, following=following)
+    ui.show(page.model_dump(mode="json"), table if found else "No capability; see `mats stats`.")
+    if not ui.is_json() and following:
+        ui.note(f"More follow: --after {following!r}")
 
 
 _WAIT_S, _POLL_S = 600, 2.0
@@ -377,8 +372,7 @@ def remove(
         if len(found) == 1 and not unknown:
             ui.show({"id": found[0], "removed": True}, f"{found[0]}: removed")
         else:
-            outcome = {"removed": found, "unknown": unknown}
-            ui.show(outcome, f"{len(found):,} capabilities removed")
+            ui.show({"removed": found, "unknown": unknown}, f"{len(found):,} capabilities removed")
     for id in unknown[:-1]:
         ui.complain(str(CapabilityNotFound(id)))
     if unknown:

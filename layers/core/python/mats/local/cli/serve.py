@@ -20,7 +20,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, SystemClock, local_system, open_private
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, RequestInvalid, StorageUnusable
+from mats.domain.errors import DependencyFailed, RequestInvalid, StorageUnusable
 from mats.domain.profile.assignment import Assigned
 from mats.edge import observers as log
 from mats.edge.app import Application
@@ -79,9 +79,11 @@ def serve(
     )
     listener = _listener(host, port)
     local = local_system(context.obj)
+    home = local.settings.home
     if not access.is_shared:
-        access = _access_of_machine(local.settings.home)
-    _log_to(local.settings.home / "mats.log")
+        own = Token("operator", TokenScope.OPERATE, digest(own_token(home)))
+        access = Access(tokens=TokenBook(home, [own]), own=home / OWN)
+    _log_to(home / "mats.log")
     if local.settings.log_format == "json":
         as_json = logging.StreamHandler()
         as_json.setFormatter(JsonFormatter())
@@ -92,11 +94,6 @@ def serve(
         _run(local, listener, access)
     finally:
         local.close()
-
-
-def _access_of_machine(home: Path) -> Access:
-    own = Token("operator", TokenScope.OPERATE, digest(own_token(home)))
-    return Access(tokens=TokenBook(home, [own]), own=home / OWN)
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -365,7 +362,6 @@ def _reply(line: bytes, session: McpSession) -> object:
     return [reply.to_json() for reply in replies_to(message, session)] or None
 
 
-_NAME_token = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _TokenName = Annotated[str, ui.argument("Who or what has it, such as `ci`.", metavar="NAME")]
 
 commands = typer.Typer(
@@ -382,8 +378,7 @@ def add_token(
     context: typer.Context, name: _TokenName, scope: Annotated[TokenScope, ui.option("What it may do.")]
 ) -> None:
     """Make a token and print it, once: only its hash is stored."""
-    if not _NAME_token.fullmatch(name):
-        raise RequestInvalid([Fault("NAME", "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")])
+    ui.check_name(name, "NAME")
     local_system(context.obj, create=False).close()  # a token is of a registry that there is
     token = TokenBook(context.obj.home).add(name, scope, SystemClock().now())
     ui.show({"name": name, "scope": scope, "token": token}, token)
@@ -394,12 +389,11 @@ def add_token(
 @ui.with_json
 def list_tokens(context: typer.Context) -> None:
     """Show the name, the scope and the age of every token."""
-    tokens = TokenBook(context.obj.home).all()
-    rows = ui.table_of("token", "scope", "made")
-    for one in tokens:
-        rows.add_row(*map(ui.plain, (one.name, one.scope, one.made)))
-    shown = rows if tokens else "No tokens yet: `mats token add` makes one."
-    ui.show([{"name": one.name, "scope": one.scope, "made": one.made} for one in tokens], shown)
+    rows = [{"name": one.name, "scope": one.scope, "made": one.made} for one in TokenBook(context.obj.home).all()]
+    table = ui.table_of("token", "scope", "made")
+    for row in rows:
+        table.add_row(*map(ui.plain, row.values()))
+    ui.show(rows, table if rows else "No tokens yet: `mats token add` makes one.")
 
 
 @commands.command("revoke")

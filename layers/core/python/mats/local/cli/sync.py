@@ -39,7 +39,6 @@ from mats.settings import Settings, variable_of
 from mats.usecases.sync import Pruned, SourceSync
 
 _NO_SOURCES = "No sources yet: `mats source add` remembers one."
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 commands = typer.Typer(
     name="source",
@@ -76,10 +75,7 @@ def add_source(
     if live and (kind is not SourceKind.DOCUMENT or is_address(location[0])):
         raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
     name = name or _default_name(kind, location)
-    if not _NAME.fullmatch(name):
-        raise RequestInvalid(
-            [Fault("--name", "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")]
-        )
+    ui.check_name(name, "--name")
     source = TrackedSource(name=name, kind=kind, location=location, namespace=namespace, live=live, timeout_s=timeout)
     book = source_book(context.obj, create=True)
     known = next((state.source for state in book.all() if state.source.name == name), None)

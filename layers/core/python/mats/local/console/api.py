@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -79,10 +80,6 @@ def headers_of(console: Path) -> dict[str, str]:
     return headers
 
 
-class NoParameters(Parameters):
-    """Every parameter is a fault."""
-
-
 class DemandQuery(Parameters):
     days: Annotated[int, Field(ge=1, le=3650)] = 30
 
@@ -107,6 +104,8 @@ class RegistryRequest(NamedTuple):
         return http.parse_json(self.body, MAX_BODY_BYTES)
 
 
+_PROBLEM = BodySpec("What is wrong, and what to do.", (Problem,), "application/problem+json")
+_ANSWERS = {200: BodySpec("Done."), **dict.fromkeys((401, 403, 404, 409, 412, 413, 415, 422, 503), _PROBLEM)}
 Handler: TypeAlias = Callable[[RegistryService, RegistryRequest], dict[str, Any]]
 
 
@@ -117,22 +116,10 @@ class RegistryRoute(edge.Route):
     handler: str = ""
     tag: str = "registry"
     scope: TokenScope = TokenScope.WRITE
+    responses: Mapping[int, BodySpec] = field(default_factory=lambda: _ANSWERS)
     answer: Handler
     most: int = MAX_BODY_BYTES  # Bytes of a body
     is_slow: bool = False
-
-
-def _item(method: str, operation_id: str, summary: str, answer: Handler, **more: Any) -> RegistryRoute:
-    return RegistryRoute(
-        method=method,
-        path=f"{CAPABILITIES}{{id+}}",
-        operation_id=operation_id,
-        summary=summary,
-        path_description=_ID,
-        responses=_ANSWERS,
-        answer=answer,
-        **more,
-    )
 
 
 def _route(
@@ -154,14 +141,13 @@ def _route(
         item = http.parse_json(request.body, route.most)
         return answer(service, model.parse(item) if model else item)
 
-    query: Any = model or NoParameters
+    query: Any = model or Parameters  # without fields: every parameter is a fault
     spec: Any = {"query": query} if is_query else {"request": BodySpec("", (model or Registration,))}
     route = RegistryRoute(
         method=method,
         path=f"/registry{name}",
         operation_id=operation_id,
         summary=summary,
-        responses=_ANSWERS,
         answer=respond,
         **spec,
         **more,
@@ -170,18 +156,19 @@ def _route(
 
 
 _ID = "`namespace/name`. `If-Match` with the `etag` of GET, or `If-None-Match: *`, make a write conditional."
-_PROBLEM = BodySpec("What is wrong, and what to do.", (Problem,), "application/problem+json")
-_ANSWERS = {200: BodySpec("Done."), **dict.fromkeys((401, 403, 404, 409, 412, 413, 415, 422, 503), _PROBLEM)}
 _PATCH = BodySpec("A JSON Merge Patch (RFC 7396).", media_type="application/merge-patch+json")
 _OPERATE = TokenScope.OPERATE
 _S = RegistryService
+_item = partial(RegistryRoute, path=f"{CAPABILITIES}{{id+}}", path_description=_ID)
 ROUTES: tuple[RegistryRoute, ...] = (
-    _item("GET", "getRegistration", "Show a registration and what became of it", lambda s, r: s.get(r.id)),
-    _item("PUT", "putRegistration", "Register, or replace the whole registration",
-          lambda s, r: s.put(r.id, r.item(), r.precondition), request=BodySpec("", (Registration,))),
-    _item("PATCH", "editRegistration", "Change a registration in part",
-          lambda s, r: s.patch(r.id, r.item(), r.precondition), request=_PATCH),
-    _item("DELETE", "removeRegistration", "Remove a registration", lambda s, r: s.remove(r.id, r.precondition)),
+    _item(method="GET", operation_id="getRegistration", summary="Show a registration and what became of it",
+          answer=lambda s, r: s.get(r.id)),
+    _item(method="PUT", operation_id="putRegistration", summary="Register, or replace the whole registration",
+          answer=lambda s, r: s.put(r.id, r.item(), r.precondition), request=BodySpec("", (Registration,))),
+    _item(method="PATCH", operation_id="editRegistration", summary="Change a registration in part",
+          answer=lambda s, r: s.patch(r.id, r.item(), r.precondition), request=_PATCH),
+    _item(method="DELETE", operation_id="removeRegistration", summary="Remove a registration",
+          answer=lambda s, r: s.remove(r.id, r.precondition)),
     _route("GET", "/capabilities", "listRegistrations", "List registrations", _S.page, ListQuery),
     _route("POST", "/import", "importDocuments", "Register what documents describe", _S.import_documents,
            actions.ImportRequest, most=actions.MAX_BODY_BYTES, is_slow=True),

@@ -86,8 +86,8 @@ class CapabilityList:
         self,
         listing: SqliteListing,
         queue: SqliteQueue,
-        notice_changes: Callable[[Collection[Id]], None] = lambda ids: None,
-        encoder: str = "",
+        notice_changes: Callable[[Collection[Id]], None],
+        encoder: str,
     ) -> None:
         """`notice_changes` is called with the ids of changed profiles; `encoder` as of `list_row`."""
         self._encoder = encoder

@@ -243,17 +243,8 @@ def _advice(flag: str, what: str) -> Advice:
     return Advice(flag, weight, what, fix)
 
 
-def by_weight(found: Iterable[Advice]) -> tuple[Advice, ...]:
-    """The most important first."""
-    return tuple(sorted(found, key=lambda one: list(Weight).index(one.weight)))
-
-
-def advice(registration: Registration, profile: Profile) -> tuple[Advice, ...]:
-    """Advice about the registration by itself, most important first."""
-    return by_weight([*_about_description(registration, profile), *_about_invocation(registration)])
-
-
-def _about_description(registration: Registration, profile: Profile) -> Iterator[Advice]:
+def about_registration(registration: Registration, profile: Profile) -> Iterator[Advice]:
+    """Advice about the registration by itself."""
     for reason in profile.suspicious:
         if reason.startswith(TOO_LONG):
             yield _advice("very long", f"all its text together {reason}")
@@ -272,9 +263,6 @@ def _about_description(registration: Registration, profile: Profile) -> Iterator
         yield _advice("few examples", "it has one example only")
     if not any(len(word) > 2 and not word.isdigit() for word in words(split_identifier(registration.name))):
         yield _advice("opaque name", f"its name {registration.name[:60]!r} contains no word")
-
-
-def _about_invocation(registration: Registration) -> Iterator[Advice]:
     schema = registration.input_schema
     if registration.kind is Kind.TOOL and schema is None:
         yield _advice("no schema", "without `input_schema`, models are told that the tool takes any object")
@@ -407,7 +395,7 @@ def offline(discover: Discover, texts: Iterable[str], known: Mapping[str, Vector
     return replace(discover, retrieve=retrieve, rerank=Rerank(reranker=None), stages=stages)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Preview:
     """Preview registrations. Competitors are limited to those that the caller may see; the candidate is not."""
 
@@ -435,7 +423,7 @@ class Preview:
         duplicates = near_duplicates(self.index, candidate.profile, candidate.vector, admitted)
         found = (
             *about_id(placed, registration),
-            *advice(registration, profile),
+            *about_registration(registration, profile),
             *about_places(queries),
             *about_duplicates(duplicates),
         )
@@ -446,7 +434,7 @@ class Preview:
             encoded=embedded_text(profile),
             queries=queries,
             duplicates=duplicates,
-            advice=by_weight(found),
+            advice=tuple(sorted(found, key=lambda one: list(Weight).index(one.weight))),
             without=tuple(without),
         )
 
@@ -493,13 +481,7 @@ class Preview:
 
 def preview_over(local: LocalSystem) -> Preview:
     stores = local.stores
-    return Preview(
-        discover=local.discover,
-        index=stores.index,
-        maker=local.profile_maker,
-        registry=stores.registry,
-        trust=stores.trust,
-    )
+    return Preview(local.discover, stores.index, local.profile_maker, stores.registry, stores.trust)
 
 
 def ask(discover: Discover, index: SearchIndex, query: Query, audiences: Collection[str]) -> Shortlist:
