@@ -45,11 +45,11 @@ def indexed(changes, deadline):
     return {change.id: ChangeResult.INDEXED for change in changes}
 
 
-def test_failed_events_stay_queued_and_are_counted(events):
+def test_failed_events_stay_queued(events):
     def down(changes, deadline):
         raise DependencyFailed("down")
 
-    assert drain(over(events, down)) == 100
+    drain(over(events, down))
     assert events.depth().waiting == 100
 
 
@@ -123,7 +123,7 @@ def test_everything_is_findable_by_words_before_the_first_vector(tmp_path, monke
     local, encoder = encoding_system(tmp_path)
     local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
     completed, findable = [], []
-    assert drain(local, completed.append, on_findable=findable.append) == 0
+    drain(local, completed.append, on_findable=findable.append)
     assert (sum(findable), sum(completed)) == (100, 100)
     assert encoder.findable == [100, 100]
     assert local.stores.profiles.counts()["progress"]["with a vector"] == 100

@@ -29,7 +29,7 @@ def imported(name: str, namespace: str = "") -> Importer:
 
 
 def held(name: str, content: bytes) -> str:
-    return "lines" if read_content(name, io.BytesIO(content)).document is None else "document"
+    return "document" if read_content(name, io.BytesIO(content))[0] else "lines"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_lines_of_a_pipe_are_read_as_they_arrive():
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as file, os.fdopen(write_end, "wb", buffering=0) as pipe:
         pipe.write(row("a") * 2)
-        lines = read_content("-", file).lines
+        _, lines = read_content("-", file)
         assert lines
         assert lines.readline() == row("a")
 

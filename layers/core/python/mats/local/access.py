@@ -145,12 +145,9 @@ class TokenGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        if scope["type"] != "http" or path in _OPEN or path.startswith(_OPEN_BELOW):
-            await self._app(scope, receive, send)
-        elif problem := self._problem(scope):
-            await to_starlette(path, problem)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        is_open = scope["type"] != "http" or path in _OPEN or path.startswith(_OPEN_BELOW)
+        problem = None if is_open else self._problem(scope)
+        await (to_starlette(path, problem) if problem else self._app)(scope, receive, send)
 
     def _problem(self, scope: Scope) -> http.Response | None:
         """The error of a request; None if it needs no token, or has one with the scope it needs, which is noted."""
@@ -172,15 +169,11 @@ class TokenGuard:
             return http.problem(
                 403, f"this token may only {token.scope.allows}: send one with the scope {needed}", headers=challenge
             )
-        reason, detail = (', error="invalid_token"', "unknown token") if authorization else ("", "no token")
+        reason, problem = (', error="invalid_token"', "unknown token") if authorization else ("", "no token")
+        own = self._access.own
+        wanted = f"the token in {own}" if own else f"a token of this service with the scope {needed}"
         challenge = {"WWW-Authenticate": f"{_CHALLENGE}{reason}"}
-        wanted = (
-            f"the token in {self._access.own}"
-            if self._access.own
-            else f"a token of this service with the scope {needed}"
-        )
-        detail = f"{detail}: send {wanted} as Authorization: Bearer"
-        return http.problem(401, detail, headers=challenge)
+        return http.problem(401, f"{problem}: send {wanted} as Authorization: Bearer", headers=challenge)
 
 
 def to_starlette(path: str, answer: http.Response) -> Response:

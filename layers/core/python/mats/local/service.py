@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -65,12 +65,12 @@ _BELOW: Mapping[str, str] = {
 _SCOPE = "mats.request"
 
 
+@dataclass(slots=True)
 class CurrentRequest:
     """A request that is being answered: its id, and the answers it got so far."""
 
-    def __init__(self, request_id: str) -> None:
-        self.id = request_id
-        self.answers: list[Answered] = []
+    id: str
+    answers: list[Answered] = field(default_factory=list)
 
     def keep(self, observation: Observation) -> None:
         if isinstance(observation, Answered):

@@ -26,18 +26,14 @@ _RETRY_S = 5
 LOGGER = logging.getLogger("mats.worker")
 
 
-def ignore_count(count: int) -> None:
-    """The default."""
-
-
 def drain(
     local: LocalSystem,
-    on_batch: Callable[[int], None] = ignore_count,
+    on_batch: Callable[[int], None] = lambda count: None,
     *,
-    on_findable: Callable[[int], None] = ignore_count,
+    on_findable: Callable[[int], None] = lambda count: None,
     stopped: Callable[[], bool] = lambda: False,
-) -> int:
-    """Process the events that are due, a batch at a time; the number that failed.
+) -> None:
+    """Process the events that are due, a batch at a time.
 
     Where models are called, earlier runs make all that is waiting findable first: many events by words, then, before a
     writer, any number by vectors. After each batch, `on_batch` is called with the number of events that were
@@ -64,7 +60,6 @@ def drain(
                 last.begin(taken)
             else:
                 break
-    return last.failures
 
 
 @dataclass(slots=True)
@@ -75,7 +70,6 @@ class _LastRun:
     processor: ChangeProcessor
     on_batch: Callable[[int], None]
     at_once: int  # Batches in progress; a single one is processed by its caller
-    failures: int = 0
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "batch"))
     _begun: dict["Future[frozenset[str]]", Sequence[QueuedChange]] = field(default_factory=dict)
 
@@ -104,7 +98,6 @@ class _LastRun:
     def _settle(self, taken: Sequence[QueuedChange], failed: frozenset[str]) -> None:
         self.local.stores.queue.settle(taken, failed, "its profile could not be updated; see the log")
         self.on_batch(len(taken) - len(failed))
-        self.failures += len(failed)
 
 
 @dataclass(slots=True)
@@ -114,15 +107,14 @@ class _EarlierRun:
     processor: ChangeProcessor
     most: int  # Events per batch
     least: int  # It begins only where so many events are waiting
-    on_batch: Callable[[int], None] = ignore_count  # Called with the number of events of a batch
+    on_batch: Callable[[int], None] = lambda count: None  # Called with the number of events of a batch
     seen: int = 0  # The last event of the batch before
 
     def step(self, local: LocalSystem) -> int | None:
         """Process the next batch; the number of completed events, None if no batch is waiting."""
         queue = local.stores.queue
-        if not self.seen and len(queue.peek(0, self.least)) < self.least:
-            return None
-        waiting = queue.peek(self.seen, self.most)
+        too_few = not self.seen and len(queue.peek(0, self.least)) < self.least
+        waiting = () if too_few else queue.peek(self.seen, self.most)
         if not waiting:
             return None
         left = _process(self.processor, waiting)
@@ -182,6 +174,5 @@ class EnrichmentWorker(threading.Thread):
                 self._stopped.wait(_RETRY_S)
 
     def stop(self) -> None:
-        """End after the current batch."""
         self._stopped.set()
         self.join(timeout=10)

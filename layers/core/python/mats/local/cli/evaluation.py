@@ -200,7 +200,6 @@ def _variant(name: str) -> "Variant":
 
 
 def _list(models: "Models") -> None:
-    """Print every system, with the reason if it cannot run."""
     from mats.evaluation.systems.catalogue import all_variants  # noqa: PLC0415
 
     rows: list[dict[str, Any]] = [

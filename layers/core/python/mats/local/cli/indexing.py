@@ -38,8 +38,6 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
 
 
 class Indexed(NamedTuple):
-    """The outcome of `index`."""
-
     changes: int  # How many were completed
     findable_s: float
     """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""

@@ -58,7 +58,6 @@ def option(help: str, *names: str, **more: Any) -> Any:
 
 
 def argument(help: str, **more: Any) -> Any:
-    """An argument of a command."""
     return typer.Argument(help=help, **more)
 
 
@@ -86,7 +85,6 @@ def with_json(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def is_json() -> bool:
-    """True if this command prints JSON."""
     return _JSON.get()
 
 
@@ -144,8 +142,6 @@ def program(*, absolute: bool = False) -> list[str]:
 
 
 class Exit(IntEnum):
-    """Exit codes of all commands."""
-
     DONE = 0
     REFUSED = 1  # Something was rejected, or was not found
     USAGE = 2  # Invalid arguments or settings
@@ -181,7 +177,6 @@ def show(value: Any, *shown: RenderableType | Lines) -> None:
 
 
 def complain(message: str) -> None:
-    """Print an error, one line on standard error."""
     err.print(Text("error: ", style="bold red") + plain(message), soft_wrap=True)
 
 
@@ -249,7 +244,6 @@ def bars(*titles: str, total: int | None) -> Iterator[list[Bar]]:
 
 @contextmanager
 def bar(title: str, total: int | None) -> Iterator[Bar]:
-    """One progress bar."""
     with bars(title, total=total) as (one,):
         yield one
 

@@ -275,7 +275,6 @@ def stats(context: typer.Context) -> None:
 
 
 def counts(local: LocalSystem) -> dict[str, Any]:
-    """The JSON of `mats stats`."""
     stores, models = local.stores, local.models
     return {
         "home": str(local.settings.home),

@@ -348,7 +348,6 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _reply(line: bytes, session: McpSession) -> object:
-    """The reply to a line; None if none is due."""
     try:
         message = parse_json(line.rstrip(b"\r\n"))
     except RequestInvalid as error:

@@ -49,7 +49,6 @@ commands = typer.Typer(
 
 
 def unknown_source(name: str) -> NotPossible:
-    """The error for a name that no source has."""
     return NotPossible([Fault("NAME", f"no source {name[:80]!r}: `mats source list` shows them")])
 
 
@@ -215,7 +214,6 @@ def sync(
 
 
 def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: str, *, dry_run: bool) -> Sync:
-    """The sync of sources into the local registry, or into a table."""
     target: SyncTarget = local.stores.registry if local else table_target(table, region)
     book: SourceBook = local.stores.sources if local else source_book(settings, table)
 

@@ -188,7 +188,6 @@ class RegistryService:
         return {"valid": True, "errors": [], "id": registration.id, "placed": placed}
 
     def preview(self, item: object) -> dict[str, Any]:
-        """The JSON of `mats preview` for an item."""
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
     def import_documents(self, request: actions.ImportRequest) -> dict[str, Any]:

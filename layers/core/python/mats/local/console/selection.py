@@ -22,8 +22,6 @@ WAITING = "waiting"  # Status of a registered capability without a profile
 
 
 class Show(StrEnum):
-    """The named filters of the list."""
-
     ALL = "all"
     SPARSE = "sparse"
     REJECTED = "rejected"
@@ -206,6 +204,5 @@ class ListQuery(Parameters):
 
 
 def count_shows(rows: Iterable[ListRow]) -> dict[str, int]:
-    """The number of rows of each named filter."""
     counts = Counter(chain.from_iterable(row.shows for row in rows))
     return {show: counts[show] for show in Show}

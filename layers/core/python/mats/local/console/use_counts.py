@@ -114,8 +114,6 @@ class UseCounts:
 
 
 class OutcomeSort(StrEnum):
-    """The order of capabilities."""
-
     FAILED = "failed"
     RATE = "rate"
     REPORTED = "reported"

@@ -225,20 +225,13 @@ def _leads_into(link: Path, home: Path) -> bool:
         return False
 
 
-class Content(NamedTuple):
-    """The content of a file: lines to be read one by one, or a document that was read as a whole.
+def read_content(name: str, file: IO[bytes]) -> tuple[bytes, IO[bytes] | None]:
+    """The document in a file, and its lines if it may hold some; by name and first lines.
 
-    A document that cannot be decoded is read as lines if `lines` is not None.
+    The document is empty if the file certainly holds lines, to be read one by one.
     """
-
-    document: bytes | None
-    lines: IO[bytes] | None
-
-
-def read_content(name: str, file: IO[bytes]) -> Content:
-    """Decide by name and first lines whether a file holds lines or a document; read the document."""
     if name.lower().removesuffix(".gz").endswith(LINE_ENDINGS):
-        return Content(None, file)
+        return b"", file
     read, probed, ended, is_lines = bytearray(), 0, False, False
     while len(read) <= MAX_BYTES and not ended and not is_lines:
         more = _read_available(file, _CHUNK)
@@ -246,20 +239,13 @@ def read_content(name: str, file: IO[bytes]) -> Content:
         ended = not more
         if ended or len(read) >= 2 * probed:
             probed = len(read)
-            is_lines = _begins_with_lines(bytes(read), ended=ended)
+            is_single = ended and b"\n" not in read.strip()  # One value, in whatever notation
+            is_lines = not is_single and read.lstrip()[:1] != b"[" and _has_lines(bytes(read), ended=ended)
     head = bytes(read)
     lines = _chain(head, file)
     if is_lines or not head.strip():
-        return Content(None, lines)
-    return Content(head, lines if _has_lines(head, ended=ended) else None)
-
-
-def _begins_with_lines(head: bytes, *, ended: bool) -> bool:
-    """True if there are several lines, one of the first is a JSON object, and no list was begun."""
-    if head.lstrip()[:1] == b"[":
-        return False
-    single = ended and b"\n" not in head.strip()
-    return not single and _has_lines(head, ended=ended)
+        return b"", lines
+    return head, lines if _has_lines(head, ended=ended) else None
 
 
 def _has_lines(head: bytes, *, ended: bool) -> bool:

@@ -118,8 +118,6 @@ class DryRunRegistry:
 
 @dataclass(slots=True)
 class Importer:
-    """Registers the values of sources, one source after the other."""
-
     registry: ImportTarget
     trust: TrustBook | None = None  # Where rows of trust go; None: they are passed over
     reserved: Callable[[Collection[Id]], Collection[Id]] = reserves_none

@@ -149,23 +149,23 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
 
     Lines are read one by one, so those before a pause are registered before those after it.
     """
-    content = read_content(file.path, stream)
-    if content.document is None:
-        yield from read_lines(file.path, content.lines or stream)
+    document, lines = read_content(file.path, stream)
+    if not document:
+        yield from read_lines(file.path, lines or stream)
         return
     try:
-        value = decode(content.document, name=file.path)
+        value = decode(document, name=file.path)
     except Undecodable as error:
-        if content.lines:
-            yield from read_lines(file.path, content.lines)
+        if lines:
+            yield from read_lines(file.path, lines)
         else:
             yield Location(file.path), error if file.claimed else Skipped(error.message)
         return
     format = formats.detect_format(value)
     if format is None and not file.claimed:
         yield Location(file.path), Skipped("is of no known format")
-    elif content.lines and isinstance(value, dict) and format in (None, registrations.FORMAT):
-        yield from read_lines(file.path, content.lines)
+    elif lines and isinstance(value, dict) and format in (None, registrations.FORMAT):
+        yield from read_lines(file.path, lines)
     else:
         yield Location(file.path), value
 

@@ -20,8 +20,6 @@ Open = Callable[[TrackedSource, str], Reading]
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The outcome of one source's sync."""
-
     name: str
     report: Report
     kept: Sequence[Kept]

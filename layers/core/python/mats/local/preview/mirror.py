@@ -181,7 +181,6 @@ class Mirror:
 
     @cached_property
     def images(self) -> Mapping[Id, Image]:
-        """Every capability."""
         counts = self.local.stores.use_log.counts(list(self.profiles))
         images = {
             id: Image(profile=profile, counts=counts.get(id, OutcomeCounts())) for id, profile in self.profiles.items()

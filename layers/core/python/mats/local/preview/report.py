@@ -70,7 +70,6 @@ def choose_queries(registration: Registration, profile: Profile) -> list[TriedQu
 
 
 def without_example(profile: Profile, example: str) -> Profile:
-    """The profile without one of its positive examples."""
     examples = profile.enrichment.positive_examples
     others = tuple(text for text in examples if text != example)
     by_owner = sum(text != example for text in examples[: profile.owner_examples])
@@ -80,8 +79,6 @@ def without_example(profile: Profile, example: str) -> Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Competitor:
-    """A capability that outranks the candidate, and why."""
-
     id: Id
     place: int
     score: float
@@ -355,7 +352,6 @@ class PreviewReport:
 
 
 def _round_all(value: Any) -> Any:
-    """JSON with its numbers rounded to four places."""
     if isinstance(value, dict):
         return {key: _round_all(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -506,6 +502,5 @@ def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bar
 
 
 def _own(answer: Shortlist, id: Id) -> tuple[int | None, Result | None]:
-    """The place and the result of a capability, if it is among the ranked."""
     ranked = enumerate(answer.ranked, start=1)
     return next(((place, result) for place, result in ranked if result.id == id), (None, None))

@@ -14,7 +14,6 @@ FORMATS = sorted((*_OWN, *(format for protocol in PROTOCOLS for format in protoc
 
 
 def detect_format(value: Json) -> Format | None:
-    """The first format that accepts a value."""
     return next((format for format in FORMATS if format.detect(value)), None)
 
 

@@ -33,7 +33,6 @@ _SHOWN = ("", "APPROVED", "DEPRECATED")
 
 
 def _is_export(value: Json) -> bool:
-    """True if a value is a record, a response with records, or a list of either."""
     return any(_records(each) for each in (value if isinstance(value, list) else [value])[:10])
 
 

@@ -31,12 +31,10 @@ _TAGS = {SERVER_CARD: MCP, AGENT_CARD: A2A}
 
 
 def entries(value: Json) -> list[Mapping[str, Any]]:
-    """The entries of a catalog or a page of one."""
     return next((list(objects(found)) for key in _LISTS if (found := value_at(value, key))), [])
 
 
 def _is_catalog(value: Json) -> bool:
-    """True if a value is an object whose entries have identifiers of ARD."""
     return any(text_at(entry, "identifier").startswith("urn:air:") for entry in entries(value)[:10])
 
 

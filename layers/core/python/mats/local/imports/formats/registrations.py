@@ -9,7 +9,6 @@ from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, fi
 
 
 def _is_row(value: Json) -> bool:
-    """True if a value is a row, or a list that begins with one."""
     first = first_of(value)
     return isinstance(first, Mapping) and (
         ("kind" in first and "namespace" in first) or {"_id", "type", "name"} <= first.keys()
