@@ -11,8 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -245,22 +243,13 @@ class Service:
     def request(
         self, path: str, body: Any = None, *, method: str | None = None, raw: bytes | None = None
     ) -> tuple[int, Any]:
-        data = raw if raw is not None else (None if body is None else json.dumps(body).encode())
-        declared = {**self.signed, **({} if body is None else {"Content-Type": "application/json"})}
-        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=declared)
+        """The status, and the JSON or the text of the answer."""
+        default = "GET" if body is None and raw is None else "POST"
+        reply = ask(self, path, body, method=method or default, raw=raw)
         try:
-            with urllib.request.urlopen(request, timeout=20) as response:
-                return response.status, _json_or_text(response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, _json_or_text(error.read())
-
-
-def _json_or_text(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError:
-        return content.decode()
+            return reply.status, reply.json
+        except ValueError:
+            return reply.status, reply.text
 
 
 class Reply(NamedTuple):

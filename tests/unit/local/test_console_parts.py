@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from mats.domain.capability.capability import Kind, Lifecycle
-from mats.domain.capability.suspicion import ORDERS
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
 from mats.local.console.api import headers_of, parse_query, precondition
 from mats.local.console.registry_service import versions_json
-from mats.local.console.selection import ListQuery, ListRow, Show, list_row, sparse_reason
+from mats.local.console.selection import ListQuery, Show, list_row, sparse_reason
 from tests.builders import a_profile
 from tests.conftest import ROOT
 
@@ -76,23 +74,6 @@ def test_a_vector_is_pending_where_words_find_what_the_encoder_has_not_encoded(e
     row = list_row(a_profile().model_copy(update={"encoder": encoded_by}), indexed=indexed, encoder=encoder)
     assert row.vector_pending is row.to_json()["vector_pending"] is pending
     assert (Show.PENDING in row.shows) is pending
-
-
-ROWS = [
-    ListRow(id="a/one", kind=Kind.TOOL, provider="Straße AG", enriched=True),
-    ListRow(id="a/two", kind=Kind.AGENT, callable=False, suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
-    ListRow(id="b/three", kind=None, error="namespace: no", sparse="no description"),
-]
-
-
-@pytest.mark.parametrize(("query", "ids"), [
-    (b"", "a/one a/two b/three"), (b"show=sparse", "b/three"), (b"show=rejected", "b/three"),
-    (b"show=suspicious", "a/two"), (b"show=deprecated", "a/two"), (b"show=unenriched", "a/two b/three"),
-    (b"show=uncallable", "a/two"), (b"kind=tool", "a/one"), (b"kind=tool&kind=agent", "a/one a/two"),
-    (b"q=STRASSE", "a/one"), (b"q=A/T", "a/two"), (b"q=a/&show=unenriched&kind=tool", ""),
-])  # fmt: skip
-def test_a_list_is_filtered(query: bytes, ids: str):
-    assert [row.id for row in parse_query(query, ListQuery).select(ROWS)] == ids.split()
 
 
 def test_versions_name_the_fields_that_changed():

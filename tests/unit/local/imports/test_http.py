@@ -28,11 +28,6 @@ from tests.servers.raw_http import answering, drip, response
 from tests.servers.site import Asked, site
 
 
-def test_given_loopback_address_is_fetched():
-    with answering(response("200 OK\r\nContent-Length: 2", b"{}")) as url:
-        assert fetch(url) == b"{}"
-
-
 @pytest.mark.parametrize(
     ("head", "body", "said"),
     [
@@ -72,6 +67,12 @@ def test_invalid_url_is_not_requested(url):
     assert "secret" not in str(raised.value)
 
 
+def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Let every name lead to these."""
+    found = [(0, 0, 0, "", (address, 80)) for address in addresses]
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: found)
+
+
 BLOCKED = (
     "169.254.169.254", "100.100.100.200", "fe80::1", "fd00:ec2::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
     "2002:a9fe:a9fe::1", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255",
@@ -82,7 +83,7 @@ BLOCKED = (
     ("address", "said"), [*((each, "which is blocked") for each in BLOCKED), ("127.0.0.1", "this machine")]
 )
 def test_names_of_metadata_link_local_and_loopback_addresses_are_never_requested(address, said, monkeypatch):
-    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", (address, 80))])
+    resolve(monkeypatch, address)
     with pytest.raises(Unfetchable, match=said):
         fetch("http://innocent.example/")
 
@@ -99,7 +100,7 @@ def refusing(heard: Callable[[str, float], None], error: type[Exception] = httpc
 
 def test_translated_address_is_checked_as_the_one_it_stands_for(monkeypatch):
     reached: list[str] = []
-    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: [(0, 0, 0, "", ("64:ff9b::5db8:d822", 80))])
+    resolve(monkeypatch, "64:ff9b::5db8:d822")
     monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", refusing(lambda host, timeout: reached.append(host)))
     with pytest.raises(Unfetchable, match="cannot be read"):
         fetch("http://public.example/")
@@ -108,9 +109,7 @@ def test_translated_address_is_checked_as_the_one_it_stands_for(monkeypatch):
 
 def test_unreachable_addresses_share_the_timeout(monkeypatch):
     given: list[float] = []
-
-    addresses = [(0, 0, 0, "", (f"8.8.8.{n}", 80)) for n in range(9)]
-    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *a, **k: addresses)
+    resolve(monkeypatch, *(f"8.8.8.{n}" for n in range(9)))
     silent = refusing(lambda host, timeout: given.append(timeout), httpcore2.ConnectTimeout)
     monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", silent)
     with pytest.raises(Unfetchable, match="did not answer"):

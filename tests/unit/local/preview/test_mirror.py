@@ -12,6 +12,7 @@ from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.domain.profile.assignment import Assigned, Policy, pattern_id
 from mats.domain.profile.profile import Status
 from mats.domain.ranking.query import Query
+from mats.domain.shortlist.rank import Shortlist
 from mats.local.preview.mirror import Cause, Mirror, MirrorQuery
 from mats.local.worker import drain
 from mats.ports import Vector
@@ -44,6 +45,13 @@ def search(local: LocalSystem, text: str = ASKED, *audiences: str, texts: bool =
     for _ in range(times):
         answer = local.discover(Query(query=text, limit=5, **more), audiences, caller="me", receipts=kept)
     return answer
+
+
+def report(local: LocalSystem, answer: Shortlist, id: Id, *events: Event) -> None:
+    receipt = local.stores.receipts.get(answer.query_id)
+    outcomes = tuple(Outcome(id, event) for event in events)
+    feedback = Feedback(query_id=answer.query_id, caller="me", outcomes=outcomes)
+    local.stores.outcomes.record(receipt, feedback, local.clock.now())
 
 
 def look(local: LocalSystem, id: Id | str = "", *audiences: str):
@@ -125,12 +133,7 @@ def test_a_twin_that_comes_first_is_named_with_its_words_and_signals(local: Loca
 
 def test_reports_are_counted(local: LocalSystem):
     fill(local, one := a_tool("tides"))
-    answer = search(local, times=1)
-    receipt = local.stores.receipt_log.get(answer.query_id)
-    assert receipt
-    outcomes = (Outcome(one.id, Event.SELECTED), Outcome(one.id, Event.SUCCEEDED))
-    report = Feedback(query_id=answer.query_id, caller="me", outcomes=outcomes)
-    local.stores.outcomes.record(receipt, report, local.clock.now())
+    report(local, search(local, times=1), one.id, Event.SELECTED, Event.SUCCEEDED)
     found = look(local, one.id)
     assert [found[name] for name in ("asked", "shown", "first", "chosen", "succeeded")] == [1, 1, 1, 1, 1]
 
@@ -178,32 +181,30 @@ HARBOURS = (
 )
 
 
-def test_no_sentence_is_offered_that_would_take_a_first_place_from_another(local: LocalSystem):
+@pytest.fixture
+def gauge(local: LocalSystem) -> Id:
+    """A capability that lost two requests to others."""
     ours = a_tool("gauge", "Reads the gauge that the hydrographic office keeps on the quay; a series, in metres.")
     fill(local, *(a_tool(f"tool{n}", text, f"com.n{n}") for n, text in enumerate(HARBOURS)), ours)
     for text in ("high sea level at the harbour in metres", "low sea level at the harbour in metres"):
         search(local, text, times=1)
-    before = look(local, ours.id)["rewrite"]
+    return ours.id
+
+
+def test_no_sentence_is_offered_that_would_take_a_first_place_from_another(local: LocalSystem, gauge: Id):
+    before = look(local, gauge)["rewrite"]
     served = search(local, "high or low sea level at the harbour in metres", times=1)
-    feedback = Feedback(
-        query_id=served.query_id, caller="me", outcomes=(Outcome(served.ranked[0].id, Event.SUCCEEDED),)
-    )
-    local.stores.outcomes.record(local.stores.receipts.get(served.query_id), feedback, local.clock.now())
-    after = look(local, ours.id)["rewrite"]
+    report(local, served, served.ranked[0].id, Event.SUCCEEDED)
+    after = look(local, gauge)["rewrite"]
     assert (before["found"], before["others"]) == (2, 0)
     assert (after["found"], after["others"]) == (1, 1)
 
 
-def test_a_sentence_is_tried_and_nothing_is_saved(local: LocalSystem):
-    crowd = [a_tool(f"tool{n}", text, f"com.n{n}") for n, text in enumerate(HARBOURS)]
-    ours = a_tool("gauge", "Reads the gauge that the hydrographic office keeps on the quay; a series, in metres.")
-    fill(local, *crowd, ours)
-    for text in ("high sea level at the harbour in metres", "low sea level at the harbour in metres"):
-        search(local, text, times=1)
-    before = local.stores.profiles.get([ours.id])
-    found = look(local, ours.id)["rewrite"]
+def test_a_sentence_is_tried_and_nothing_is_saved(local: LocalSystem, gauge: Id):
+    before = local.stores.profiles.get([gauge])
+    found = look(local, gauge)["rewrite"]
     assert (found["lost"], found["found"]) == (2, 2)
     assert "harbour" in found["sentence"]
     assert "2 of 2 lost requests have it among the first 5" in found["effect"]
-    assert local.stores.profiles.get([ours.id]) == before
-    assert ours.id not in [one.id for one in search(local, "low sea level at the harbour", times=1).ranked]
+    assert local.stores.profiles.get([gauge]) == before
+    assert gauge not in [one.id for one in search(local, "low sea level at the harbour", times=1).ranked]

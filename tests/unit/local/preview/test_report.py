@@ -29,7 +29,8 @@ class PreviewWorld(World):
         self.reranker = ScriptedReranker(lambda query, profiles: DependencyFailed("must not be asked"))
         given = self.encoder if encoder else None
         super().__init__(encoder=given)
-        self.put(*registrations)
+        for registration in registrations:
+            self.register(registration)
         discover = a_discover(self.index, encoder=given, reranker=self.reranker)
         self.preview = Preview(
             discover=replace(discover, thresholds=VerdictThresholds(reranked=EXACT, hybrid=EXACT, lexical=EXACT)),
@@ -38,10 +39,6 @@ class PreviewWorld(World):
             registry=self.registry,
             trust=self.trust,
         )
-
-    def put(self, *registrations: Registration) -> None:
-        for registration in registrations:
-            self.register(registration)
 
     def state(self) -> Any:
         kept = (self.registry.items, self.trust.given, self.profiles.kept, self.profiles.earlier, self.index.entries)
@@ -95,7 +92,7 @@ def test_a_registration_without_words_has_no_queries():
 def test_competitors_are_named_with_the_reason():
     world = PreviewWorld(TIDES, REFUND)
     world.trust.put(TIDES.id, Assigned(trust=90))
-    world.put(TIDES)
+    world.register(TIDES)
     weak = a_registration(name="clock", description="Says what time it is.", examples=["high water at the harbour"])
     report = world.preview(weak)
     (query,) = report.queries
