@@ -22,9 +22,11 @@ def models(bedrock: BedrockServer) -> dict[str, str]:
     return {**bedrock.client_environment(), "MATS_BEDROCK": "1"}
 
 
-def test_enrich_without_bedrock_names_the_setting(mats: Mats):
+def test_enrich_without_bedrock_or_ids_of_a_dry_run_says_what_is_missing(mats: Mats, models):
     assert mats("import", "-", stdin=rows(REFUND)).code == 0
     mats("enrich").fails(3, "MATS_BEDROCK=1")
+    assert "is required with --dry-run" in mats("enrich", "--dry-run", **models).err
+    assert mats("enrich", "--dry-run", "com.acme/nothing", **models).code == 1
 
 
 def test_an_import_with_a_writer_enriches_and_prints_its_cost(mats: Mats, models, bedrock):
@@ -69,12 +71,6 @@ def test_documented_capabilities_are_enriched_by_id_or_namespace_or_with_all(mat
     assert len(bedrock.exchanges) == 3
 
 
-def test_a_dry_run_without_ids_is_an_error(mats: Mats, models):
-    assert mats("import", "-", stdin=rows(REFUND)).code == 0
-    assert "is required with --dry-run" in mats("enrich", "--dry-run", **models).err
-    assert mats("enrich", "--dry-run", "com.acme/nothing", **models).code == 1
-
-
 def test_a_writer_without_access_leaves_raw_profiles_and_names_the_cause(mats: Mats, models, bedrock):
     bedrock.play = lambda exchange: Refuse("AccessDeniedException", "You don't have access to the model")
     mats("import", "-", stdin=rows(REFUND), **models).fails(3, "IAM")
@@ -112,9 +108,5 @@ def test_replay_shows_the_changes_since_a_logged_decision(mats: Mats, models):
     first, gone = replayed["moves"]
     assert (first["was"]["rev"], first["now"]["rev"]) == (1, 2)
     assert (gone["id"], gone["now"]) == ("com.acme/list_refunds", None)
-
-
-def test_replaying_an_unknown_query_id_is_an_error(mats: Mats):
-    assert mats("import", "-", stdin=rows(REFUND)).code == 0
     mats("replay", "nowhere").fails(1, "mats.log")
     assert mats("replay", "nowhere", "--log", "missing.log").code == 2

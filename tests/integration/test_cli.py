@@ -77,13 +77,6 @@ def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
     assert "line 8" in report["rejected"][5]["faults"][0]["message"]
 
 
-def test_what_is_not_there_is_one_line_and_exit_code_1(mats):
-    mats("add", "-", stdin=rows(tool("a")))
-    for command in (["show", "com.acme/none"], ["remove", "com.acme/none"], ["trust", "com.acme/none", "5"]):
-        mats(*command).fails(1, "com.acme/none")
-    assert mats("import", "no-such-file.jsonl").code == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

@@ -18,6 +18,7 @@ from tests.aws.model_server import Answer, Raw, Refuse
 from tests.command import free_port
 from tests.integration.conftest import Mats, Ran, rows, serving, tool
 from tests.servers.chat_completions import ChatServer, chat_reply
+from tests.servers.stdio import STDIO
 
 ITEMS = [
     tool("refund", description="Give money back for a card payment", examples=["undo a charge", "money back please"]),
@@ -155,17 +156,6 @@ def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, 
     assert found["packages"] == "missing onnxruntime: pip install '.[local]' in a clone of mats"
 
 
-SERVER = """
-import json, os, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    about = {"name": "s", "version": "1"}
-    answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
-    if asked["method"] == "tools/list":
-        answer = {"tools": [{"name": os.environ["TOOL"], "description": "Water the plants", "inputSchema": {}}]}
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
-"""
 SECRET = "s3cret-value"
 
 
@@ -173,7 +163,7 @@ SECRET = "s3cret-value"
 def project(tmp_path: Path) -> Path:
     """A project whose clients have servers, in a folder beside an empty home."""
     folder = tmp_path / "garden"
-    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "server.py").write_text(STDIO)
     server = {"command": sys.executable, "args": [str(tmp_path / "server.py"), "--token", SECRET]}
     ourselves = {"command": "/opt/bin/mats", "args": ["mcp"]}
     for file, servers in {

@@ -74,11 +74,6 @@ def test_missing_or_invalid_item_is_reported(sample: Mats):
 
 
 def test_what_would_be_refused_or_suspected_is_exit_code_1(sample: Mats):
-    taken = sample(
-        "preview",
-        "-",
-        "--json",
-        stdin=json.dumps({**sample("show", NOVA, "--json").json["registration"], "kind": "tool"}).encode(),
-    )
-    assert taken.code == 1
-    assert taken.json["advice"][0]["flag"] == "taken id"
+    item = {**sample("show", NOVA, "--json").json["registration"], "kind": "tool"}
+    taken = sample("preview", "-", "--json", stdin=json.dumps(item).encode())
+    assert (taken.code, taken.json["advice"][0]["flag"]) == (1, "taken id")

@@ -10,6 +10,7 @@ import pytest
 from tests.command import sql
 from tests.integration.conftest import Mats, serving
 from tests.servers.site import Answer, Asked, site
+from tests.servers.stdio import STDIO
 
 
 def api(*names: str, version: str = "1") -> dict[str, Any]:
@@ -313,7 +314,7 @@ def test_secrets_in_arguments_and_addresses_are_not_shown(mats: Mats):
 
 def test_servers_of_a_configuration_are_asked_for_their_tools(mats: Mats, tmp_path: Path):
     server = tmp_path / "server.py"
-    server.write_text(STDIO_SERVER)
+    server.write_text(STDIO)
     servers = {
         "one": {"command": sys.executable, "args": [str(server)], "env": {"TOOL": "${NAMED:-first}", "KEY": "s3cret"}},
         "dead": {"command": "/no/such/command"},
@@ -340,17 +341,3 @@ def test_no_command_is_started_that_another_machine_names(mats: Mats):
     with site(lambda asked: config) as url:
         for arguments in (["import", url, "--live"], ["source", "add", url, "--live"]):
             mats(*arguments).fails(2, "--live: is for an `mcpServers` file on this machine")
-
-
-STDIO_SERVER = """
-import json, os, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    if asked["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
-    else:
-        result = {"tools": [{"name": os.environ["TOOL"], "description": "A claim.", "inputSchema": {"type": "object"}}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""

@@ -31,6 +31,9 @@ def test_the_row_of_a_namespace_changes_every_profile_there_until_it_is_withdraw
     assert [state(filled, id) for id in IDS] == [
         (80, "Stripe", True), (80, "Stripe", True), (30, "Stripe", True), (None, "Stripe Payments", False),
     ]  # fmt: skip
+    shown = filled("show", IDS[0]).out
+    assert ("Stripe (verified)" in shown, "claimed" in shown, "80" in shown) == (True, False, True)
+    assert filled("show", IDS[0], "--json").json["verified_provider"] == "Stripe"
     found = filled("search", "money back", "--json").json["results"]
     assert found[0]["provider_verified"]
     assert {one["id"]: one["provider_verified"] for one in found}.items() <= {id: id != IDS[3] for id in IDS}.items()
@@ -86,16 +89,6 @@ def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
     assert mats("review", IDS[0], "--json").json["waiting"][0]["rejected"]
     assert "rejected by an operator" in mats("add", "-", stdin=rows(evil)).out
     assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 0
-
-
-def test_show_tells_whether_the_provider_is_verified_or_claimed(filled):
-    assert "Stripe Payments (claimed)" in filled("show", IDS[0]).out
-    filled("trust", "com.stripe.*", "80", "--provider", "Stripe")
-    shown = filled("show", IDS[0]).out
-    assert "Stripe (verified)" in shown
-    assert "claimed" not in shown
-    assert "80" in shown
-    assert filled("show", IDS[0], "--json").json["verified_provider"] == "Stripe"
 
 
 def test_erasing_a_capability_leaves_the_row_of_its_namespace(filled):

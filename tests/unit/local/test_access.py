@@ -290,6 +290,8 @@ def test_other_addresses_need_both_tokens(host):
     access = access_to(host, settings=both, allowed=["Mats.Example.com."], read_file=None, write_file=None)
     assert scopes_of(access) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
     assert access.knows("mats.example.com")
+    here = access_to("127.0.0.1", settings=both, allowed=(), read_file=None, write_file=None)
+    assert scopes_of(here) == scopes_of(access)
 
 
 @pytest.mark.parametrize(
