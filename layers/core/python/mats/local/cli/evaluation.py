@@ -1,6 +1,6 @@
 """The commands that measure, and `mats dataset`, which makes judged sets.
 
-The modules of the evaluation load scipy, so each command imports those that it needs.
+Most modules of the evaluation load scipy: each command imports those that it needs.
 """
 
 import json
@@ -17,15 +17,17 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.profile.assignment import covers
+from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet, defects, load, write
+from mats.evaluation.data.drafted import draft_set
+from mats.evaluation.data.outcomes import from_outcomes as load_outcomes
+from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
 from mats.settings import Settings, variable_of
 
 if TYPE_CHECKING:
-    from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet
     from mats.evaluation.measures import Run
     from mats.evaluation.systems.base import SystemAnswer
     from mats.evaluation.systems.catalogue import Variant
-    from mats.evaluation.systems.models import Models
     from mats.evaluation.systems.workbench import Workbench
 
 
@@ -74,9 +76,7 @@ def evaluate(
     it stopped, because replies are cached.
     Recorded replies (MATS_LLM_URL=file:FOLDER) cost nothing; only the queries that they know are asked.
     """
-    from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.runs import write_run  # noqa: PLC0415
-    from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     settings: Settings = context.obj
     models = Models(replace(settings, k=k or settings.k, rerank_model=model or settings.rerank_model))
@@ -106,9 +106,8 @@ def evaluate(
         _write_and_show(results, known, folder / "results")
 
 
-def _write_and_show(results: dict[str, Any], dataset: "Dataset", folder: Path) -> None:
+def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> None:
     """Write and print results; end the command if every query failed, without replacing earlier results."""
-    from mats.evaluation.data.datasets import defects  # noqa: PLC0415
     from mats.evaluation.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
 
@@ -134,7 +133,7 @@ def _write_and_show(results: dict[str, Any], dataset: "Dataset", folder: Path) -
 
 
 def _measure(
-    models: "Models", chosen: "Variant", dataset: "Dataset", judgements: Path | None, *, enriched: bool, misses: bool
+    models: Models, chosen: "Variant", dataset: Dataset, judgements: Path | None, *, enriched: bool, misses: bool
 ) -> tuple[dict[str, Any], "Run"]:
     """The results, with `misses` also those queries, and the ranking."""
     from mats.evaluation.systems.base import run_of  # noqa: PLC0415
@@ -162,7 +161,7 @@ def _measure(
         return results, run_of(answers)
 
 
-def _miss(bench: "Workbench", query: "JudgedQuery", answer: "SystemAnswer", system: str) -> dict[str, Any]:
+def _miss(bench: "Workbench", query: JudgedQuery, answer: "SystemAnswer", system: str) -> dict[str, Any]:
     """A query whose first result is not relevant: the relevant one that ranks best, and why another is before it.
 
     A `system` without signals decides by itself.
@@ -199,7 +198,7 @@ def _variant(name: str) -> "Variant":
         raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant") from error
 
 
-def _list(models: "Models") -> None:
+def _list(models: Models) -> None:
     from mats.evaluation.systems.catalogue import all_variants  # noqa: PLC0415
 
     rows: list[dict[str, Any]] = [
@@ -243,7 +242,6 @@ def compare(
     data: Annotated[Path, ui.option("The judged data set.", metavar="DIR", exists=True, file_okay=False)],
 ) -> None:
     """Compare two TREC run files on the queries that both answer: every measure, and a paired test of first results."""
-    from mats.evaluation.data.datasets import load  # noqa: PLC0415
     from mats.evaluation.runs import compare_runs, read_run  # noqa: PLC0415
 
     results = compare_runs(read_run(before), read_run(after), load(data))
@@ -323,7 +321,6 @@ def gate(
     queries. Judged queries of your own make a baseline of your own registry.
     """
     from mats.evaluation.gate import dataset_of, drops, measure_set, read_baseline  # noqa: PLC0415
-    from mats.evaluation.systems.models import Models  # noqa: PLC0415
 
     models = Models(context.obj)
     chosen = _variant(variant)
@@ -375,8 +372,6 @@ def from_outcomes(
     `mats evaluate` and `mats gate` take the set. Requests whose texts are not stored, or that had filters, are left
     out, and so is a capability on which reports contradict each other.
     """
-    from mats.evaluation.data.outcomes import from_outcomes as load_outcomes  # noqa: PLC0415
-
     local = local_system(context.obj, create=False)
     outcomes = local.stores.outcomes
     items = _items(local)
@@ -405,8 +400,6 @@ def new(
     `llm`, `example` or `title`. Read them, correct them, and add the requests that your users make: queries in the
     words of the registry are found more easily than theirs.
     """
-    from mats.evaluation.data.drafted import draft_set  # noqa: PLC0415
-
     local = local_system(context.obj, create=False)
     items = _items(local)
     chosen = [id for id in items if not namespaces or any(covers(namespace, id) for namespace in namespaces)]
@@ -432,10 +425,8 @@ def check(
     ui.show(report, _set_lines(report))
 
 
-def finish(judged: "JudgedSet", to: Path, *, force: bool) -> None:
+def finish(judged: JudgedSet, to: Path, *, force: bool) -> None:
     """Write a set, and print its counts by source, and its defects."""
-    from mats.evaluation.data.datasets import write  # noqa: PLC0415
-
     write(judged, to, force=force)
     found = {**_check(to), "left_out": dict(judged.left_out)}
     found["suspicions"] = [*judged.suspicions, *found["suspicions"]]
@@ -445,7 +436,6 @@ def finish(judged: "JudgedSet", to: Path, *, force: bool) -> None:
 
 
 def _check(folder: Path) -> dict[str, Any]:
-    from mats.evaluation.data.datasets import defects, load  # noqa: PLC0415
 
     dataset = load(folder)
     found = defects(dataset)

@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from shutil import get_terminal_size, which
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich import progress
@@ -38,11 +38,8 @@ from mats.domain.errors import (
 )
 from mats.domain.protocols.descriptors import Effect
 from mats.domain.text.fence import escape_hidden, spell_out
+from mats.evaluation.systems.models import Models
 from mats.settings import SettingsInvalid
-
-if TYPE_CHECKING:
-    from mats.evaluation.systems.models import Models
-
 
 _PIPED = (1_000, 24)
 """Columns and lines where neither a terminal nor COLUMNS says how many: ids stay whole for what reads the output."""
@@ -310,7 +307,7 @@ MaxCalls = Annotated[
 ]
 
 
-def limit_spending(models: "Models", called: Sequence[str], max_usd: float | None, max_calls: int | None) -> None:
+def limit_spending(models: Models, called: Sequence[str], max_usd: float | None, max_calls: int | None) -> None:
     """Set the limits of a run that calls models by these names; end the command if there is none to enforce.
 
     Recorded models cost nothing and need no limit.
