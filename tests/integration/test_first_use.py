@@ -333,6 +333,6 @@ def test_ids_stay_whole_in_a_pipe(mats, tmp_path):
     long = tool("a" * 150, namespace="com." + "b" * 60)
     (tmp_path / "a.jsonl").write_bytes(rows(long))
     id = f"{long['namespace']}/{long['name']}"
-    assert id in mats.process("import", str(tmp_path / "a.jsonl"), "--dry-run", COLUMNS="").out
+    assert id in mats("import", str(tmp_path / "a.jsonl"), "--dry-run", COLUMNS="80").out
     assert mats("import", str(tmp_path / "a.jsonl")).code == 0
     assert id in mats.process("list", COLUMNS="").out
