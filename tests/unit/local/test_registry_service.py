@@ -249,23 +249,8 @@ def test_a_refresh_stores_recorded_answers(local, service):
         assert connection.execute("SELECT providers FROM answers").fetchall() == [('["Acme"]',)]
 
 
-def test_the_refresh_thread_outlives_a_refresh_that_fails():
-    refreshes: list[int] = []
-
-    def refresh() -> None:
-        refreshes.append(1)
-        raise StorageUnusable("full")
-
-    thread = RefreshThread(refresh)
-    thread.start()
-    thread.wait(10)
-    assert refreshes
-    assert thread.is_alive()
-    thread.stop()
-    assert not thread.is_alive()
-
-
-def test_the_refresh_thread_tells_once_that_the_first_refresh_has_ended(monkeypatch):
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_refresh_thread_outlives_failures_and_tells_once_that_the_first_refresh_has_ended(monkeypatch, fails):
     monkeypatch.setattr(capability_list, "_INTERVAL_S", 0)
     happened: list[str] = []
     several = threading.Event()
@@ -274,11 +259,16 @@ def test_the_refresh_thread_tells_once_that_the_first_refresh_has_ended(monkeypa
         happened.append("refresh")
         if happened.count("refresh") == 3:
             several.set()
+        if fails:
+            raise StorageUnusable("full")
 
     thread = RefreshThread(refresh, lambda: happened.append("first"))
     thread.start()
+    thread.wait(10)
     assert several.wait(10)
+    assert thread.is_alive()
     thread.stop()
+    assert not thread.is_alive()
     assert happened[:2] == ["refresh", "first"]
     assert happened.count("first") == 1
 

@@ -112,43 +112,41 @@ class CountingEncoder(FakeEncoder):
         return super().encode_documents(texts)
 
 
-def encoding_system(tmp_path):
+@pytest.fixture
+def hundred(tmp_path):
+    """A system with an encoder, and a hundred registrations that wait."""
     encoder = CountingEncoder(lambda: sum(1 for _ in local.stores.index.ids()))
     local = local_system(Settings(home=tmp_path), encoder=encoder)
-    return local, encoder
-
-
-def test_everything_is_findable_by_words_before_the_first_vector(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "MANY", 100)
-    local, encoder = encoding_system(tmp_path)
     local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
+    yield local, encoder
+    local.close()
+
+
+def test_everything_is_findable_by_words_before_the_first_vector(hundred, monkeypatch):
+    monkeypatch.setattr(worker, "MANY", 100)
+    local, encoder = hundred
     completed, findable = [], []
     drain(local, completed.append, on_findable=findable.append)
     assert (sum(findable), sum(completed)) == (100, 100)
     assert encoder.findable == [100, 100]
     assert local.stores.profiles.counts()["progress"]["with a vector"] == 100
     assert local.stores.queue.depth() == (0, 0)
-    local.close()
 
 
-def test_a_few_events_are_completed_in_one_revision(tmp_path):
-    local, encoder = encoding_system(tmp_path)
-    registrations = [a_registration(name=f"tool-{n}") for n in range(100)]
-    local.stores.registry.put(registrations)
+def test_a_few_events_are_completed_in_one_revision(hundred):
+    local, encoder = hundred
     drain(local)
-    assert {stored.profile.rev for stored in local.stores.profiles.get([r.id for r in registrations]).values()} == {1}
+    stored = local.stores.profiles.get(list(local.stores.registry.ids()))
+    assert [one.profile.rev for one in stored.values()] == [1] * 100
     assert encoder.findable[0] == 0
-    local.close()
 
 
-def test_events_that_need_no_model_are_completed_by_the_first_run(tmp_path, monkeypatch):
+def test_events_that_need_no_model_are_completed_by_the_first_run(hundred, monkeypatch):
     monkeypatch.setattr(worker, "MANY", 100)
-    local, encoder = encoding_system(tmp_path)
-    local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(100)])
+    local, encoder = hundred
     drain(local)
     encoder.findable.clear()
     local.stores.trust.put(pattern_id(a_registration().namespace), Assigned(trust=70))
     completed = []
     drain(local, completed.append)
     assert (completed, encoder.findable) == ([100], [])
-    local.close()
