@@ -55,8 +55,7 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
 
 
 def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):
-    wrong = mats("add", "-", stdin=rows({"namespace": "Not OK", "name": "", "kind": "robot", "trust": 3}))
-    assert wrong.code == 1
+    wrong = mats("add", "-", stdin=rows({"namespace": "Not OK", "name": "", "kind": "robot", "trust": 3})).fails(1)
     for attribute in ("namespace", "name", "kind", "trust"):
         assert attribute in wrong.err
     assert wrong.err.strip().count("\n") == 0
@@ -68,8 +67,7 @@ def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
     file.write_bytes(
         gzip.compress(rows(tool("a")) + b"".join(bad) + b"\n" + rows(tool("b"), tool("a"), tool("b", tags=["x"])))
     )
-    ran = mats("import", str(file), "--json")
-    assert ran.code == 1
+    ran = mats("import", str(file), "--json").fails(1)
     report = ran.json
     assert (report["rows"], report["new"], report["unchanged"]) == (9, 2, 1)
     assert [r["line"] for r in report["rejected"]] == [2, 3, 4, 5, 6, 10]

@@ -33,10 +33,16 @@ def test_without_texts_and_vectors_requests_are_counted_alone(mats):
 
 
 def test_the_service_has_the_same(mats):
-    search(mats, "translate a poem", "translate the poem")
+    search(mats, "translate a poem", "translate the poem", "give money back for a card payment")
     with serving(mats) as service:
         assert ask(service, "/registry/demand?days=7").json["gaps"] == mats("demand", "--json").json["gaps"]
         assert ask(service, "/registry/demand?days=0").status == 422
+        assert ask(service, "/registry/mirror?limit=1000").json == mats("mirror", "--json").json
+        one = ask(service, "/registry/mirror").json["capabilities"][0]
+        shown = ask(service, f"/registry/mirror?id={one['id']}")
+        assert shown.json == mats("mirror", one["id"], "--json").json
+        wrong = ("id=com.acme/nothing", "days=0", "limit=x")
+        assert [ask(service, f"/registry/mirror?{each}").status for each in wrong] == [404, 422, 422]
 
 
 def test_without_receipts_there_is_nothing_to_tell(mats):
@@ -53,14 +59,3 @@ def test_the_command_shows_what_was_asked_and_escapes_it(mats):
     assert HIDDEN not in printed.out
     assert "never among the first 5 of 1 request;" in mats("mirror").out
     assert mats("mirror", "com.acme/nothing").code == 1
-
-
-def test_the_service_has_the_same_mirror(mats):
-    mats("search", "--json", "give money back for a card payment")
-    with serving(mats) as service:
-        assert ask(service, "/registry/mirror?limit=1000").json == mats("mirror", "--json").json
-        [one] = ask(service, "/registry/mirror").json["capabilities"]
-        shown = ask(service, f"/registry/mirror?id={one['id']}")
-        assert shown.json == mats("mirror", one["id"], "--json").json
-        wrong = ("id=com.acme/nothing", "days=0", "limit=x")
-        assert [ask(service, f"/registry/mirror?{each}").status for each in wrong] == [404, 422, 422]

@@ -45,8 +45,7 @@ def test_a_hostile_file_is_one_rejection_and_others_are_imported(mats: Mats, tmp
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
-    ran = mats("import", *(str(tmp_path / name) for name in contents), str(FORMATS / "server.json"))
-    assert ran.code == 1
+    ran = mats("import", *(str(tmp_path / name) for name in contents), str(FORMATS / "server.json")).fails(1)
     assert ran.err.count("rejected") == 2
     assert "\x1b]" not in ran.err
     assert "1 new" in ran.out
@@ -131,8 +130,7 @@ def test_a_folder_without_anything_to_import_is_said_and_exit_code_1(mats, tmp_p
 
 def test_a_missing_option_is_one_error_and_the_counts_add_up(mats):
     file = str(ROOT / "examples/formats/tools.json")
-    ran = mats("import", file)
-    assert ran.code == 1
+    ran = mats("import", file).fails(1)
     assert ran.err.count("--namespace") == 1
     assert "(and 1 more of this file)" in ran.err
     report = mats("import", file, "no-such-file.json", "--json").json

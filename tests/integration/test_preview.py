@@ -68,8 +68,7 @@ def test_missing_or_invalid_item_is_reported(sample: Mats):
     assert sample("preview", "no/such").code == 1
     for name in ("nothing.json", "no/such.yaml"):
         sample("preview", name).fails(1, f"{name}: no such file")
-    wrong = sample("preview", "-", stdin=b'{"kind": "robot", "namespace": "A B"}')
-    assert wrong.code == 1
+    wrong = sample("preview", "-", stdin=b'{"kind": "robot", "namespace": "A B"}').fails(1)
     assert {"name", "kind", "namespace"} <= set(wrong.err.replace(":", " ").split())
 
 

@@ -76,8 +76,7 @@ def test_a_prune_of_more_than_a_fifth_needs_force(mats: Mats):
         mats("source", "add", f"{url}/openapi.json", "--name", "claims", "--namespace", "com.acme")
         sync(mats)
         listed["document"] = api("open")
-        refused = mats("sync", "--prune")
-        assert refused.code == 1
+        refused = mats("sync", "--prune").fails(1)
         assert "2 of 3 entries are more than a fifth; --force removes them" in refused.out
         assert tools(mats) == {"open", "close", "pay"}
         assert mats("sync", "--prune", "--force").code == 0
@@ -88,8 +87,7 @@ def test_one_dead_source_does_not_stop_the_others(mats: Mats):
     with site(lambda asked: api("open") if asked.path == "/alive" else 503) as url:
         for name in ("a-dead", "b-alive"):
             mats("source", "add", f"{url}/{name[2:]}", "--name", name, "--namespace", "com.acme")
-        ran = mats("sync")
-        assert ran.code == 1
+        ran = mats("sync").fails(1)
         dead, alive = ran.out.splitlines()
         assert dead.startswith("a-dead: failed ")
         assert "answers with status 503" in dead
@@ -106,8 +104,7 @@ def test_a_source_that_fails_later_keeps_its_entries_even_with_prune(mats: Mats)
         sync(mats)
         before = mats("source", "list", "--json").json[0]
         state["up"] = False
-        failed = mats("sync", "--prune", "--force", "--json")
-        assert failed.code == 1
+        failed = mats("sync", "--prune", "--force", "--json").fails(1)
         assert failed.json["sources"][0]["removed"] == []
         after = mats("source", "list", "--json").json[0]
         assert (after["entries"], after["succeeded"]) == (1, before["succeeded"])
@@ -189,8 +186,7 @@ HOSTILE: dict[str, Answer] = {
 def test_a_hostile_source_is_one_line(mats: Mats, what: str, kind: str):
     with site(HOSTILE[what]) as url:
         mats("source", "add", kind, url, "--name", "hostile")
-        ran = mats("sync", "--prune", "--force")
-    assert ran.code == 1
+        ran = mats("sync", "--prune", "--force").fails(1)
     (line,) = ran.out.splitlines()
     assert line.startswith("hostile: failed ")
     assert len(line) < 500
@@ -253,8 +249,7 @@ def test_an_entry_that_became_invalid_is_still_listed(mats: Mats, tmp_path: Path
     assert sync(mats)["new"] == 6
     rows[0]["trust"] = 100
     file.write_text("\n".join(map(json.dumps, rows)))
-    second = mats("sync", "--prune", "--json")
-    assert second.code == 1
+    second = mats("sync", "--prune", "--json").fails(1)
     assert len(second.json["sources"][0]["rejected"]) == 1
     assert second.json["sources"][0]["removed"] == second.json["sources"][0]["gone"] == []
 
@@ -325,8 +320,7 @@ def test_servers_of_a_configuration_are_asked_for_their_tools(mats: Mats, tmp_pa
     listed = mats("import", str(file), "--namespace", "com.acme", "--json").json
     assert [one["id"] for one in listed["registered"]] == ["com.acme/one", "com.acme/dead", "com.acme/needs"]
     mats("source", "add", str(file), "--live", "--name", "servers", "--namespace", "com.acme")
-    ran = mats("sync", "--json")
-    assert ran.code == 1
+    ran = mats("sync", "--json").fails(1)
     (result,) = ran.json["sources"]
     assert result["new"] == 1
     assert "/no/such/command cannot be started" in str(result["rejected"])
