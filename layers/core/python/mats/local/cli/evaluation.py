@@ -191,11 +191,10 @@ def _variant(name: str) -> "Variant":
     from mats.evaluation.systems.catalogue import all_variants  # noqa: PLC0415
 
     variants = all_variants()
-    try:
-        return variants[name]
-    except KeyError as error:
+    if name not in variants:
         known = ", ".join(variants)
-        raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant") from error
+        raise typer.BadParameter(f"unknown system {name!r}: use one of {known}", param_hint="--variant")
+    return variants[name]
 
 
 def _list(models: Models) -> None:

@@ -26,7 +26,6 @@ from mats.local.imports.files import is_address
 from mats.local.imports.importer import check_namespace
 from mats.local.imports.sources import (
     LIVE,
-    Reading,
     definition_json,
     location_text,
     open_reading,
@@ -217,13 +216,15 @@ def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: 
     target: SyncTarget = local.stores.registry if local else table_target(table, region)
     book: SourceBook = local.stores.sources if local else source_book(settings, table)
 
-    def open_source(source: TrackedSource, since: str) -> Reading:
-        return open_reading(source, settings, since)
-
     if dry_run:
         target, book = DryRunTarget(target), DryRunSources(book)
-    trust = local.stores.trust if local else None
-    return Sync(target=target, book=book, clock=SystemClock(), open=open_source, trust=trust)
+    return Sync(
+        target=target,
+        book=book,
+        clock=SystemClock(),
+        open=lambda source, since: open_reading(source, settings, since),
+        trust=local.stores.trust if local else None,
+    )
 
 
 def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[SourceState]:

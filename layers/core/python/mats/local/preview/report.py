@@ -412,7 +412,9 @@ class Preview:
         )
         placed_as = {"visible_to": None, "first_registered": first_registered}
         candidate = self._candidate(profile.model_copy(update=placed_as), without)
-        queries = self._queries(choose_queries(registration, profile), candidate, audiences)
+        tried = choose_queries(registration, profile)
+        discover = offline(self.discover, [query.text for query in tried])
+        queries = tuple(self._try(query, candidate, discover, audiences) for query in tried)
         before = self.registry.get([registration.id]).get(registration.id)
         placed = place(version_of(before) if before else None, version_of(registration.item()))
         admitted = Filter(audiences=frozenset(audiences))
@@ -457,22 +459,29 @@ class Preview:
             return Stored(profile)
         return self.maker.to_stored(profile, vector)
 
-    def _queries(
-        self, queries: Sequence[TriedQuery], candidate: Stored, audiences: Collection[str]
-    ) -> tuple[QueryPreview, ...]:
-        """Search each query with the candidate in the index, and with the candidate without that example."""
-        discover = offline(self.discover, [query.text for query in queries])
-        bare = {query: without_example(candidate.profile, query.text) for query in queries}
-        bare_candidates = {
-            query: self._candidate(profile, []) for query, profile in bare.items() if profile != candidate.profile
-        }
+    def _try(
+        self, query: TriedQuery, candidate: Stored, discover: Discover, audiences: Collection[str]
+    ) -> QueryPreview:
+        """Search a query with the candidate in the index, and with the candidate without that example."""
+        asked, bare = Query(query=query.text), without_example(candidate.profile, query.text)
         with self.index.with_candidate(candidate) as index:
-            answers = {query: ask(discover, index, Query(query=query.text), audiences) for query in queries}
-        unaided = dict(answers)
-        for query, bare_candidate in bare_candidates.items():
-            with self.index.with_candidate(bare_candidate) as index:
-                unaided[query] = ask(discover, index, Query(query=query.text), audiences)
-        return tuple(_query_preview(query, answers[query], unaided[query], bare[query]) for query in queries)
+            answer = unaided = ask(discover, index, asked, audiences)
+        if bare != candidate.profile:
+            with self.index.with_candidate(self._candidate(bare, [])) as index:
+                unaided = ask(discover, index, asked, audiences)
+        (place, own), (place_unaided, _) = _own(answer, bare.id), _own(unaided, bare.id)
+        return QueryPreview(
+            query=query.text,
+            origin=query.origin,
+            place=place,
+            place_unaided=place_unaided,
+            looked_at=len(answer.ranked),
+            verdict=answer.verdict,
+            score=own.score if own else None,
+            signals=own.signals if own else {},
+            matched=explain(query_terms(query.text), bare).matched,
+            outranked_by=competitors(unaided.ranked, bare, query.text),
+        )
 
 
 def preview_over(local: LocalSystem) -> Preview:
@@ -483,22 +492,6 @@ def preview_over(local: LocalSystem) -> Preview:
 def ask(discover: Discover, index: SearchIndex, query: Query, audiences: Collection[str]) -> Shortlist:
     over = replace(discover, retrieve=replace(discover.retrieve, index=index))
     return over(query, audiences)
-
-
-def _query_preview(query: TriedQuery, answer: Shortlist, unaided: Shortlist, bare: Profile) -> QueryPreview:
-    (place, own), (place_unaided, _) = _own(answer, bare.id), _own(unaided, bare.id)
-    return QueryPreview(
-        query=query.text,
-        origin=query.origin,
-        place=place,
-        place_unaided=place_unaided,
-        looked_at=len(answer.ranked),
-        verdict=answer.verdict,
-        score=own.score if own else None,
-        signals=own.signals if own else {},
-        matched=explain(query_terms(query.text), bare).matched,
-        outranked_by=competitors(unaided.ranked, bare, query.text),
-    )
 
 
 def _own(answer: Shortlist, id: Id) -> tuple[int | None, Result | None]:
