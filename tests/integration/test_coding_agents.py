@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -134,21 +134,21 @@ async def opened(entry: dict[str, Any]):
         yield client
 
 
-def test_the_page_has_each_file_for_each_way():
+def test_the_page_has_the_same_entry_in_each_file_for_each_way():
     expected = sorted(name for names in FILES.values() for name in names)
-    assert sorted(each.file for each in OVER_STDIO) == expected
-    assert sorted(each.file for each in OVER_HTTP) == expected
+    for ways in (OVER_STDIO, OVER_HTTP):
+        assert sorted(each.file for each in ways) == expected
+        entries = [{key: value for key, value in each.entry.items() if key != "type"} for each in ways]
+        assert entries == entries[:1] * len(expected)
 
 
-@pytest.mark.parametrize("configuration", OVER_STDIO, ids=lambda each: each.file)
-def test_a_command_starts_a_server_that_finds(configuration: Configuration, clone: Path, tmp_path: Path):
-    placed = replace(configuration, document=json.loads(json.dumps(configuration.document).replace(CLONE, str(clone))))
-    anyio.run(use, started(placed.entry, tmp_path))
+def test_the_command_starts_a_server_that_finds(clone: Path, tmp_path: Path):
+    entry = json.loads(json.dumps(OVER_STDIO[0].entry).replace(CLONE, str(clone)))
+    anyio.run(use, started(entry, tmp_path))
 
 
-@pytest.mark.parametrize("configuration", OVER_HTTP, ids=lambda each: each.file)
-def test_an_address_with_a_token_finds(configuration: Configuration, shared: Service):
-    entry = json.loads(json.dumps(configuration.entry).replace(SERVICE, shared.url))
+def test_the_address_with_a_token_finds(shared: Service):
+    entry = json.loads(json.dumps(OVER_HTTP[0].entry).replace(SERVICE, shared.url))
     assert entry["headers"] == {"Authorization": f"Bearer {TOKEN}"}
     anyio.run(use, opened(entry))
     with pytest.raises(BaseExceptionGroup):
