@@ -1,9 +1,9 @@
 """Deployment options, as CDK context: every key with its default, its meaning and its rules, and the parser."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields
+from typing import Any
 from urllib.parse import urlsplit
 
 from infra.inference_profiles import (
@@ -16,7 +16,7 @@ from infra.inference_profiles import (
     policy_characters,
 )
 from infra.sizes import SIZES, Size
-from mats.settings import COHERE, TITAN, Settings, fault_of, parse_value
+from mats.settings import COHERE, TITAN, Settings, fault_of, like, option, parse_value
 
 ENCODER, COHERE_ENCODER = f"{TITAN}:0", f"{COHERE}:0"  # The encoders on Bedrock that mats has a client for
 LONGEST_POLICY = 6_144  # Characters that IAM allows a managed policy, white space not counted
@@ -29,106 +29,236 @@ _DOMAIN = "the OpenSearch domain, whose index is made again from Profiles"
 _RETENTION = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 
 
-class Form(NamedTuple):
-    """A condition for values other than the default; for a tuple, of each part."""
-
-    fits: Callable[[Any], bool]
-    words: str
-
-
-def _like(pattern: str, words: str) -> Form:
-    return Form(lambda text: bool(re.fullmatch(pattern, text)), words)
-
-
-_TYPE = _like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search")
-_ADDRESS = _like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
-
-
-class Rules(NamedTuple):
-    """Rules for the values of a key other than its default."""
-
-    choices: tuple[str, ...] = ()
-    limits: tuple[int, int] | None = None  # The least and the greatest value; 0 is always allowed
-    form: Form | None = None
-    needs: tuple[str, ...] = ()  # Keys that must be given too, or have a value, as in `auth=jwt`
-    replaces: str = ""  # Resources that a change of the key replaces
-
-
-def _key(default: Any, **rules: Any) -> Any:
-    return field(default=default, metadata={"rules": Rules(**rules)})
+_TYPE = like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search")
+_ADDRESS = like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The chosen options, as `parse` checks them; what each of them means is in `_MEANINGS`.
+    """The chosen options, as `parse` checks them.
 
-    In the keys of `capacity`, 0 and an empty text stand for the default of `size`.
+    A key with `needs` needs other keys, or values of them, as in `auth=jwt`; a change of one with `replaces` replaces
+    those resources. The form of a tuple is that of each part. In the keys of `capacity`, 0 and an empty text stand for
+    the default of `size`.
     """
 
-    name: str = _key(
+    name: str = option(
         "mats",
+        "prefix of every stack and of every physical name: one for each deployment in an account and region",
         replaces="everything: another name is another deployment",
-        form=_like(
+        form=like(
             # leaves a domain, the shortest of the names, its 28 characters
             r"(?!.*--)[a-z][a-z0-9-]{0,14}[a-z0-9]",
             "2 to 16 of a-z, 0-9 and single hyphens, from a letter on",
         ),
     )
-    size: str = _key("trial", choices=("small", "trial", "production"))
-    search: str = _key("", choices=("", "domain", "files"), replaces="the index, which is made again from Profiles")
-    instance_type: str = _key("", form=_TYPE)
-    master_type: str = _key("", form=_TYPE, needs=("size=production",))
-    instance_count: int = _key(
-        0, form=Form(lambda count: count > 0 and (count == 1 or count % 3 == 0), "1 or a multiple of 3")
+    size: str = option(
+        "trial",
+        "`small`: no OpenSearch domain, for some 20,000 capabilities; `trial`: one small OpenSearch node; "
+        "`production`: three data nodes in three zones with three dedicated masters, higher limits, logs and tables "
+        "protected from deletion, and stacks with termination protection",
+        choices=("small", "trial", "production"),
     )
-    storage_gb: int = _key(0, limits=(10, 16_000))
-    engine_version: str = _key(Settings().index_engine, choices=("2.19", "3.1", "3.3", "3.5", "3.7"))
-    enrichment_concurrency: int = _key(0, limits=(2, 1_000))
-    discovery_concurrency: int = _key(0, limits=(1, 10_000))
-    throttle_rate: int = _key(0, limits=(1, 10_000))
-    network: str = _key("public", choices=("public", "vpc"), replaces=_DOMAIN)
-    availability_zones: tuple[str, ...] = _key(
-        (), form=_like(r"[a-z]{2}(-[a-z]+)+-\d[a-z]", "a zone, such as eu-west-1a"), needs=("network=vpc",)
-    )
-    vpc_id: str = _key("", replaces=_DOMAIN, form=_like(r"vpc-[0-9a-f]+", "the id of a VPC"), needs=("network=vpc",))
-    subnet_ids: tuple[str, ...] = _key((), form=_like(r"subnet-[0-9a-f]+", "the id of a subnet"), needs=("vpc_id",))
-    api: str = _key("public", choices=("public", "private"), needs=("network=vpc",))
-    api_endpoint_id: str = _key("", form=_like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"), needs=("api=private",))
-    waf: bool = _key(False)
-    caller_limit: int = _key(0, limits=(10, 2_000_000_000), needs=("waf=true",))
-    caller_accounts: tuple[str, ...] = _key((), form=_like(r"\d{12}", "the number of an account"), needs=("auth=iam",))
-    caller_organization: str = _key(
-        "", form=_like(r"o-[a-z0-9]{10,32}", "the id of an organization"), needs=("auth=iam",)
-    )
-    rollout: str = _key("", choices=("", "all-at-once", "canary", "linear"))
-    auth: str = _key("iam", choices=("iam", "jwt"))
-    jwt_issuer: str = _key("", needs=("auth=jwt",))
-    jwt_audience: str = _key("", needs=("auth=jwt",))
-    jwt_client_ids: tuple[str, ...] = _key((), form=_like(r"[!-+\--~]+", "the id of a client"), needs=("auth=jwt",))
-    jwt_claim: str = _key(Settings().jwt_claim)
-    domain_name: str = _key("", form=_like(_HOST, "a host name in lower case"), needs=("certificate_arn", "api=public"))
-    certificate_arn: str = _key(
+    search: str = option(
         "",
-        form=_like(_ARN.format("acm", r"certificate/[\w-]+"), "the ARN of an ACM certificate"),
+        "`domain`: an OpenSearch domain; `files`: files in a bucket, which discovery searches itself, for "
+        "`network=public`. Default: `domain`, of `size=small` `files`",
+        choices=("", "domain", "files"),
+        replaces="the index, which is made again from Profiles",
+    )
+    instance_type: str = option(
+        "", "type of data nodes; default `t3.small.search`, in production `r7g.large.search`", form=_TYPE
+    )
+    master_type: str = option(
+        "",
+        "type of the dedicated masters of `size=production`; default `m7g.medium.search`, which eu-south-1 does not "
+        "offer: `m6g.large.search` there",
+        form=_TYPE,
+        needs=("size=production",),
+    )
+    instance_count: int = option(
+        0,
+        "number of data nodes: 1 or a multiple of three; default 1, in production 3",
+        form=(lambda count: count > 0 and (count == 1 or count % 3 == 0), "1 or a multiple of 3"),
+    )
+    storage_gb: int = option(
+        0, "storage of each data node in GB, 10 to 16,000; default 10, in production 100", limits=(10, 16_000)
+    )
+    engine_version: str = option(
+        Settings().index_engine,
+        "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
+        choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
+    )
+    enrichment_concurrency: int = option(
+        0, "batches enriched at once, 2 to 1,000; default 2, in production 10", limits=(2, 1_000)
+    )
+    discovery_concurrency: int = option(
+        0, "reserved concurrency of discovery, and its maximum; 0: the account's", limits=(1, 10_000)
+    )
+    throttle_rate: int = option(
+        0,
+        "calls of the API in a second, all callers together, bursts twice that; default 20, in production 200",
+        limits=(1, 10_000),
+    )
+    network: str = option(
+        "public",
+        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet",
+        choices=("public", "vpc"),
+        replaces=_DOMAIN,
+    )
+    availability_zones: tuple[str, ...] = option(
+        (),
+        "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial",
+        form=like(r"[a-z]{2}(-[a-z]+)+-\d[a-z]", "a zone, such as eu-west-1a"),
+        needs=("network=vpc",),
+    )
+    vpc_id: str = option(
+        "",
+        "for `network=vpc`: a VPC of your own, with its endpoints for Bedrock, EventBridge and DynamoDB; empty: one "
+        "is created",
+        replaces=_DOMAIN,
+        form=like(r"vpc-[0-9a-f]+", "the id of a VPC"),
+        needs=("network=vpc",),
+    )
+    subnet_ids: tuple[str, ...] = option(
+        (),
+        "for `vpc_id`: its private subnets, one in each of `availability_zones`",
+        form=like(r"subnet-[0-9a-f]+", "the id of a subnet"),
+        needs=("vpc_id",),
+    )
+    api: str = option(
+        "public",
+        "`private`: the API has no public address, and answers only through an endpoint in a VPC; needs `network=vpc`",
+        choices=("public", "private"),
+        needs=("network=vpc",),
+    )
+    api_endpoint_id: str = option(
+        "",
+        "for `api=private` with `vpc_id`: the VPC's endpoint of `execute-api`",
+        form=like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"),
+        needs=("api=private",),
+    )
+    waf: bool = option(False, "`true`: AWS WAF in front of the API")
+    caller_limit: int = option(
+        0,
+        "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`",
+        limits=(10, 2_000_000_000),
+        needs=("waf=true",),
+    )
+    caller_accounts: tuple[str, ...] = option(
+        (),
+        "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`",
+        form=like(r"\d{12}", "the number of an account"),
+        needs=("auth=iam",),
+    )
+    caller_organization: str = option(
+        "",
+        "the same for all accounts of an organization, such as `o-a1b2c3d4e5`",
+        form=like(r"o-[a-z0-9]{10,32}", "the id of an organization"),
+        needs=("auth=iam",),
+    )
+    rollout: str = option(
+        "",
+        "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
+        "`linear`, a tenth more every three minutes. An alarm moves calls back. Default: `all-at-once`, in production"
+        " `linear`",
+        choices=("", "all-at-once", "canary", "linear"),
+    )
+    auth: str = option(
+        "iam",
+        "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
+        choices=("iam", "jwt"),
+    )
+    jwt_issuer: str = option("", "for `auth=jwt`: the issuer, an https address", needs=("auth=jwt",))
+    jwt_audience: str = option("", "for `auth=jwt`: the audience the tokens must name", needs=("auth=jwt",))
+    jwt_client_ids: tuple[str, ...] = option(
+        (),
+        "for `auth=jwt`: clients whose tokens name no audience but their client, as Cognito's access tokens do",
+        form=like(r"[!-+\--~]+", "the id of a client"),
+        needs=("auth=jwt",),
+    )
+    jwt_claim: str = option(
+        Settings().jwt_claim,
+        "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles`"
+        " for a list inside an object",
+    )
+    domain_name: str = option(
+        "",
+        "host name of the API; needs `certificate_arn`, and a DNS record that you create",
+        form=like(_HOST, "a host name in lower case"),
+        needs=("certificate_arn", "api=public"),
+    )
+    certificate_arn: str = option(
+        "",
+        "ACM certificate for `domain_name`, in the region of the stacks",
+        form=like(_ARN.format("acm", r"certificate/[\w-]+"), "the ARN of an ACM certificate"),
         needs=("domain_name",),
     )
-    api_log_role: str = _key("set", choices=("set", "keep"))
-    console: bool = _key(False, needs=("auth=jwt", "api=public"))
-    console_client_id: str = _key("", form=_like(r"[!-~]+", "the id of a client"), needs=("console=true",))
-    console_token_host: str = _key("", form=_like(_HOST, "a host name in lower case"), needs=("console_client_id",))
-    alarm_email: str = _key("", form=_ADDRESS)
-    alarm_topic_arn: str = _key("", form=_like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"))
-    rejection_email: str = _key("", form=_ADDRESS)
-    spend_per_hour: int = _key(5, limits=(1, 1_000_000))
-    log_retention_days: int = _key(90, form=Form(_RETENTION.__contains__, f"one of {', '.join(map(str, _RETENTION))}"))
+    api_log_role: str = option(
+        "set",
+        "the role through which API Gateway writes the logs of all APIs of the account in the region. `set`: the "
+        "stack sets it; `keep`: others have set it",
+        choices=("set", "keep"),
+    )
+    console: bool = option(
+        False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`", needs=("auth=jwt", "api=public")
+    )
+    console_client_id: str = option(
+        "",
+        "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); empty:"
+        " users paste a token",
+        form=like(r"[!-~]+", "the id of a client"),
+        needs=("console=true",),
+    )
+    console_token_host: str = option(
+        "",
+        "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito",
+        form=like(_HOST, "a host name in lower case"),
+        needs=("console_client_id",),
+    )
+    alarm_email: str = option("", "address that alarms are sent to; empty: no alarm is sent by mail", form=_ADDRESS)
+    alarm_topic_arn: str = option(
+        "",
+        "SNS topic of your own that alarms are sent to",
+        form=like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"),
+    )
+    rejection_email: str = option(
+        "", "address that rejected registrations are mailed to, each with its faults", form=_ADDRESS
+    )
+    spend_per_hour: int = option(
+        5, "dollars that models may cost in an hour before an alarm; 0: no alarm", limits=(0, 1_000_000)
+    )
+    log_retention_days: int = option(
+        90,
+        "days that logs of functions, API and network are kept; one of CloudWatch's choices",
+        form=(_RETENTION.__contains__, f"one of {', '.join(map(str, _RETENTION))}"),
+    )
     settings: Settings = Settings()  # The values of the keys that are settings
-    kms_key_arn: str = _key("", replaces=_DOMAIN, form=_like(_ARN.format("kms", _KEY_ID), "the ARN of a KMS key"))
-    rerank_model: str = _key(Settings().rerank_model)
-    writer_model: str = _key(Settings().writer_model)
-    inference_profile: str = _key("")
-    switch_models: tuple[str, ...] = _key(())
-    encoder_model: str = _key(ENCODER, replaces="the index: changes wait until `mats reindex` has made another")
-    audit: bool = _key(False)
+    kms_key_arn: str = option(
+        "",
+        "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages",
+        replaces=_DOMAIN,
+        form=like(_ARN.format("kms", _KEY_ID), "the ARN of a KMS key"),
+    )
+    rerank_model: str = option(Settings().rerank_model, "Bedrock model that reranks candidates, or `none`")
+    writer_model: str = option(Settings().writer_model, "Bedrock model that describes registrations, or `none`")
+    inference_profile: str = option(
+        "",
+        "how both language models are invoked. Empty: Nova as the region needs it, others directly; `none`: directly;"
+        " `us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
+        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile; Nova has none",
+    )
+    switch_models: tuple[str, ...] = option(
+        (), "other models that operators may choose with `mats switch`, without a deployment"
+    )
+    encoder_model: str = option(
+        ENCODER,
+        "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
+        replaces="the index: changes wait until `mats reindex` has made another",
+    )
+    audit: bool = option(
+        False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket"
+    )
 
     @property
     def production(self) -> bool:
@@ -191,103 +321,6 @@ class Context:
         }
 
 
-_MEANINGS = {
-    "name": "prefix of every stack and of every physical name: one for each deployment in an account and region",
-    "size": (
-        "`small`: no OpenSearch domain, for some 20,000 capabilities; `trial`: one small OpenSearch node; "
-        "`production`: three data nodes in three zones with three dedicated masters, higher limits, logs and tables "
-        "protected from deletion, and stacks with termination protection"
-    ),
-    "search": (
-        "`domain`: an OpenSearch domain; `files`: files in a bucket, which discovery searches itself, for "
-        "`network=public`. Default: `domain`, of `size=small` `files`"
-    ),
-    "instance_type": "type of data nodes; default `t3.small.search`, in production `r7g.large.search`",
-    "master_type": (
-        "type of the dedicated masters of `size=production`; default `m7g.medium.search`, which eu-south-1 does not "
-        "offer: `m6g.large.search` there"
-    ),
-    "instance_count": "number of data nodes: 1 or a multiple of three; default 1, in production 3",
-    "storage_gb": "storage of each data node in GB, 10 to 16,000; default 10, in production 100",
-    "engine_version": "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
-    "enrichment_concurrency": "batches enriched at once, 2 to 1,000; default 2, in production 10",
-    "discovery_concurrency": "reserved concurrency of discovery, and its maximum; 0: the account's",
-    "throttle_rate": (
-        "calls of the API in a second, all callers together, bursts twice that; default 20, in production 200"
-    ),
-    "network": (
-        "`vpc`: functions and domain in private subnets, AWS's services through endpoints, no way to the Internet"
-    ),
-    "availability_zones": (
-        "zones of the subnets, separated by commas, for `network=vpc`: three for production, one for a trial"
-    ),
-    "vpc_id": (
-        "for `network=vpc`: a VPC of your own, with its endpoints for Bedrock, EventBridge and DynamoDB; empty: one "
-        "is created"
-    ),
-    "subnet_ids": "for `vpc_id`: its private subnets, one in each of `availability_zones`",
-    "api": (
-        "`private`: the API has no public address, and answers only through an endpoint in a VPC; needs `network=vpc`"
-    ),
-    "api_endpoint_id": "for `api=private` with `vpc_id`: the VPC's endpoint of `execute-api`",
-    "waf": "`true`: AWS WAF in front of the API",
-    "caller_limit": (
-        "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`"
-    ),
-    "caller_accounts": (
-        "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`"
-    ),
-    "caller_organization": "the same for all accounts of an organization, such as `o-a1b2c3d4e5`",
-    "rollout": (
-        "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
-        "`linear`, a tenth more every three minutes. An alarm moves calls back. Default: `all-at-once`, in production"
-        " `linear`"
-    ),
-    "auth": "`iam`: callers sign with SigV4; `jwt`: callers send a bearer token of an OpenID Connect issuer",
-    "jwt_issuer": "for `auth=jwt`: the issuer, an https address",
-    "jwt_audience": "for `auth=jwt`: the audience the tokens must name",
-    "jwt_client_ids": (
-        "for `auth=jwt`: clients whose tokens name no audience but their client, as Cognito's access tokens do"
-    ),
-    "jwt_claim": (
-        "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles`"
-        " for a list inside an object"
-    ),
-    "domain_name": "host name of the API; needs `certificate_arn`, and a DNS record that you create",
-    "certificate_arn": "ACM certificate for `domain_name`, in the region of the stacks",
-    "api_log_role": (
-        "the role through which API Gateway writes the logs of all APIs of the account in the region. `set`: the "
-        "stack sets it; `keep`: others have set it"
-    ),
-    "console": "`true`: the console, on a CloudFront domain; needs `auth=jwt`",
-    "console_client_id": (
-        "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); empty:"
-        " users paste a token"
-    ),
-    "console_token_host": (
-        "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito"
-    ),
-    "alarm_email": "address that alarms are sent to; empty: no alarm is sent by mail",
-    "alarm_topic_arn": "SNS topic of your own that alarms are sent to",
-    "rejection_email": "address that rejected registrations are mailed to, each with its faults",
-    "spend_per_hour": "dollars that models may cost in an hour before an alarm; 0: no alarm",
-    "log_retention_days": "days that logs of functions, API and network are kept; one of CloudWatch's choices",
-    "kms_key_arn": (
-        "KMS key of your own for tables, index, logs and environment variables; empty: keys that AWS owns or manages"
-    ),
-    "rerank_model": "Bedrock model that reranks candidates, or `none`",
-    "writer_model": "Bedrock model that describes registrations, or `none`",
-    "inference_profile": (
-        "how both language models are invoked. Empty: Nova as the region needs it, others directly; `none`: directly;"
-        " `us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
-        "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile; Nova has none"
-    ),
-    "switch_models": "other models that operators may choose with `mats switch`, without a deployment",
-    "encoder_model": "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
-    "audit": "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket",
-}
-
-
 # --- the parser ---
 
 KEYS = tuple(key for key in fields(Context) if key.name != "settings")
@@ -346,8 +379,8 @@ def check_region(context: Context, region: str) -> None:
 
 def replacing(context: Context) -> dict[str, str]:
     """Resources that a later change of a chosen key would replace, by key."""
-    chosen = {key.name: key.metadata["rules"] for key in KEYS if getattr(context, key.name) != key.default}
-    return {name: rules.replaces for name, rules in chosen.items() if rules.replaces}
+    chosen = {key.name: key.metadata.get("replaces") for key in KEYS if getattr(context, key.name) != key.default}
+    return {name: replaces for name, replaces in chosen.items() if replaces}
 
 
 def table() -> str:
@@ -355,10 +388,9 @@ def table() -> str:
     rows = ["| key | default | meaning |", "|---|---|---|"]
     for key in (*KEYS, *SETTINGS):
         default = _as_text(key.default) if isinstance(key.default, bool) else key.default
-        meaning = _MEANINGS.get(key.name) or key.metadata["help"]
-        rules = key.metadata.get("rules", Rules())
-        replaces = f". Changing it replaces {rules.replaces}" if rules.replaces else ""
-        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {meaning}{replaces} |")
+        replaced = key.metadata.get("replaces")
+        meaning = key.metadata["help"] + (f". Changing it replaces {replaced}" if replaced else "")
+        rows.append(f"| `{key.name}` | {f'`{default}`' if default else ''} | {meaning} |")
     return "\n".join(rows) + "\n"
 
 
@@ -373,20 +405,18 @@ def _parse_value(value: object, default: object) -> object:
 
 def _key_faults(key: "Field[Any]", context: Context) -> Iterator[str]:
     value = getattr(context, key.name)
-    choices, limits, form, needs, _ = key.metadata["rules"]
+    choices, form = key.metadata["choices"], key.metadata["form"]
     if value == key.default:
         return
-    if choices and value not in choices:
-        yield f"{key.name} must be {' or '.join(choices)}, not {value!r}"
-        return
-    if limits and value and not limits[0] <= value <= limits[1]:
-        yield f"{key.name} must be from {limits[0]} to {limits[1]}, not {value}"
     if form and isinstance(value, tuple):
-        yield from (f"{key.name}: {part!r} is not {form.words}" for part in value if not form.fits(part))
-    elif form and not form.fits(value):
-        yield f"{key.name} must be {form.words}, not {value!r}"
+        fits, words = form
+        yield from (f"{key.name}: {part!r} is not {words}" for part in value if not fits(part))
+    elif fault := fault_of(key, value):
+        yield f"{key.name} {fault}"
+        if choices:
+            return
     said = f"{key.name}={_as_text(value)}" if choices or value is True else key.name
-    for need in needs:
+    for need in key.metadata.get("needs", ()):
         other, _, wanted = need.partition("=")
         found = getattr(context, other)
         if not found or (wanted and _as_text(found) != wanted):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"  # Its weights come with the installation; the calibration is fitted to it
@@ -28,8 +28,12 @@ class SettingsInvalid(ValueError):
     """Some environment variables are invalid; the message names all of them."""
 
 
-def _matches(pattern: str) -> Callable[[str], bool]:
-    return lambda text: re.fullmatch(pattern, text) is not None
+Form: TypeAlias = tuple[Callable[[Any], bool], str]  # Whether a value is valid, and what a valid one is in words
+
+
+def like(pattern: str, words: str) -> Form:
+    """The form of texts that a regular expression matches."""
+    return lambda text: re.fullmatch(pattern, text) is not None, words
 
 
 def is_address(text: str, *, plain_http: bool = False) -> bool:
@@ -53,30 +57,32 @@ def _is_index(text: str) -> bool:
     return is_address(text) or bool(re.fullmatch(_BUCKET + r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", text))
 
 
-def _setting(
+def option(
     default: Any,
     help: str,
     *,
     choices: Sequence[str] = (),
     limits: tuple[int, int] | None = None,
-    form: tuple[Callable[[str], bool], str] | None = None,
+    form: Form | None = None,
     secret: bool = False,
     stack: Sequence[str] = (),
+    **more: Any,
 ) -> Any:
-    """A setting.
+    """A setting, or a key of the CDK's context. Its default is always valid, and says its type.
 
     Args:
-        default: Its default, which also says its type.
+        default: Its default.
         help: Its meaning; `{limits}` stands for them.
         choices: Its values, if there are a few.
         limits: Its lowest and highest value.
-        form: Whether a text other than the default is valid, and its form in words.
+        form: That of its values.
         secret: Whether it is in no representation of the settings.
         stack: The functions that get it from the key of its name in the CDK's context; none: there is no such key.
+        more: Further metadata.
     """
     if limits:
         help = help.format(limits=f"{limits[0]} to {limits[1]}")
-    about = {"help": help, "choices": choices, "limits": limits, "form": form, "stack": stack}
+    about = {"help": help, "choices": choices, "limits": limits, "form": form, "stack": stack, **more}
     return field(default=default, repr=not secret, metadata=about)
 
 
@@ -84,11 +90,13 @@ def fault_of(setting: "Field[Any]", value: Any) -> str:
     """Why a value of the setting's type is invalid: what it must be; empty if it is valid."""
     choices, limits, form = (setting.metadata[name] for name in ("choices", "limits", "form"))
     shown = f", not {value!r}" if setting.repr else ""
+    if value == setting.default:
+        return ""
     if choices and value not in choices:
         return f"must be {' or '.join(choices)}{shown}"
     if limits and not limits[0] <= value <= limits[1]:
         return f"must be from {limits[0]} to {limits[1]}{shown}"
-    if form and value != setting.default and not form[0](value):
+    if form and not form[0](value):
         return f"must be {form[1]}{shown}"
     return ""
 
@@ -97,175 +105,175 @@ def fault_of(setting: "Field[Any]", value: Any) -> str:
 class Settings:
     """Configuration. `from_env(to_env())` returns equal settings."""
 
-    home: Path = _setting(Path(".mats"), "folder of the local registry")
-    cache: Path | None = _setting(
+    home: Path = option(Path(".mats"), "folder of the local registry")
+    cache: Path | None = option(
         None, "folder for encoder weights and the graphs built from them; default: the user's cache folder"
     )
-    bedrock: bool = _setting(False, "1: use models on Amazon Bedrock; needs AWS credentials")
-    region: str = _setting("", "AWS region; default: the region of the AWS configuration")
-    rerank_model: str = _setting(_BEDROCK_DEFAULTS[0], "Converse model id or ARN of the reranker, or `none`")
-    writer_model: str = _setting(_BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`")
-    enrich: str = _setting(
+    bedrock: bool = option(False, "1: use models on Amazon Bedrock; needs AWS credentials")
+    region: str = option("", "AWS region; default: the region of the AWS configuration")
+    rerank_model: str = option(_BEDROCK_DEFAULTS[0], "Converse model id or ARN of the reranker, or `none`")
+    writer_model: str = option(_BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`")
+    enrich: str = option(
         "sparse",
         "registrations that the writer describes: `sparse` ones (fewer than 20 content words in the description, and "
         "fewer than five examples) or `all`",
         choices=("sparse", "all"),
         stack=("enrichment", "maintenance"),
     )
-    writer_calls: int = _setting(4, "concurrent calls of the writer, {limits}", limits=(1, 64))
-    candidate_order: str = _setting(
+    writer_calls: int = option(4, "concurrent calls of the writer, {limits}", limits=(1, 64))
+    candidate_order: str = option(
         "retrieval",
         "order of candidates in the prompt: `retrieval` or `shuffled`",
         choices=("retrieval", "shuffled"),
         stack=("discovery",),
     )
-    rerank_ms: int = _setting(
+    rerank_ms: int = option(
         2_500, "milliseconds that an answer waits for the reranker, {limits}", limits=(100, 120_000)
     )
-    llm_url: str = _setting(
+    llm_url: str = option(
         "",
         "address of a server that speaks OpenAI's chat completions, such as http://127.0.0.1:8080/v1, or "
         "file:FOLDER with recorded replies",
     )
-    llm_model: str = _setting("", "model at MATS_LLM_URL that writes and reranks, unless another is named")
-    llm_key: str = _setting(
+    llm_model: str = option("", "model at MATS_LLM_URL that writes and reranks, unless another is named")
+    llm_key: str = option(
         "",
         "key of the server of MATS_LLM_URL; empty: none is sent",
-        form=(_matches("[!-~]*"), "one word of ASCII"),
+        form=like("[!-~]*", "one word of ASCII"),
         secret=True,
     )
-    llm_output: str = _setting(
+    llm_output: str = option(
         "auto",
         "how models at MATS_LLM_URL return JSON: `tool`, `schema`, `json`, `text`, or `auto`: the first that works",
         choices=LLM_OUTPUTS,
     )
-    llm_http: bool = _setting(False, "1: MATS_LLM_URL may be plain http to another machine")
-    encoder: str = _setting(
+    llm_http: bool = option(False, "1: MATS_LLM_URL may be plain http to another machine")
+    encoder: str = option(
         DEFAULT_ENCODER,
         "sentence encoder: `multilingual`, a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, "
         "`cohere.embed-v4:0`, or `none`",
     )
-    encoder_precision: str = _setting("int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32"))
-    calibration: str = _setting(
+    encoder_precision: str = option("int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32"))
+    calibration: str = option(
         "",
         "cosines of the encoder, as `mats calibrate` prints them: ENCODER:REQUESTS:LO:HI",
-        form=(_matches(r"[^:\s]+:\d+(:-?\d+(\.\d+)?){2}"), "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
+        form=like(r"[^:\s]+:\d+(:-?\d+(\.\d+)?){2}", "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
         stack=("discovery",),
     )
-    query_prefix: str = _setting("", "prefix of queries that the encoder expects, such as BGE's")
-    k: int = _setting(15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
-    weights: str = _setting(
+    query_prefix: str = option("", "prefix of queries that the encoder expects, such as BGE's")
+    k: int = option(15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
+    weights: str = option(
         "paper",
         "weights of the signals: `paper`, or `with-retrieval`: the first stage's score counts beside the reranker's",
         choices=WEIGHTS,
         stack=("discovery",),
     )
-    trust_rule: str = _setting(
+    trust_rule: str = option(
         "proportional",
         "how trust counts: `proportional` to relevance, or `additive` as in the paper",
         choices=("proportional", "additive"),
         stack=("discovery",),
     )
-    trust_prior: str = _setting(
+    trust_prior: str = option(
         "50",
         "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
-        form=(_matches(r"\d{1,2}|100|none"), "from 0 to 100, or none"),
+        form=like(r"\d{1,2}|100|none", "from 0 to 100, or none"),
         stack=("discovery",),
     )
-    new_share: int = _setting(
+    new_share: int = option(
         20,
         "percent of the candidates that may be unrated and new beside older ones, {limits}; 100: no limit",
         limits=(0, 100),
         stack=("discovery",),
     )
-    rerank: str = _setting(
+    rerank: str = option(
         "always",
         "when the reranker is asked: `always`, or `auto`: only where the first place is open",
         choices=("always", "auto"),
         stack=("discovery",),
     )
-    share_s: int = _setting(
+    share_s: int = option(
         0,
         "seconds for which equal requests with equal candidates share a reply of the reranker; 0: none",
         limits=(0, 3_600),
         stack=("discovery",),
     )
-    learning: str = _setting(
+    learning: str = option(
         "on",
         "whether the outcomes that callers report change later answers: `on` or `off`",
         choices=("on", "off"),
         stack=("discovery",),
     )
-    receipt_days: int = _setting(
+    receipt_days: int = option(
         30,
         "days for which callers can report outcomes of an answer; 0: answers leave no receipts",
         limits=(0, 365),
         stack=("discovery", "feedback"),
     )
-    outcome_days: int = _setting(
+    outcome_days: int = option(
         0,
         "days that reported answers are kept, with their text and caller, in AWS; then requests are forgotten, too. "
         "What operators taught stays; 0: for ever",
         limits=(0, 3650),
         stack=("feedback",),
     )
-    index_endpoint: str = _setting(
+    index_endpoint: str = option(
         "",
         "address of the OpenSearch domain, or s3://BUCKET for an index in files; set by the stacks, selects the system "
         "in AWS",
         form=(_is_index, "an https address (http on loopback only), or s3://BUCKET"),
     )
-    index_engine: str = _setting(
+    index_engine: str = option(
         "2.19",
         "version of the domain's OpenSearch, on which the scale of its scores depends",
-        form=(_matches(r"\d+\.\d+"), "a version such as 2.19"),
+        form=like(r"\d+\.\d+", "a version such as 2.19"),
     )
-    registry_table: str = _setting("", "DynamoDB table of registrations")
-    trust_table: str = _setting("", "DynamoDB table of trust")
-    profiles_table: str = _setting("", "DynamoDB table of profiles")
-    callers_table: str = _setting("", "DynamoDB table of the audiences of IAM callers")
-    switches_table: str = _setting(
+    registry_table: str = option("", "DynamoDB table of registrations")
+    trust_table: str = option("", "DynamoDB table of trust")
+    profiles_table: str = option("", "DynamoDB table of profiles")
+    callers_table: str = option("", "DynamoDB table of the audiences of IAM callers")
+    switches_table: str = option(
         "", "DynamoDB table of what operators chose: models (`mats switch`) and synonyms; empty: none"
     )
-    receipts_table: str = _setting("", "DynamoDB table of receipts; empty: answers leave none")
-    outcomes_table: str = _setting("", "DynamoDB table of the outcomes that callers report")
-    tallies_table: str = _setting("", "DynamoDB table of tallies")
-    event_bus: str = _setting("", "EventBridge bus for rejections and changes that are sent again")
-    metrics: str = _setting("", "CloudWatch namespace of the metrics; empty: no metrics")
-    function_version: str = _setting("", "set by Lambda: the version of the function, which a rollout watches")
-    versions_days: int = _setting(
+    receipts_table: str = option("", "DynamoDB table of receipts; empty: answers leave none")
+    outcomes_table: str = option("", "DynamoDB table of the outcomes that callers report")
+    tallies_table: str = option("", "DynamoDB table of tallies")
+    event_bus: str = option("", "EventBridge bus for rejections and changes that are sent again")
+    metrics: str = option("", "CloudWatch namespace of the metrics; empty: no metrics")
+    function_version: str = option("", "set by Lambda: the version of the function, which a rollout watches")
+    versions_days: int = option(
         90, "days that a superseded version of a profile is kept; 0: for ever", limits=(0, 3_650), stack=("enrichment",)
     )
-    jwt_issuer: str = _setting("", "issuer of the tokens that the authorizer accepts")
-    jwt_audience: str = _setting("", "audience of these tokens")
-    jwt_client_ids: tuple[str, ...] = _setting(
+    jwt_issuer: str = option("", "issuer of the tokens that the authorizer accepts")
+    jwt_audience: str = option("", "audience of these tokens")
+    jwt_client_ids: tuple[str, ...] = option(
         (), "clients whose tokens name no audience, as Cognito's access tokens, by `client_id`"
     )
-    jwt_claim: str = _setting("audiences", "claim that lists a caller's audiences; dots lead into an object")
-    token: str = _setting("", "bearer token that `--url` sends to a service; `mats token add` makes one", secret=True)
-    read_token: str = _setting("", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True)
-    write_token: str = _setting(
+    jwt_claim: str = option("audiences", "claim that lists a caller's audiences; dots lead into an object")
+    token: str = option("", "bearer token that `--url` sends to a service; `mats token add` makes one", secret=True)
+    read_token: str = option("", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True)
+    write_token: str = option(
         "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True
     )
-    audiences: tuple[str, ...] = _setting((), "audiences of local callers, separated by commas")
-    probe: bool = _setting(
+    audiences: tuple[str, ...] = option((), "audiences of local callers, separated by commas")
+    probe: bool = option(
         False,
         "`true`: in AWS, endpoints of capabilities are looked at every hour: handshake or HEAD, never a call; for "
         "`network=public`",
         stack=("maintenance",),
     )
-    log_queries: str = _setting(
+    log_queries: str = option(
         "text",
         "how queries are logged: as `text` or as `hash`",
         choices=("text", "hash"),
         stack=("discovery", "feedback"),
     )
-    log_format: str = _setting(
+    log_format: str = option(
         "file",
         "log of `mats serve`: `file` (mats.log), or `json`: also JSON lines on stderr, with one for each request",
         choices=("file", "json"),
     )
-    otel: bool = _setting(False, "1: `mats serve` sends OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT")
+    otel: bool = option(False, "1: `mats serve` sends OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT")
 
     def __post_init__(self) -> None:
         faults = [
