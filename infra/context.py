@@ -1,7 +1,7 @@
 """Deployment options, as CDK context: every key with its default, its meaning and its rules, and the parser."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit

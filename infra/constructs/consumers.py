@@ -7,7 +7,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
-from infra.constructs.function import Foundation, Function, Limits
+from infra.constructs.function import Foundation, Function
 from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
 
 
@@ -24,8 +24,15 @@ class EnrichmentFunction(Construct):
             writer_calls=ENRICHED_AT_ONCE,
             **context.settings_of("enrichment"),
         )
-        limits = Limits(memory_mb=1024, timeout_s=ENRICHMENT_TIMEOUT_S)
-        made = on.function(self, "Enrichment", folder="enrichment", settings=settings, limits=limits)
+        made = Function(
+            self,
+            "Enrichment",
+            on=on,
+            folder="enrichment",
+            settings=settings,
+            memory_mb=1024,
+            timeout_s=ENRICHMENT_TIMEOUT_S,
+        )
         self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
@@ -50,8 +57,9 @@ class LearningFunction(Construct):
         self.queue = path.add_reports(tables.outcomes)
         # trust and profiles only because settings take all three or none
         settings = on.settings(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
-        limits = Limits(memory_mb=512, timeout_s=LEARNING_TIMEOUT_S)
-        made = on.function(self, "Learner", folder="learning", settings=settings, limits=limits)
+        made = Function(
+            self, "Learner", on=on, folder="learning", settings=settings, memory_mb=512, timeout_s=LEARNING_TIMEOUT_S
+        )
         self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")
         learned = [tables.outcomes.table_arn, tables.tallies.table_arn]

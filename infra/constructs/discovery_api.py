@@ -11,10 +11,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
-from infra.constructs.function import Foundation, Function, Limits
+from infra.constructs.function import Foundation, Function
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_managed
-from infra.constructs.network import Network
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer
 from mats.edge.ard.entries import error_code
@@ -50,10 +49,10 @@ class FeedbackFunction(Construct):
             **context.settings_of("feedback"),
             **tables.settings("receipts", "outcomes", "tallies"),
         )
-        made = on.function(
-            self, "Feedback", folder="feedback", settings=settings, limits=Limits(memory_mb=1024, timeout_s=_REPORT_S)
+        made = Function(
+            self, "Feedback", on=on, folder="feedback", settings=settings, memory_mb=1024, timeout_s=_REPORT_S
         )
-        self.function, self.log = made.function, made.log
+        self.function = made.function
         tables.receipts.grant(made.role, "dynamodb:GetItem")
         calls = [f"dynamodb:{call}" for call in ("Query", "PutItem", "UpdateItem")]
         made.allow([iam.PolicyStatement(actions=calls, resources=[tables.outcomes.table_arn])])
@@ -71,12 +70,15 @@ class DiscoveryApi(Construct):
             **context.settings_of("discovery"),
             **tables.settings("switches", "receipts", "tallies", *(["callers"] if context.auth == "iam" else [])),
         )
-        made = on.function(
+        made = Function(
             self,
             "Discovery",
+            on=on,
             folder="discovery",
             settings=settings,
-            limits=Limits(memory_mb=_MEMORY_MB, timeout_s=TIMEOUT_S, concurrency=context.discovery_concurrency),
+            memory_mb=_MEMORY_MB,
+            timeout_s=TIMEOUT_S,
+            concurrency=context.discovery_concurrency,
             snap_start=context.size != "small",
         )
         self.function, self.log = made.function, made.log
@@ -88,7 +90,7 @@ class DiscoveryApi(Construct):
         if context.auth == "iam":
             tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
-        self.api = self._api(context, on.network)
+        self.api = self._api(on)
         for method, path in CALLS:
             function, timeout_s = (self.alias, TIMEOUT_S) if path != _FEEDBACK else (feedback.function, _REPORT_S)
             integration = apigateway.LambdaIntegration(
@@ -103,9 +105,10 @@ class DiscoveryApi(Construct):
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("DiscoveryFunction")
         self._accept(context)
 
-    def _api(self, context: Context, network: Network | None) -> apigateway.RestApi:
+    def _api(self, on: Foundation) -> apigateway.RestApi:
+        context = on.context
         rate = context.capacity.throttle_rate
-        endpoint = _private_endpoint(self, context, network)
+        endpoint = _private_endpoint(self, on)
         policy = _resource_policy(context, endpoint)
         api = apigateway.RestApi(
             self,
@@ -118,7 +121,7 @@ class DiscoveryApi(Construct):
             cloud_watch_role=context.api_log_role == "set",
             # a setting of the account, which others may use
             cloud_watch_role_removal_policy=RemovalPolicy.RETAIN if context.api_log_role == "set" else None,
-            default_method_options=self._auth(context),
+            default_method_options=self._auth(on),
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 throttling_rate_limit=rate,
@@ -135,22 +138,25 @@ class DiscoveryApi(Construct):
             api.latest_deployment.add_to_logical_id(policy.to_json())
         return api
 
-    def _auth(self, context: Context) -> apigateway.MethodOptions:
+    def _auth(self, on: Foundation) -> apigateway.MethodOptions:
+        context = on.context
         if context.auth == "iam":
             return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM)
         self.authorizer = Function(
             self,
             "Authorizer",
+            on=on,
             folder="authorizer",
-            layers=[core_layer, jwt_layer],
-            context=context,
-            environment=Settings(
+            settings=Settings(
                 jwt_issuer=context.jwt_issuer,
                 jwt_audience=context.jwt_audience,
                 jwt_client_ids=context.jwt_client_ids,
                 jwt_claim=context.jwt_claim,
-            ).to_env(),
-            limits=Limits(memory_mb=512, timeout_s=10),
+            ),
+            memory_mb=512,
+            timeout_s=10,
+            layers=[core_layer, jwt_layer],
+            in_network=False,
         )
         tokens = apigateway.TokenAuthorizer(
             self, "Tokens", handler=self.authorizer.function, results_cache_ttl=Duration.minutes(5)
@@ -173,14 +179,14 @@ class DiscoveryApi(Construct):
 # --- from where the API can be called: the Internet or a VPC, this account or others ---
 
 
-def _private_endpoint(scope: Construct, context: Context, network: Network | None) -> ec2.IVpcEndpoint | None:
+def _private_endpoint(scope: Construct, on: Foundation) -> ec2.IVpcEndpoint | None:
     """The VPC endpoint of a private API: one that the context names, else a new one. None: the API is public."""
-    if context.api != "private" or network is None:
+    if on.context.api != "private" or on.network is None:
         return None
-    if not context.api_endpoint_id:
-        return network.add_api_endpoint()
+    if not (given := on.context.api_endpoint_id):
+        return on.network.add_api_endpoint()
     return ec2.InterfaceVpcEndpoint.from_interface_vpc_endpoint_attributes(
-        scope, "GivenEndpoint", vpc_endpoint_id=context.api_endpoint_id, port=443
+        scope, "GivenEndpoint", vpc_endpoint_id=given, port=443
     )
 
 

@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.constructs.function import Foundation, Limits
+from infra.constructs.function import Foundation, Function
 from infra.constructs.nag import accept
 from infra.sizes import LEARNING_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_S
 from mats.settings import Settings
@@ -51,13 +51,8 @@ class EventPath(Construct):
             event_pattern=events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED]),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
-        made = on.function(
-            self,
-            "Streams",
-            folder="streams",
-            settings=Settings(event_bus=context.name),
-            limits=Limits(memory_mb=256, timeout_s=60),
-        )
+        settings = Settings(event_bus=context.name)
+        made = Function(self, "Streams", on=on, folder="streams", settings=settings, memory_mb=256, timeout_s=60)
         self.function = made.function
         self.allow_events(made.role, SOURCE, REPORTS)
         self._follow("Registry", on.tables.registry)

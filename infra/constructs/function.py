@@ -29,78 +29,6 @@ Layer = Callable[[Construct], lambda_.LayerVersion]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    memory_mb: int
-    timeout_s: int
-    concurrency: int = 0  # Reserved; 0: shared with the account's other functions
-
-
-class Function(Construct):
-    """A folder of functions/ with its layers. Its only right at first is to write its log."""
-
-    def __init__(  # noqa: PLR0913 - one argument for each property
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        folder: str,
-        context: Context,
-        environment: dict[str, str],
-        limits: Limits,
-        layers: Sequence[Layer] = (core_layer, vendor_layer),
-        network: Network | None = None,
-        snap_start: bool = False,
-    ) -> None:
-        super().__init__(scope, id)
-        self.log = log_group(self, "Log", context=context)
-        own_key = customer_key(self, context)
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        self.log.grant_write(self.role)
-        self.function = lambda_.Function(
-            self,
-            "Function",
-            runtime=RUNTIME,
-            architecture=ARCHITECTURE,
-            handler="handler.handle",
-            code=lambda_.Code.from_asset(str(ROOT / "functions" / folder), exclude=["**/__pycache__"]),
-            layers=[layer(self) for layer in layers],
-            environment=environment,
-            environment_encryption=own_key,
-            tracing=lambda_.Tracing.ACTIVE,
-            reserved_concurrent_executions=limits.concurrency or None,
-            memory_size=limits.memory_mb,
-            timeout=Duration.seconds(limits.timeout_s),
-            role=self.role,
-            log_group=self.log,
-            logging_format=lambda_.LoggingFormat.JSON,
-            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
-            system_log_level_v2=lambda_.SystemLogLevel.INFO,  # with the report: time, memory, restore
-            current_version_options=lambda_.VersionOptions(removal_policy=_KEPT),
-            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
-            vpc=network.vpc if network else None,
-            vpc_subnets=network.subnets if network else None,
-            security_groups=[network.functions] if network else None,
-        )
-        if own_key:  # which encrypts what the function reads: its environment, the tables
-            actions = ["kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey"]
-            self.role.add_to_policy(iam.PolicyStatement(actions=actions, resources=[own_key.key_arn]))
-        self._accept(snap_start=snap_start, in_network=network is not None)
-
-    def _accept(self, *, snap_start: bool, in_network: bool) -> None:
-        if snap_start:
-            accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
-        accept_each(self, {"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})
-        accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
-        if in_network:
-            why = "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
-            accept_managed(self, "AWSLambdaVPCAccessExecutionRole", why)
-
-    def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
-        for statement in statements:
-            self.role.add_to_policy(statement)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
     """The resources that all functions share. They are made before the functions and depend on none of them."""
 
@@ -124,20 +52,69 @@ class Foundation:
         )
         return replace(shared, **others)
 
-    def function(
-        self, scope: Construct, id: str, *, folder: str, settings: Settings, limits: Limits, snap_start: bool = False
-    ) -> Function:
-        """A function with the common layers, in the network if there is one."""
-        address = self.domain.address
+
+class Function(Construct):
+    """A folder of functions/ with its layers. Its only right at first is to write its log."""
+
+    def __init__(  # noqa: PLR0913 - one argument for each property
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        on: Foundation,
+        folder: str,
+        settings: Settings,
+        memory_mb: int,
+        timeout_s: int,
+        concurrency: int = 0,  # Reserved; 0: shared with the account's other functions
+        layers: Sequence[Layer] = (),  # By default those that most functions have
+        in_network: bool = True,
+        snap_start: bool = False,
+    ) -> None:
+        super().__init__(scope, id)
+        context, network = on.context, on.network if in_network else None
         variables = settings.to_env()
-        return Function(
-            scope,
-            id,
-            folder=folder,
-            context=self.context,
-            environment={name: address if value == _STAND_IN else value for name, value in variables.items()},
-            limits=limits,
-            layers=(core_layer, vendor_layer, *([files_layer] if self.context.files else [])),
-            network=self.network,
-            snap_start=snap_start,
+        common = (core_layer, vendor_layer, *([files_layer] if context.files else []))
+        self.log = log_group(self, "Log", context=context)
+        own_key = customer_key(self, context)
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.log.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            handler="handler.handle",
+            code=lambda_.Code.from_asset(str(ROOT / "functions" / folder), exclude=["**/__pycache__"]),
+            layers=[layer(self) for layer in layers or common],
+            environment={name: on.domain.address if value == _STAND_IN else value for name, value in variables.items()},
+            environment_encryption=own_key,
+            tracing=lambda_.Tracing.ACTIVE,
+            reserved_concurrent_executions=concurrency or None,
+            memory_size=memory_mb,
+            timeout=Duration.seconds(timeout_s),
+            role=self.role,
+            log_group=self.log,
+            logging_format=lambda_.LoggingFormat.JSON,
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
+            system_log_level_v2=lambda_.SystemLogLevel.INFO,  # with the report: time, memory, restore
+            current_version_options=lambda_.VersionOptions(removal_policy=_KEPT),
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
+            vpc=network.vpc if network else None,
+            vpc_subnets=network.subnets if network else None,
+            security_groups=[network.functions] if network else None,
         )
+        if own_key:  # which encrypts what the function reads: its environment, the tables
+            actions = ["kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey"]
+            self.role.add_to_policy(iam.PolicyStatement(actions=actions, resources=[own_key.key_arn]))
+        if snap_start:
+            accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
+        accept_each(self, {"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})
+        accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
+        if network:
+            why = "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
+            accept_managed(self, "AWSLambdaVPCAccessExecutionRole", why)
+
+    def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
+        for statement in statements:
+            self.role.add_to_policy(statement)

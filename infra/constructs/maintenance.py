@@ -15,7 +15,7 @@ from constructs import Construct
 
 from infra.alarms import MODEL_DAYS
 from infra.constructs.event_path import RESENT, EventPath
-from infra.constructs.function import Foundation, Limits
+from infra.constructs.function import Foundation, Function
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
 from infra.context import Context
@@ -173,10 +173,6 @@ def definition(function: str, discovery: str, *, kept: int, models: Sequence[str
     return machine
 
 
-TIMEOUT_S = 900
-MEMORY_MB = 1024
-
-
 class MaintenanceFunction(Construct):
     """Reads registrations, trust and profiles, writes the index, and sends other work down the event path.
 
@@ -194,14 +190,15 @@ class MaintenanceFunction(Construct):
             event_bus=path.bus.event_bus_name,
             **on.context.settings_of("maintenance"),
         )
-        made = on.function(
+        made = Function(
             self,
             "Maintenance",
+            on=on,
             folder="maintenance",
             settings=settings,
-            limits=Limits(memory_mb=MEMORY_MB, timeout_s=TIMEOUT_S),
+            memory_mb=1024,
+            timeout_s=900,
         )
-        self.function, self.log = made.function, made.log
         tables.registry.grant(made.role, "dynamodb:Scan", "dynamodb:BatchGetItem")
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
