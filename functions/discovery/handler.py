@@ -3,23 +3,19 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from typing import Any
 
-from mats import bootstrap
+from mats.bootstrap import open_system
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.routes import respond
-from mats.settings import function_settings, on_lambda
+from mats.settings import on_lambda, opened_once
+
+_system = opened_once(open_system)
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     return proxy_response(respond(_system().application, parse_request(event)))
-
-
-@cache
-def _system() -> bootstrap.AnySystem:
-    return bootstrap.open_system(function_settings(os.environ))
 
 
 def _after_restore(work: Callable[[], None]) -> None:

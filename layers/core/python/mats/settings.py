@@ -3,12 +3,14 @@
 A setting with `stack` is also a key of the CDK's context, with the same name, default and limits.
 """
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"  # Its weights come with the installation; the calibration is fitted to it
@@ -22,6 +24,9 @@ _PREFIX, _BUCKET = "MATS_", "s3://"
 _OF_AWS = {"region": "AWS_REGION", "function_version": "AWS_LAMBDA_FUNCTION_VERSION"}
 """The variables that are AWS's own; every other one is the prefix and the name of its setting in capitals."""
 TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"  # Prefixes of the ids of the encoders on Bedrock
+
+
+T = TypeVar("T")
 
 
 class SettingsInvalid(ValueError):
@@ -395,6 +400,19 @@ def function_settings(environment: Mapping[str, str]) -> Settings:
     if on_lambda(environment) and not settings.in_aws:
         raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
     return settings
+
+
+def opened_once(open: Callable[[Settings], T], *, index: bool = True) -> Callable[[], T]:
+    """Opens, once, what a function needs: in Lambda during its init phase, else at the first call.
+
+    With `index` the settings are those of `function_settings`, which raises SettingsInvalid as `Settings.from_env`.
+    """
+    read = function_settings if index else Settings.from_env
+    environment = os.environ  # noqa: TID251 - of a function
+    opened = cache(lambda: open(read(environment)))
+    if on_lambda(environment):
+        opened()
+    return opened
 
 
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
