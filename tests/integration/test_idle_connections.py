@@ -16,9 +16,9 @@ from mats.adapters.connections import IDLE_S, Moment
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.llm import Meter
 from mats.adapters.opensearch.domain import Domain
-from mats.bootstrap.models import BATCH_BUDGETS
 from mats.domain.prompts.usage import Prices
 from mats.domain.ranking.query import Filter
+from mats.evaluation.systems.models import BATCH_BUDGETS
 from mats.settings import Settings
 from tests.aws.tables import credentials
 from tests.servers.canned import CannedResponse, CannedServer

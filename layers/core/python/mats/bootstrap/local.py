@@ -30,10 +30,9 @@ from mats.usecases.find_demand import Demand, FindDemand
 
 if TYPE_CHECKING:
     from mats.adapters.dynamodb.copying import CopyStep
+    from mats.adapters.dynamodb.tables import Tables
 
 DATABASE = "mats.db"
-_WRITERS, _ATTEMPTS, _TIMEOUT_S = 8, 10, 10.0
-"""Concurrent writes to a table, and attempts for each with exponential backoff: a pipeline can wait."""
 _GATHER_S = 0.1  # Seconds that receipts wait for others, to be stored with one synchronisation of the file
 
 
@@ -176,20 +175,22 @@ def source_book(settings: Settings, table: str = "", *, create: bool = False) ->
 def table_target(table: str, region: str = "") -> ports.SyncTarget:
     """The registry in a DynamoDB table. Raises NotPermitted: the AWS settings cannot be used."""
     from mats.adapters.dynamodb.registry import DynamoRegistry  # noqa: PLC0415 - boto3, for those who write to a table
-    from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
 
-    return DynamoRegistry(Tables(region=region, writers=_WRITERS, attempts=_ATTEMPTS, timeout_s=_TIMEOUT_S), table)
+    return DynamoRegistry(_tables_to_fill(region), table)
 
 
 def copy_rows(source: str, target: str, *, replace: bool) -> "Iterator[CopyStep]":
     """As `mats.adapters.dynamodb.copying.copy_rows`."""
     from mats.adapters.dynamodb.copying import copy_rows  # noqa: PLC0415 - boto3, as above
-    from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - as above
 
-    def tables(region: str) -> Tables:
-        return Tables(region=region, writers=_WRITERS, attempts=_ATTEMPTS, timeout_s=_TIMEOUT_S)
+    return copy_rows(source, target, replace=replace, tables=_tables_to_fill)
 
-    return copy_rows(source, target, replace=replace, tables=tables)
+
+def _tables_to_fill(region: str) -> "Tables":
+    """With several writes at once, and attempts with exponential backoff for each: a pipeline can wait."""
+    from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - boto3, as above
+
+    return Tables(region=region, writers=8, attempts=10, timeout_s=10)
 
 
 def find_demand(local: LocalSystem, days: int) -> Demand:

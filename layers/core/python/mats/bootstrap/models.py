@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from mats.adapters.recordings import Recordings
 
 LOGGER = logging.getLogger("mats")
-BUDGETS = Budgets()
-BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
-"""Timeouts of an evaluation, for which a lost answer is worse than a late one."""
-_BATCH_ATTEMPTS = 8
 
 
 @contextmanager
@@ -54,7 +50,7 @@ class ConfiguredModels:
 
     @cached_property
     def _bedrock(self) -> "Bedrock | None":
-        return bedrock(self.settings, self.session)
+        return bedrock(self.settings, session=self.session) if self.settings.bedrock else None
 
     @cached_property
     def service(self) -> "LanguageModels | None":
@@ -129,25 +125,7 @@ def model_names(settings: Settings) -> dict[str, str]:
 
 
 def budgets_of(settings: Settings) -> Budgets:
-    return replace(BUDGETS, rerank_ms=settings.rerank_ms)
-
-
-def bedrock(settings: Settings, session: "Session | None" = None) -> "Bedrock | None":
-    """The models on Bedrock with the service's timeouts, if the settings turn them on; they share this session.
-
-    Raises:
-        DependencyFailed: boto3 is not installed.
-    """
-    return _bedrock(settings, budgets_of(settings), session=session) if settings.bedrock else None
-
-
-def batch_bedrock(settings: Settings) -> "Bedrock":
-    """The models on Bedrock with long timeouts and many attempts, for an evaluation.
-
-    Raises:
-        DependencyFailed: boto3 is not installed.
-    """
-    return _bedrock(settings, BATCH_BUDGETS, attempts=_BATCH_ATTEMPTS)
+    return Budgets(rerank_ms=settings.rerank_ms)
 
 
 def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
@@ -175,7 +153,9 @@ def prices() -> Prices:
     return Prices.parse(json.loads(packaged_text("prices.json")))
 
 
-def _bedrock(settings: Settings, budgets: Budgets, **more: Any) -> "Bedrock":
+def bedrock(settings: Settings, budgets: Budgets | None = None, **more: Any) -> "Bedrock":
+    """The models on Bedrock, by default with the timeouts of the service. Raises DependencyFailed: boto3 is missing."""
+    budgets = budgets or budgets_of(settings)
     with needed_by("Bedrock", "aws"):
         from mats.adapters.bedrock.factory import Bedrock  # noqa: PLC0415 - boto3, for those who use Bedrock
     return Bedrock(
@@ -216,8 +196,7 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
     if settings.encoder == "none":
         return None
     if settings.has_bedrock_encoder:
-        models = models or bedrock(settings)
-        return models.encoder(settings.encoder) if models else None
+        return (models or bedrock(settings)).encoder(settings.encoder)
     from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
 
     return LocalEncoder.load(

@@ -25,6 +25,7 @@ from mats.evaluation.data.datasets import Dataset
 from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, Vector, Writer
 from mats.settings import Settings
 from mats.usecases.models import WrappedEncoder
+from mats.usecases.stages import Budgets
 
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from mats.adapters.recordings import Recordings
 
 _BUSY_TIMEOUT_S = 60
+BATCH_BUDGETS = Budgets(
+    encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000
+)  # A lost answer is worse than a late one
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +238,11 @@ class Models:
 
     @cached_property
     def _bedrock(self) -> "Bedrock":
-        return bootstrap.batch_bedrock(self.settings)
+        return bootstrap.bedrock(self.settings, BATCH_BUDGETS, attempts=8)
 
     @cached_property
     def _server(self) -> "Bedrock | ChatCompletions":
-        return bootstrap.server(self.settings, bootstrap.BATCH_BUDGETS) if self.settings.llm_url else self._bedrock
+        return bootstrap.server(self.settings, BATCH_BUDGETS) if self.settings.llm_url else self._bedrock
 
     @cached_property
     def _reply_to(self) -> Callable[..., TimedReply]:
