@@ -9,10 +9,8 @@ import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
-from http.client import responses
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
@@ -125,21 +123,15 @@ class ModelServer(ABC):
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
-        self._listener = _Listener(("127.0.0.1", self._port), self)
+        self._listener = _Listener(self, self._port)
         self._port = self._listener.server_address[1]
-        self._loop = threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True)
-        self._loop.start()
+        self._listener.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._listener.shutdown()
-        self._loop.join()
-        self._listener.server_close()
-        self._listener.hang_up()
-        if self.mistakes and kind is None:
-            raise self.mistakes[0]
+        self._listener.__exit__(kind, error, trace)
 
     def decide(self, method: str, path: str, headers: Message, content: bytes) -> Act:
         """The outcome of a request."""
@@ -171,34 +163,9 @@ class ModelServer(ABC):
 
 
 class _Listener(LoopbackServer):
-    """Knows its connections, so that none outlives it."""
-
-    request_queue_size = 512
-
-    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
+    def __init__(self, owner: ModelServer, port: int) -> None:
         self.owner = owner
-        self.mistakes = owner.mistakes
-        self._open: dict[threading.Thread, socket.socket] = {}
-        super().__init__(address, _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own."""
-        thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
-        self._open[thread] = request
-        thread.start()
-
-    def _serve(self, request: socket.socket, client_address: Any) -> None:
-        self.process_request_thread(request, client_address)
-        self._open.pop(threading.current_thread())
-
-    def hang_up(self) -> None:
-        """End every connection, whatever is going on in it."""
-        left = dict(self._open)
-        for connection in left.values():
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in left:
-            thread.join(5)
+        super().__init__(_Handler, port=port, mistakes=owner.mistakes)
 
 
 class _Handler(QuietConnection, BaseHTTPRequestHandler):
@@ -208,8 +175,7 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Read the request and do what the server decides."""
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        act = self.server.owner.decide(self.command, self.path, self.headers, content)
+        act = self.server.owner.decide(self.command, self.path, self.headers, self.content())
         if self._waited(getattr(act, "delay_s", 0.0)):
             self._perform(act)
 
@@ -247,12 +213,8 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
         headers: Mapping[str, str] | None = None,
         promised: int | None = None,
     ) -> None:
-        """Head and content in one packet."""
-        length = len(content) if promised is None else promised
-        fields = {"Content-Type": "application/json", "x-amzn-RequestId": "local", "Content-Length": length}
-        lines = (f"{name}: {value}\r\n" for name, value in {**fields, **(headers or {})}.items())
-        head = f"HTTP/1.1 {status} {responses.get(status, '')}\r\n{''.join(lines)}\r\n"
-        self.wfile.write(head.encode("latin-1") + content)
+        fields = {"Content-Type": "application/json", "x-amzn-RequestId": "local", **(headers or {})}
+        self.reply(status, content, fields if promised is None else {**fields, "Content-Length": promised})
 
     def _waited(self, seconds: float) -> bool:
         """Wait; False as soon as the connection is over, by the client or by the server's end."""

@@ -4,14 +4,11 @@ import http.client
 import itertools
 import json
 import select
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
@@ -118,7 +115,7 @@ class Recorder:
 
     def url(self, service: Service) -> str:
         """Where functions find the service."""
-        return f"http://127.0.0.1:{self._listeners[service].server_address[1]}"
+        return self._listeners[service].url
 
     def environment(self) -> dict[str, str]:
         """The variables that lead AWS's clients here, whatever the service; OpenSearch goes by a setting of our own."""
@@ -200,39 +197,12 @@ class Recorder:
 
 
 class _Listener(LoopbackServer):
-    block_on_close = False
-    request_queue_size = 512
-
     def __init__(self, recorder: Recorder, service: Service) -> None:
         self.recorder, self.service = recorder, service
-        self.mistakes = recorder.mistakes
-        self._open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self._loop = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
-
-    def start(self) -> None:
-        """Listen."""
-        self._loop.start()
-
-    def stop(self) -> None:
-        """Listen no more, and end every connection."""
-        self.shutdown()
-        self._loop.join()
-        self.server_close()
-        for connection in list(self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Know which connections are open."""
-        self._open.add(request)
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._open.discard(request)
+        super().__init__(_Handler, mistakes=recorder.mistakes)
 
 
-class _Handler(QuietConnection, BaseHTTPRequestHandler):
+class _Handler(QuietConnection):
     """One connection of a function, and at most one to the service."""
 
     server: _Listener
@@ -247,13 +217,12 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
 
     def _call(self) -> None:
         recorder, service = self.server.recorder, self.server.service
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
-        if len(body) < length:  # killed while it was asking: nobody sees it
+        body = self.content()
+        if len(body) < int(self.headers.get("Content-Length") or 0):  # killed while it was asking: nobody sees it
             self.close_connection = True
             return
         if (self.command, self.path) == ("GET", "/") and "Authorization" not in self.headers:
-            self._send(200, {}, b"")  # a connection that is opened ahead of the first call
+            self.reply(200)  # a connection that is opened ahead of the first call
             return
         call = recorder.account.read(service, self.command, self.path, self.headers, body)
         recorder.count(1)
@@ -287,7 +256,7 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
                 return
             case Hook(run, after=True):
                 run()
-        self._send(status, headers, content)
+        self.reply(status, content, headers)
 
     def _passed_on(self, call: Call) -> tuple[int, Mapping[str, str], bytes]:
         upstream = self.server.recorder.upstream(call.service)
@@ -319,14 +288,8 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
         if service == "opensearch":
             reason = {"type": code, "reason": said}
             content = {"error": {"root_cause": [reason], **reason}, "status": status}
-        self._send(status, {"Content-Type": "application/json", "x-amzn-ErrorType": code}, json.dumps(content).encode())
-
-    def _send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
-        lines = {"Content-Length": str(len(content)), **headers}
-        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        reason = http.client.responses.get(status, "")
-        body = b"" if self.command == "HEAD" else content
-        self.wfile.write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
+        headers = {"Content-Type": "application/json", "x-amzn-ErrorType": code}
+        self.reply(status, json.dumps(content).encode(), headers)
 
     def _until_it_leaves(self, seconds: float) -> bool:
         """Wait; whether the function ended the connection meanwhile."""

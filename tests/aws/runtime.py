@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
@@ -198,8 +198,7 @@ class _Sandbox:
         self.asked = threading.Event()
         self.asked_at = 0.0
         self._api = _Api(self)
-        self._loop = threading.Thread(target=self._api.serve_forever, args=(0.02,), daemon=True)
-        self._loop.start()
+        self._api.start()
         self._begun = time.perf_counter()
         self.process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
@@ -236,9 +235,7 @@ class _Sandbox:
     def close(self) -> None:
         self.kill()
         self._watch.join()
-        self._api.shutdown()
-        self._loop.join()
-        self._api.server_close()
+        self._api.stop()
 
     def _wait(self) -> None:
         code = self.process.wait()
@@ -253,27 +250,19 @@ def _fault(kind: str, message: str) -> dict[str, Any]:
 
 
 class _Api(LoopbackServer):
-    block_on_close = False
-
     def __init__(self, sandbox: _Sandbox) -> None:
         self.sandbox = sandbox
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """The process may go at any time."""
-        if not isinstance(sys.exception(), ConnectionError):
-            ThreadingHTTPServer.handle_error(self, request, client_address)
+        super().__init__(_Handler)
 
 
 class _Handler(QuietConnection, BaseHTTPRequestHandler):
-    wbufsize = -1
     server: _Api
 
     def do_GET(self) -> None:
         """The next event, or the go-ahead after a restore."""
         sandbox = self.server.sandbox
         if self.path.endswith("/runtime/restore/next"):
-            self._send(200)
+            self.reply(200, b"{}")
             return
         if not sandbox.asked_at:
             sandbox.asked_at = time.perf_counter()
@@ -283,7 +272,7 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
             self.close_connection = True
             return
         request, body, deadline_ms = event
-        self._send(
+        self.reply(
             200,
             body,
             {
@@ -297,26 +286,18 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """A response, an error, or an error of the start."""
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.content()
         outcomes = self.server.sandbox.outcomes
         if not self.path.endswith("/response"):
             outcomes.put(("error", json.loads(body)))
-            self._send(202)
+            self.reply(202, b"{}")
         elif len(body) > PAYLOAD_LIMIT:
             fault = f"Response payload size ({len(body)} bytes) exceeded maximum allowed payload size"
             outcomes.put(("error", _fault("Function.ResponseSizeTooLarge", fault)))
-            self._send(413)
+            self.reply(413, b"{}")
         else:
             outcomes.put(("response", json.loads(body)))
-            self._send(202)
-
-    def _send(self, status: int, body: bytes = b"{}", headers: Mapping[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-        self.wfile.flush()
+            self.reply(202, b"{}")
 
 
 def json_records(lines: Sequence[str]) -> list[dict[str, Any]]:

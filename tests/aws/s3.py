@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.etree import ElementTree
@@ -103,26 +102,18 @@ class S3:
     @contextmanager
     def serving(self) -> Iterator[str]:
         """The address of a server of this bucket."""
-        kind = type("Bound", (_Handler,), {"bucket": self})
-        server = LoopbackServer(("127.0.0.1", 0), kind)
-        server.mistakes = []
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            server.server_close()
-        assert server.mistakes == []
+        with LoopbackServer(type("Bound", (_Handler,), {"bucket": self})) as server:
+            yield server.url
 
 
-class _Handler(QuietConnection, BaseHTTPRequestHandler):
+class _Handler(QuietConnection):
     bucket: S3
 
     def _answer(self) -> None:
         at = urlsplit(self.path)
         query = dict(parse_qsl(at.query, keep_blank_values=True))
         key = unquote(at.path).strip("/").partition("/")[2]
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.content()
         assert "aws-chunked" not in self.headers.get("Content-Encoding", ""), "not played"
         self.bucket.calls.append((self.command, key or query.get("prefix", "")))
         if self._broken(key, done=False):
@@ -133,11 +124,7 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
             status, headers = failed.status, {}
             content = f"<Error><Code>{failed.code}</Code><Message>no</Message></Error>".encode()
         if not self._broken(key, done=True):
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(content))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            self.reply(status, content, headers)
 
     def _broken(self, key: str, *, done: bool) -> bool:
         if self.bucket.fault and self.bucket.fault(self.command, key, done) == "drop":

@@ -3,8 +3,6 @@
 import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, Self
 
 from tests.aws.listening import LoopbackServer, QuietConnection
@@ -44,7 +42,7 @@ class CannedServer:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self._server.url
 
     def next(self, asked: str) -> CannedResponse:
         """The next response."""
@@ -55,30 +53,20 @@ class CannedServer:
     def __enter__(self) -> Self:
         self._turn = threading.Lock()
         self._server = _Server(self)
-        self._loop = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._loop.start()
+        self._server.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._loop.join()
-        self._server.server_close()
+    def __exit__(self, *_: object) -> None:
+        self._server.stop()
 
 
 class _Server(LoopbackServer):
-    block_on_close = False
-
     def __init__(self, canned: CannedServer) -> None:
         self.canned = canned
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client may leave at any time."""
+        super().__init__(_Handler)
 
 
-class _Handler(QuietConnection, BaseHTTPRequestHandler):
+class _Handler(QuietConnection):
     server: _Server
 
     def setup(self) -> None:
@@ -87,13 +75,10 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
         self.server.canned.connections += 1
 
     def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.content()
         response = self.server.canned.next(f"{self.command} {self.path}")
-        self.send_response(response.status)
-        self.send_header("Content-Type", response.type)
-        self.send_header("Content-Length", str(len(response.content) if response.length is None else response.length))
-        self.end_headers()
-        self.wfile.write(response.content)
+        promised = {} if response.length is None else {"Content-Length": response.length}
+        self.reply(response.status, response.content, {"Content-Type": response.type, **promised})
         self.close_connection |= response.closes or response.length is not None
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815  as the standard library wants them called

@@ -1,7 +1,6 @@
 """A web site on this machine that answers as a test says."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import Message
@@ -41,8 +40,7 @@ def site(answer: Answer) -> Iterator[str]:
         protocol_version = "HTTP/1.0"  # one connection for each request
 
         def do_GET(self) -> None:
-            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            found = answer(Asked(self.command, self.path, self.headers, content))
+            found = answer(Asked(self.command, self.path, self.headers, self.content()))
             status, headers, body = 200, {}, b""
             if isinstance(found, tuple):
                 status, headers, body = (*found, b"")[:3]
@@ -52,20 +50,9 @@ def site(answer: Answer) -> Iterator[str]:
                 body = found
             else:
                 headers, body = {"Content-Type": "application/json"}, json.dumps(found).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body if self.command != "HEAD" else b"")
+            self.reply(status, body, headers)
 
         do_POST = do_HEAD = do_DELETE = do_GET  # noqa: N815
 
-    server = LoopbackServer(("127.0.0.1", 0), Handler)
-    server.mistakes = []
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        assert server.mistakes == []
-    finally:
-        server.shutdown()
-        server.server_close()
+    with LoopbackServer(Handler) as server:
+        yield server.url
