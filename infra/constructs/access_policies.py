@@ -16,6 +16,7 @@ from infra.constructs.function import Foundation
 from infra.constructs.log_group import decrypt_tables
 from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.nag import HERE, accept_wildcards, logical_id
+from infra.constructs.rights import allow
 from infra.constructs.search_domain import Calls, SearchDomain
 from infra.constructs.tables import MatsTables
 
@@ -62,18 +63,14 @@ class AccessPolicies(Construct):
             *_replays(path),
             *maintenance.statements(),
             # the commands of `mats` read its settings
-            iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration"], resources=[enrichment.function_arn]),
+            allow("lambda:GetFunctionConfiguration", on=enrichment.function_arn),
         ])  # fmt: skip
-        if invoked := [*on.models.writer_statements(), *on.models.encoder_statements()]:
+        if invoked := [*on.models.statements(on.context.writer_model), *on.models.encoder_statements()]:
             self._policy("OperatorsModels", "Invoke writer and encoder, for `mats backfill`", invoked)
         self._accept_operators(domain, maintenance)
         calls = [(method, wildcard(path)) for method, path in CALLS]
-        self.agents = self._policy("Agents", "Call the API of mats", [
-            iam.PolicyStatement(
-                actions=["execute-api:Invoke"],
-                resources=[api.arn_for_execute_api(method, path, STAGE) for method, path in calls],
-            )
-        ])  # fmt: skip
+        called = [api.arn_for_execute_api(method, path, STAGE) for method, path in calls]
+        self.agents = self._policy("Agents", "Call the API of mats", [allow("execute-api:Invoke", on=called)])
         spelt = f"arn:<AWS::Partition>:execute-api:{HERE}:<{logical_id(api)}>/{STAGE}"
         accept_wildcards(
             self.agents,
@@ -103,14 +100,11 @@ class AccessPolicies(Construct):
     @staticmethod
     def _in_namespaces(table: str, calls: Sequence[str], keys: Sequence[str]) -> iam.PolicyStatement:
         """Without the null guards a call that names no key would pass, and so would a principal without a tag."""
-        return iam.PolicyStatement(
-            actions=[f"dynamodb:{call}" for call in calls],
-            resources=[table],
-            conditions={
-                "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)},
-                "Null": {"dynamodb:LeadingKeys": "false", f"aws:PrincipalTag/{TAGS[0]}": "false"},
-            },
-        )
+        own_keys = {
+            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)},
+            "Null": {"dynamodb:LeadingKeys": "false", f"aws:PrincipalTag/{TAGS[0]}": "false"},
+        }
+        return allow(*(f"dynamodb:{call}" for call in calls), on=table, where=own_keys)
 
 
 def _tables_access(tables: MatsTables) -> list[iam.PolicyStatement]:
@@ -118,10 +112,10 @@ def _tables_access(tables: MatsTables) -> list[iam.PolicyStatement]:
     kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches, *learned)]
     calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "PartiQLSelect", "DescribeTable")]
     return [
-        iam.PolicyStatement(actions=calls, resources=[tables.registry.table_arn, *kept]),
-        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[tables.outcomes_by_id]),
-        iam.PolicyStatement(actions=[f"dynamodb:{call}" for call in _WRITE], resources=kept),
-        iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=[tables.registry.table_arn]),  # `mats erase`
+        allow(*calls, on=[tables.registry.table_arn, *kept]),
+        allow("dynamodb:Query", on=tables.outcomes_by_id),
+        allow(*(f"dynamodb:{call}" for call in _WRITE), on=kept),
+        allow("dynamodb:DeleteItem", on=tables.registry.table_arn),  # `mats erase`
     ]
 
 
@@ -137,18 +131,12 @@ def _namespaces() -> list[str]:
 def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain | FilesBucket) -> list[iam.PolicyStatement]:
     """Rights for the procedures in docs/runbook.md."""
     dead = [queue.queue_arn for queue in path.dead_letter_queues.values()]
+    index = f"{domain.arn}/" if isinstance(domain, SearchDomain) else ""
     return [
-        _sqs((*_LOOK, "SendMessage"), queues),
-        _sqs((*_LOOK, *_REDRIVE), dead),
-        iam.PolicyStatement(actions=["events:PutEvents"], resources=[path.bus.event_bus_arn]),
-        *(_mend(domain) if isinstance(domain, SearchDomain) else ()),
-    ]
-
-
-def _mend(domain: SearchDomain) -> list[iam.PolicyStatement]:
-    return [
-        iam.PolicyStatement(actions=[action], resources=[f"{domain.arn}/{path}" for path in paths])
-        for action, paths in MEND.items()
+        allow(*(f"sqs:{call}" for call in (*_LOOK, "SendMessage")), on=queues),
+        allow(*(f"sqs:{call}" for call in (*_LOOK, *_REDRIVE)), on=dead),
+        allow("events:PutEvents", on=path.bus.event_bus_arn),
+        *(allow(action, on=[index + each for each in paths]) for action, paths in MEND.items() if index),
     ]
 
 
@@ -156,12 +144,6 @@ def _replays(path: EventPath) -> list[iam.PolicyStatement]:
     events = f"arn:{Aws.PARTITION}:events:{Aws.REGION}:{Aws.ACCOUNT_ID}"
     replays = f"{events}:replay/*"
     return [
-        iam.PolicyStatement(
-            actions=["events:StartReplay"], resources=[f"{events}:archive/{path.archive_name}", replays]
-        ),
-        iam.PolicyStatement(actions=["events:DescribeReplay", "events:CancelReplay"], resources=[replays]),
+        allow("events:StartReplay", on=[f"{events}:archive/{path.archive_name}", replays]),
+        allow("events:DescribeReplay", "events:CancelReplay", on=replays),
     ]
-
-
-def _sqs(calls: Sequence[str], queues: Sequence[str]) -> iam.PolicyStatement:
-    return iam.PolicyStatement(actions=[f"sqs:{call}" for call in calls], resources=list(queues))

@@ -19,6 +19,7 @@ from constructs import Construct
 from infra.constructs.discovery_api import CALLS, wildcard
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_warning, accept_wildcards, logical_id
+from infra.constructs.rights import allow
 from infra.context import Context
 from infra.vendor import ROOT
 
@@ -118,7 +119,7 @@ class Console(Construct):
             self.distribution.distribution_arn: ["cloudfront:CreateInvalidation", "cloudfront:GetInvalidation"],
             log.log_group_arn: ["logs:CreateLogStream", "logs:PutLogEvents"],
         }
-        rights = [iam.PolicyStatement(actions=actions, resources=[arn]) for arn, actions in allowed.items()]
+        rights = [allow(*actions, on=arn) for arn, actions in allowed.items()]
         runs, policy = iam.ServicePrincipal("lambda.amazonaws.com"), iam.PolicyDocument(statements=rights)
         self.role = iam.Role(self, "CopierRole", assumed_by=runs, inline_policies={"Copy": policy})
         return self.role

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
 from infra.constructs.function import Foundation, Function
+from infra.constructs.rights import allow
 from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
 
 
@@ -43,7 +44,7 @@ class EnrichmentFunction(Construct):
         tables.switches.grant(made.role, "dynamodb:GetItem")
         path.allow_events(made.role, REJECTED, RESENT)
         on.domain.grant(made.role, "enrichment")
-        made.allow([*models.writer_statements(), *models.encoder_statements()])
+        made.allow([*models.statements(context.writer_model), *models.encoder_statements()])
         _consume(made, path.queue, batch=ENRICHED_AT_ONCE, concurrency=context.capacity.enrichment_concurrency)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
 
@@ -63,10 +64,9 @@ class LearningFunction(Construct):
         self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")
         learned = [tables.outcomes.table_arn, tables.tallies.table_arn]
-        made.allow([
-            iam.PolicyStatement(actions=["dynamodb:Query"], resources=[*learned, tables.outcomes_by_id]),
-            iam.PolicyStatement(actions=["dynamodb:DeleteItem"], resources=learned),
-        ])  # fmt: skip
+        made.allow(
+            [allow("dynamodb:Query", on=[*learned, tables.outcomes_by_id]), allow("dynamodb:DeleteItem", on=learned)]
+        )
         on.domain.grant(made.role, "learning")
         _consume(made, self.queue, batch=50, concurrency=2)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("LearningFunction")

@@ -14,6 +14,7 @@ from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.function import Foundation, Function
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_managed
+from infra.constructs.rights import allow
 from infra.context import Context
 from infra.layers import core_layer, jwt_layer
 from mats.edge.ard.entries import error_code
@@ -55,7 +56,7 @@ class FeedbackFunction(Construct):
         self.function = made.function
         tables.receipts.grant(made.role, "dynamodb:GetItem")
         calls = [f"dynamodb:{call}" for call in ("Query", "PutItem", "UpdateItem")]
-        made.allow([iam.PolicyStatement(actions=calls, resources=[tables.outcomes.table_arn])])
+        made.allow([allow(*calls, on=tables.outcomes.table_arn)])
         tables.tallies.grant(made.role, "dynamodb:UpdateItem")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
 
@@ -83,7 +84,7 @@ class DiscoveryApi(Construct):
         )
         self.function, self.log = made.function, made.log
         on.domain.grant(made.role, "discovery")
-        made.allow([*models.reranker_statements(), *models.encoder_statements()])
+        made.allow([*models.statements(context.rerank_model), *models.encoder_statements()])
         tables.switches.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
         made.allow(_read_by_key(tables.tallies.table_arn))
@@ -115,7 +116,10 @@ class DiscoveryApi(Construct):
             "Api",
             rest_api_name=context.name,
             description="Finds the model, agent, tool or skill for a request, and invokes nothing",
-            endpoint_configuration=_endpoint_configuration(endpoint),
+            endpoint_configuration=apigateway.EndpointConfiguration(
+                types=[apigateway.EndpointType.PRIVATE if endpoint else apigateway.EndpointType.REGIONAL],
+                vpc_endpoints=[endpoint] if endpoint else None,
+            ),
             policy=policy,
             disable_execute_api_endpoint=bool(context.domain_name),
             cloud_watch_role=context.api_log_role == "set",
@@ -188,13 +192,6 @@ def _private_endpoint(scope: Construct, on: Foundation) -> ec2.IVpcEndpoint | No
     return ec2.InterfaceVpcEndpoint.from_interface_vpc_endpoint_attributes(
         scope, "GivenEndpoint", vpc_endpoint_id=given, port=443
     )
-
-
-def _endpoint_configuration(endpoint: ec2.IVpcEndpoint | None) -> apigateway.EndpointConfiguration:
-    """A regional address, or one that only the VPC's endpoint reaches."""
-    if endpoint is None:
-        return apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL])
-    return apigateway.EndpointConfiguration(types=[apigateway.EndpointType.PRIVATE], vpc_endpoints=[endpoint])
 
 
 def _resource_policy(context: Context, endpoint: ec2.IVpcEndpoint | None) -> iam.PolicyDocument | None:
@@ -286,7 +283,7 @@ def _read_by_key(table: str) -> list[iam.PolicyStatement]:
     """The right to read the rows of keys that a statement names, and no others."""
     select, whole = ["dynamodb:PartiQLSelect"], {"Bool": {"dynamodb:FullTableScan": "true"}}
     return [
-        iam.PolicyStatement(actions=select, resources=[table]),
+        allow(*select, on=table),
         iam.PolicyStatement(effect=iam.Effect.DENY, actions=select, resources=[table], conditions=whole),
     ]
 

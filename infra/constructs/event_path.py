@@ -12,6 +12,7 @@ from constructs import Construct
 
 from infra.constructs.function import Foundation, Function
 from infra.constructs.nag import accept
+from infra.constructs.rights import allow
 from infra.sizes import LEARNING_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_S
 from mats.settings import Settings
 
@@ -62,9 +63,7 @@ class EventPath(Construct):
     def allow_events(self, role: iam.IRole, *sources: str) -> None:
         """Give a role the right to put events on the bus, of these sources only: no stream's, no other function's."""
         of_sources = {"StringEquals": {"events:source": list(sources)}}
-        role.add_to_principal_policy(
-            iam.PolicyStatement(actions=["events:PutEvents"], resources=[self.bus.event_bus_arn], conditions=of_sources)
-        )
+        role.add_to_principal_policy(allow("events:PutEvents", on=self.bus.event_bus_arn, where=of_sources))
 
     def add_reports(self, outcomes: dynamodb.ITable) -> sqs.Queue:
         """The queue of what is written into the table of outcomes, and of removed registrations."""

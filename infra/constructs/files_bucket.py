@@ -10,6 +10,7 @@ from constructs import Construct
 
 from infra.constructs.log_group import customer_key
 from infra.constructs.nag import accept, accept_wildcards, logical_id
+from infra.constructs.rights import allow
 from infra.context import Context
 
 _CREATES = {"Null": {"s3:if-none-match": "false"}}  # Only an object that does not exist
@@ -50,11 +51,9 @@ class FilesBucket(Construct):
 
     def grant(self, role: iam.IRole, function: str) -> None:
         """The rights of a function; without that to list, a missing object would be a denied one."""
-        lists = ["s3:ListBucket", "s3:ListBucketVersions"]
-        role.add_to_principal_policy(iam.PolicyStatement(actions=lists, resources=[self.bucket.bucket_arn]))
+        role.add_to_principal_policy(allow("s3:ListBucket", "s3:ListBucketVersions", on=self.bucket.bucket_arn))
         for actions, keys, condition in _RIGHTS[function]:
-            calls, objects = [f"s3:{action}" for action in actions], map(self.bucket.arn_for_objects, keys)
-            may = iam.PolicyStatement(actions=calls, resources=list(objects), conditions=condition)
-            role.add_to_principal_policy(may)
+            calls, objects = (f"s3:{action}" for action in actions), [*map(self.bucket.arn_for_objects, keys)]
+            role.add_to_principal_policy(allow(*calls, on=objects, where=condition))
             wild = [f"<{logical_id(self.bucket)}.Arn>/{key}" for key in keys if "*" in key]
             accept_wildcards(role, wild, "Records and files have numbers")

@@ -14,6 +14,7 @@ from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import accept, accept_each, accept_managed, accept_warning
 from infra.constructs.network import Network
+from infra.constructs.rights import allow
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.context import Context
@@ -105,8 +106,7 @@ class Function(Construct):
             security_groups=[network.functions] if network else None,
         )
         if own_key:  # which encrypts what the function reads: its environment, the tables
-            actions = ["kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey"]
-            self.role.add_to_policy(iam.PolicyStatement(actions=actions, resources=[own_key.key_arn]))
+            self.allow([allow("kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey", on=own_key.key_arn)])
         if snap_start:
             accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
         accept_each(self, {"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})

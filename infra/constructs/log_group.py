@@ -6,6 +6,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.constructs.rights import allow
 from infra.context import Context
 
 
@@ -45,5 +46,4 @@ def decrypt_tables(context: Context) -> list[iam.PolicyStatement]:
     if not context.kms_key_arn:
         return []
     by_tables = {"StringEquals": {"kms:ViaService": f"dynamodb.{Aws.REGION}.amazonaws.com"}}
-    actions = ["kms:Decrypt", "kms:DescribeKey"]
-    return [iam.PolicyStatement(actions=actions, resources=[context.kms_key_arn], conditions=by_tables)]
+    return [allow("kms:Decrypt", "kms:DescribeKey", on=context.kms_key_arn, where=by_tables)]

@@ -18,6 +18,7 @@ from infra.constructs.event_path import RESENT, EventPath
 from infra.constructs.function import Foundation, Function
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
+from infra.constructs.rights import allow
 from infra.context import Context
 from infra.inference_profiles import model_arn
 
@@ -49,15 +50,13 @@ class MaintenanceMachine(Construct):
         super().__init__(scope, id)
         models = [model for model in (*context.language_models, context.encoder_model) if model != "none"]
         of_models = [model_arn(model, partition=Aws.PARTITION, region=Aws.REGION) for model in models]
-        looks = [iam.PolicyStatement(actions=["bedrock:GetFoundationModel"], resources=of_models)] if models else []
-        lists = ["lambda:ListVersionsByFunction", "lambda:ListAliases"]
         ours = {"StringEquals": {"cloudwatch:namespace": context.name}}
         rights = [
-            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function_arn]),
-            iam.PolicyStatement(actions=lists, resources=[discovery.function_arn]),
-            iam.PolicyStatement(actions=["lambda:DeleteFunction"], resources=[f"{discovery.function_arn}:*"]),
-            *looks,
-            iam.PolicyStatement(actions=["cloudwatch:PutMetricData"], resources=["*"], conditions=ours),
+            allow("lambda:InvokeFunction", on=function.function_arn),
+            allow("lambda:ListVersionsByFunction", "lambda:ListAliases", on=discovery.function_arn),
+            allow("lambda:DeleteFunction", on=f"{discovery.function_arn}:*"),
+            *([allow("bedrock:GetFoundationModel", on=of_models)] if models else []),
+            allow("cloudwatch:PutMetricData", on="*", where=ours),
         ]
         runs, policy = iam.ServicePrincipal("states.amazonaws.com"), iam.PolicyDocument(statements=rights)
         role = iam.Role(self, "Role", assumed_by=runs, inline_policies={"run": policy})
@@ -120,16 +119,9 @@ class MaintenanceMachine(Construct):
     def statements(self) -> list[iam.PolicyStatement]:
         """The rights to start, watch and stop tasks."""
         runs = f"arn:{Aws.PARTITION}:states:{Aws.REGION}:{Aws.ACCOUNT_ID}:execution:{self.machine.state_machine_name}:*"
-        return [
-            iam.PolicyStatement(
-                actions=["states:StartExecution", "states:ListExecutions", "states:DescribeStateMachine"],
-                resources=[self.machine.state_machine_arn],
-            ),
-            iam.PolicyStatement(
-                actions=["states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution"],
-                resources=[runs],
-            ),
-        ]
+        of_machine = ("states:StartExecution", "states:ListExecutions", "states:DescribeStateMachine")
+        of_runs = ("states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution")
+        return [allow(*of_machine, on=self.machine.state_machine_arn), allow(*of_runs, on=runs)]
 
 
 _RETRY = [
@@ -203,7 +195,7 @@ class MaintenanceFunction(Construct):
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
         tables.switches.grant(made.role, "dynamodb:GetItem")
-        reported = iam.PolicyStatement(actions=["dynamodb:Scan"], resources=[tables.outcomes.table_arn])
+        reported = allow("dynamodb:Scan", on=tables.outcomes.table_arn)
         made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
         if on.context.settings.probe:
             made.allow([_put_row(tables.switches.table_arn, "proofs")])
@@ -226,11 +218,8 @@ class MaintenanceFunction(Construct):
 
 def _put_row(table: str, key: str) -> iam.PolicyStatement:
     """The right to write the rows of one partition key, and no others."""
-    return iam.PolicyStatement(
-        actions=["dynamodb:PutItem"],
-        resources=[table],
-        conditions={
-            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [key]},
-            "Null": {"dynamodb:LeadingKeys": "false"},
-        },
-    )
+    of_key = {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [key]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+    return allow("dynamodb:PutItem", on=table, where=of_key)

@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra import inference_profiles
+from infra.constructs.rights import allow
 from infra.context import Context
 from infra.inference_profiles import FAMILIES, Family, model_arn, profile_arn
 
@@ -42,22 +43,15 @@ class ModelAccess(Construct):
             return self._either(family, model, f"{self._in_region(family.mapping, 'Geography')}.{model}")
         return inference_profiles.invoked_as(model, self._context.profile)
 
-    def reranker_statements(self) -> list[iam.PolicyStatement]:
-        """The right to invoke the reranker and what it may be switched to; in other regions only through a profile."""
-        return self._of_role(self._context.rerank_model)
-
-    def writer_statements(self) -> list[iam.PolicyStatement]:
-        """The same for the writer."""
-        return self._of_role(self._context.writer_model)
+    def statements(self, model: str) -> list[iam.PolicyStatement]:
+        """The right to invoke a model and what it may be switched to; in other regions only through a profile."""
+        models = dict.fromkeys((model, *self._context.switch_models))
+        return [statement for each in models for statement in self._statements(each)]
 
     def encoder_statements(self) -> list[iam.PolicyStatement]:
         """The right to invoke the encoder, which has no profile."""
         directly, _ = inference_profiles.arns(self._context.encoder_model, None, **_HERE)
         return [_invoke(directly)] if directly else []
-
-    def _of_role(self, model: str) -> list[iam.PolicyStatement]:
-        models = dict.fromkeys((model, *self._context.switch_models))
-        return [statement for each in models for statement in self._statements(each)]
 
     def _statements(self, model: str) -> list[iam.PolicyStatement]:
         if family := self._context.family_of(model):
@@ -93,5 +87,5 @@ def _row(family: Family, region: str) -> dict[str, str]:
 
 
 def _invoke(resources: Sequence[str], *, through: str = "") -> iam.PolicyStatement:
-    conditions = {"StringEquals": {"bedrock:InferenceProfileArn": through}} if through else None
-    return iam.PolicyStatement(actions=["bedrock:InvokeModel"], resources=list(resources), conditions=conditions)
+    through_it = {"StringEquals": {"bedrock:InferenceProfileArn": through}} if through else None
+    return allow("bedrock:InvokeModel", on=resources, where=through_it)

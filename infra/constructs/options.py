@@ -17,6 +17,7 @@ from constructs import Construct
 from infra.constructs.event_path import REJECTED, EventPath
 from infra.constructs.nag import accept, accept_managed
 from infra.constructs.observability import mail_topic
+from infra.constructs.rights import allow
 from infra.context import Context
 
 
@@ -106,8 +107,8 @@ class RejectionMail(Construct):
         )
         assert topic.master_key is not None  # noqa: S101 - mail_topic gives it one
         send = [
-            iam.PolicyStatement(actions=["sns:Publish"], resources=[topic.topic_arn]),
-            iam.PolicyStatement(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[topic.master_key.key_arn]),
+            allow("sns:Publish", on=topic.topic_arn),
+            allow("kms:Decrypt", "kms:GenerateDataKey", on=topic.master_key.key_arn),
         ]
         sends, policy = iam.ServicePrincipal("events.amazonaws.com"), iam.PolicyDocument(statements=send)
         sender = iam.Role(self, "Sender", assumed_by=sends, inline_policies={"send": policy})
