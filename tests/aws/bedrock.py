@@ -46,7 +46,6 @@ class BedrockServer(ModelServer):
         self.contract = _contract()
 
     def client_environment(self) -> dict[str, str]:
-        """The variables that lead an AWS client here."""
         return {
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url,
             "AWS_ACCESS_KEY_ID": "local",
@@ -57,15 +56,12 @@ class BedrockServer(ModelServer):
         }
 
     def read(self, method: str, path: str, headers: Message, content: bytes) -> tuple[str, str, dict[str, Any]]:
-        """Operation, model id and JSON body of a request."""
         return self.contract.read(method, path, headers, content)
 
     def own_answer(self, exchange: Exchange) -> Answer:
-        """A judgement, a description or a vector."""
         return Answer(thought(exchange), self._delay_s if exchange.operation == "Converse" else 0.0)
 
     def complaint_about(self, exchange: Exchange, body: Any) -> str:
-        """What Converse could not say in a reply."""
         return self.contract.complaint_about_reply(body) if exchange.operation == "Converse" else ""
 
     def refusal(self, act: Refuse) -> Raw:
@@ -76,7 +72,6 @@ class BedrockServer(ModelServer):
 
 
 def main() -> None:
-    """Serve until killed."""
     parser = argparse.ArgumentParser(description="Amazon Bedrock's runtime on loopback")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay-ms", type=float, default=0.0, help="how long the model takes for an answer")

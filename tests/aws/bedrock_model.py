@@ -25,7 +25,6 @@ class Exchange:
 def converse_reply(
     content: list[dict[str, Any]], *, stop: str = "tool_use", input_tokens: int = 100, output_tokens: int = 20
 ) -> dict[str, Any]:
-    """A reply of Converse with these content blocks."""
     return {
         "output": {"message": {"role": "assistant", "content": content}},
         "stopReason": stop,
@@ -56,7 +55,6 @@ def _forced_tool(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thought(exchange: Exchange) -> dict[str, Any]:
-    """The model's own answer."""
     if exchange.operation == "InvokeModel":
         return _embedded(exchange.body)
     cost = {"input_tokens": len(json.dumps(exchange.body)) // 4}
@@ -75,7 +73,6 @@ def thought(exchange: Exchange) -> dict[str, Any]:
 
 
 def _fenced(text: str, tag: str) -> str:
-    """The text between two tags."""
     found = re.search(rf"<{tag}>\s*(.*?)\s*</{tag}>", text, re.DOTALL)
     assert found, f"the request has no <{tag}>"
     return found[1]

@@ -283,5 +283,4 @@ def _malformations(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def tokens(text: str) -> int:
-    """Roughly what Titan counts."""
     return max(1, len(text.encode(errors="replace")) // 4)

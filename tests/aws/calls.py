@@ -32,8 +32,6 @@ _INDEX_READS = ("_search", "_msearch", "_count", "_mget", "_refresh")
 
 @dataclass(frozen=True)
 class Call:
-    """One request of a function."""
-
     service: Service
     operation: str
     """DynamoDB's or EventBridge's operation; for others the last part of the path, such as `_bulk` or `converse`."""
@@ -47,7 +45,6 @@ class Call:
 
     @property
     def content(self) -> Any:
-        """Its body, read as JSON."""
         return json.loads(self.body)
 
 

@@ -58,12 +58,10 @@ class Resource:
         return self.deployment.resolve(self.raw[name], self.stack)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The property, resolved, or the default."""
         return self[name] if name in self.raw else default
 
     @property
     def ref(self) -> str:
-        """The value of `Ref`."""
         return str(self.deployment.resolve({"Ref": self.id}, self.stack))
 
     @property
@@ -106,7 +104,6 @@ class Deployment:
         return found[0]
 
     def at(self, arn: str) -> Resource:
-        """The resource with this ARN."""
         for type in _KINDS:
             for resource in self.all(type):
                 if resource.arn == arn:

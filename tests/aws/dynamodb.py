@@ -31,7 +31,6 @@ def make_tables(deployment: Deployment, client: Any) -> list[str]:
 
 
 def main() -> None:
-    """Run one by hand."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     serve(DynamoDBLocal(port=parser.parse_args().port))

@@ -40,7 +40,6 @@ class JavaServer:
 
     @property
     def url(self) -> str:
-        """Where it listens, once it has been entered."""
         return f"http://127.0.0.1:{self._port}"
 
     @classmethod
@@ -51,11 +50,9 @@ class JavaServer:
         return maven.missing(cls.name)
 
     def java(self) -> str:
-        """The virtual machine."""
         return maven.virtual_machine(self.release) or "java"
 
     def classpath(self, home: Path) -> list[str]:
-        """Folders of classes and jars."""
         return [str(home), f"{home}/lib/*"]
 
     def arguments(self, home: Path, folder: Path) -> list[str]:
@@ -92,7 +89,6 @@ class JavaServer:
 
     @property
     def pid(self) -> int:
-        """The process id, once it has been entered."""
         return self._process.pid
 
     def _ready(self) -> int:

@@ -60,7 +60,6 @@ class LoopbackServer(ThreadingHTTPServer):
         TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own."""
         thread = threading.Thread(target=self.process_request_thread, args=(request, client_address), daemon=True)
         self._open[thread] = request
         thread.start()

@@ -69,8 +69,6 @@ class Stall:
 
 @dataclass(frozen=True)
 class Drip:
-    """The whole body, a byte at a time."""
-
     content: bytes
     every_s: float
 
@@ -119,7 +117,6 @@ class ModelServer(ABC):
 
     @property
     def url(self) -> str:
-        """Where it listens, once it has been entered."""
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -134,7 +131,6 @@ class ModelServer(ABC):
         self._listener.__exit__(kind, error, trace)
 
     def decide(self, method: str, path: str, headers: Message, content: bytes) -> Act:
-        """The outcome of a request."""
         try:
             exchange = self._arrived(*self.read(method, path, headers, content))
             play = self.play
@@ -169,18 +165,14 @@ class _Listener(LoopbackServer):
 
 
 class _Handler(QuietConnection, BaseHTTPRequestHandler):
-    """One connection."""
-
     server: _Listener
 
     def do_POST(self) -> None:
-        """Read the request and do what the server decides."""
         act = self.server.owner.decide(self.command, self.path, self.headers, self.content())
         if self._waited(getattr(act, "delay_s", 0.0)):
             self._perform(act)
 
     def do_GET(self) -> None:
-        """No less than a POST."""
         self.do_POST()
 
     def _perform(self, act: Act) -> None:

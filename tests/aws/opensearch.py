@@ -53,15 +53,12 @@ class OpenSearchNode(JavaServer):
         self._settings, self._kept = dict(settings or {}), kept
 
     def java(self) -> str:
-        """The virtual machine."""
         return self._simd[0] if self._simd else super().java()
 
     def arguments(self, home: Path, folder: Path) -> list[str]:
-        """Where it is, and where its data goes."""
         return [str(home), str(self._kept or folder)]
 
     def options(self) -> list[str]:
-        """Settings of the node."""
         return [f"{name}={value}" for name, value in self._settings.items()]
 
     def __enter__(self) -> Self:
@@ -81,7 +78,6 @@ class OpenSearch3Node(OpenSearchNode):
 
     @classmethod
     def missing(cls) -> str | None:
-        """The reason why this machine cannot run it."""
         return super().missing() or OpenSearchNode.missing()
 
     def classpath(self, home: Path) -> list[str]:
@@ -93,7 +89,6 @@ _NODES = {"2": OpenSearchNode, "3": OpenSearch3Node}
 
 
 def main() -> None:
-    """Run one by hand."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--heap", default="512m")

@@ -22,7 +22,6 @@ class Message:
 
     @property
     def content(self) -> Any:
-        """Its body, read as JSON."""
         return json.loads(self.body)
 
 
@@ -66,11 +65,8 @@ def mapped_function(deployment: Deployment, mapping: Resource) -> Resource:
 
 
 class Mapping:
-    """From a queue to a function."""
-
     @staticmethod
     def is_of(resource: Resource) -> bool:
-        """Whether the mapping reads a queue, and no stream."""
         return ":sqs:" in str(resource["EventSourceArn"])
 
     def __init__(self, deployment: Deployment, resource: Resource) -> None:

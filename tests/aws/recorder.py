@@ -114,7 +114,6 @@ class Recorder:
         self._quiet = threading.Condition()
 
     def url(self, service: Service) -> str:
-        """Where functions find the service."""
         return self._listeners[service].url
 
     def environment(self) -> dict[str, str]:
@@ -138,7 +137,6 @@ class Recorder:
         return [need for need, context in asked if not iam.allowed(known, *need, dict(context))]
 
     def take_entries(self) -> list[dict[str, Any]]:
-        """The entries of PutEvents since the last time."""
         taken = list(self.entries)
         del self.entries[: len(taken)]
         return taken
@@ -176,7 +174,6 @@ class Recorder:
             return Refuse(500, "InternalServerError")
 
     def answered_here(self, call: Call) -> bytes:
-        """The answer of PutEvents."""
         entries = call.content["Entries"]
         for entry in entries:
             json.loads(entry["Detail"])
@@ -190,7 +187,6 @@ class Recorder:
         return self._upstream[service]
 
     def count(self, more: int) -> None:
-        """So many more calls are in flight."""
         with self._quiet:
             self._busy += more
             self._quiet.notify_all()
@@ -203,14 +199,11 @@ class _Listener(LoopbackServer):
 
 
 class _Handler(QuietConnection):
-    """One connection of a function, and at most one to the service."""
-
     server: _Listener
     _onward: http.client.HTTPConnection | None = None
     _used_at = 0.0
 
     def finish(self) -> None:
-        """End the connection to the service too."""
         super().finish()
         if self._onward:
             self._onward.close()

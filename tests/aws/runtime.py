@@ -44,7 +44,6 @@ class Invocation:
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """The lines that are JSON objects: log records and metrics."""
         return json_records(self.lines)
 
     @cached_property
@@ -135,17 +134,14 @@ class Function:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All it has written since it was made."""
         return self._written(0)
 
     @property
     def pid(self) -> int | None:
-        """The process that is there now."""
         sandbox = self._sandbox
         return sandbox.process.pid if sandbox and sandbox.alive else None
 
     def invoke(self, event: Any) -> Invocation:
-        """Hand it an event and wait for what comes of it."""
         body = json.dumps(event).encode()
         if len(body) > PAYLOAD_LIMIT:
             raise ValueError(f"an event of {len(body)} bytes: Lambda takes {PAYLOAD_LIMIT}")
@@ -172,7 +168,6 @@ class Function:
             sandbox.kill()
 
     def stop(self) -> None:
-        """End it for good."""
         self._discard()
         self._output.close()
 
@@ -301,7 +296,6 @@ class _Handler(QuietConnection, BaseHTTPRequestHandler):
 
 
 def json_records(lines: Sequence[str]) -> list[dict[str, Any]]:
-    """The lines that are JSON objects."""
     found: list[dict[str, Any]] = []
     for line in lines:
         with suppress(json.JSONDecodeError):

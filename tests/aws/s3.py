@@ -30,8 +30,6 @@ class Version(NamedTuple):
 
 
 class Failed(Exception):
-    """A response with an error."""
-
     def __init__(self, status: int, code: str) -> None:
         super().__init__(code)
         self.status, self.code = status, code
@@ -101,7 +99,6 @@ class S3:
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """The address of a server of this bucket."""
         with LoopbackServer(type("Bound", (_Handler,), {"bucket": self})) as server:
             yield server.url
 
@@ -170,7 +167,6 @@ class _Handler(QuietConnection):
 
 
 def main() -> None:
-    """Serve an empty bucket until the input ends."""
     with S3().serving() as url:
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()

@@ -22,14 +22,11 @@ class CannedResponse:
 
 
 def in_json(value: object, status: int = 200, **more: Any) -> CannedResponse:
-    """A response of this JSON."""
     return CannedResponse(json.dumps(value).encode(), status, **more)
 
 
 @dataclass
 class CannedServer:
-    """Listens on loopback while it is entered."""
-
     responses: list[CannedResponse] = field(default_factory=lambda: [CannedResponse()])
     asked: list[str] = field(default_factory=list)
     connections: int = 0
@@ -41,11 +38,9 @@ class CannedServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return self._server.url
 
     def next(self, asked: str) -> CannedResponse:
-        """The next response."""
         with self._turn:
             self.asked.append(asked)
             return self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
@@ -70,7 +65,6 @@ class _Handler(QuietConnection):
     server: _Server
 
     def setup(self) -> None:
-        """Count connections."""
         super().setup()
         self.server.canned.connections += 1
 

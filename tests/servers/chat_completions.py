@@ -41,11 +41,9 @@ class ChatServer(ModelServer):
         return f"{self.url}/v1"
 
     def client_environment(self) -> dict[str, str]:
-        """The variables that lead mats here."""
         return {"MATS_LLM_URL": self.address, "MATS_LLM_MODEL": MODEL, "MATS_LLM_KEY": self.key}
 
     def read(self, method: str, path: str, headers: Message, content: bytes) -> tuple[str, str, dict[str, Any]]:
-        """The one operation, the model and the body."""
         self.paths.append(f"{method} {path}")
         if self.key and headers.get("Authorization") != f"Bearer {self.key}":
             raise Refused(f"Incorrect API key provided: {headers.get('Authorization')}", "invalid_api_key")
@@ -84,7 +82,6 @@ class ChatServer(ModelServer):
         return Answer(chat_reply(thought(_as_converse(exchange)), way_of(exchange.body)), self._delay_s)
 
     def complaint_about(self, exchange: Exchange, body: Any) -> str:
-        """What a server could not say in a reply."""
         try:
             [choice] = body["choices"]
             known = choice["finish_reason"] in ("stop", "length", "tool_calls", "content_filter")
@@ -94,7 +91,6 @@ class ChatServer(ModelServer):
         return "" if known and all(isinstance(text, str) for text in texts) else "no reply of this service"
 
     def refusal(self, act: Refuse) -> Raw:
-        """An error in the shape of the service."""
         body = {"error": {"message": act.message, "type": "invalid_request_error", "param": None, "code": act.code}}
         return Raw(json.dumps(body).encode(), act.status or _STATUS.get(act.code, 400))
 
@@ -138,7 +134,6 @@ def chat_reply(reply: Mapping[str, Any], way: str = "tool") -> dict[str, Any]:
 
 
 def text_reply(text: str, *, stop: str = "end_turn") -> dict[str, Any]:
-    """A reply of this text alone."""
     return chat_reply(converse_reply([{"text": text}], stop=stop))
 
 

@@ -12,8 +12,6 @@ from tests.aws.listening import LoopbackServer, QuietConnection
 
 
 class Asked(NamedTuple):
-    """A request."""
-
     method: str
     target: str  # The path and the query, as sent
     headers: Message
@@ -34,8 +32,6 @@ Answer = Callable[[Asked], Any]
 
 @contextmanager
 def site(answer: Answer) -> Iterator[str]:
-    """Its address."""
-
     class Handler(QuietConnection, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.0"  # one connection for each request
 

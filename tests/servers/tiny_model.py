@@ -26,7 +26,6 @@ _ALIGNMENT = 32
 
 
 def write_tiny_model(path: Path) -> Path:
-    """Write the model as a GGUF file."""
     fields = b"".join(_fields())
     tensors = _tensors()
     directory, data = b"", b""

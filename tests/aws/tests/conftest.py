@@ -11,7 +11,6 @@ from tests.aws.tables import credentials
 
 @pytest.fixture
 def aws(dynamodb_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """Makes clients of DynamoDB Local."""
     credentials(monkeypatch, dynamodb=dynamodb_url, dynamodb_streams=dynamodb_url)
 
     def client(service: str) -> Any:
