@@ -390,26 +390,20 @@ def on_lambda(environment: Mapping[str, str]) -> bool:
     return "AWS_LAMBDA_FUNCTION_NAME" in environment
 
 
-def function_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings of a function. In Lambda they must name the system in AWS.
-
-    Raises:
-        SettingsInvalid: with every fault.
-    """
-    settings = Settings.from_env(environment)
-    if on_lambda(environment) and not settings.in_aws:
-        raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
-    return settings
-
-
 def opened_once(open: Callable[[Settings], T], *, index: bool = True) -> Callable[[], T]:
     """Opens, once, what a function needs: in Lambda during its init phase, else at the first call.
 
-    With `index` the settings are those of `function_settings`, which raises SettingsInvalid as `Settings.from_env`.
+    Raises SettingsInvalid as `Settings.from_env`, and in Lambda if it needs an `index` and there is none.
     """
-    read = function_settings if index else Settings.from_env
     environment = os.environ  # noqa: TID251 - of a function
-    opened = cache(lambda: open(read(environment)))
+
+    @cache
+    def opened() -> T:
+        settings = Settings.from_env(environment)
+        if index and on_lambda(environment) and not settings.in_aws:
+            raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
+        return open(settings)
+
     if on_lambda(environment):
         opened()
     return opened
