@@ -100,20 +100,14 @@ class Smoke:
 
     def _remove(self, id: Id) -> None:
         try:
-            self.tables.ask(self.registry_table, "delete_item", Key=key_of(id))
+            self.tables.delete(self.registry_table, key_of(id))
         except DependencyFailed:
             self.tell(f"{id} could not be removed from {self.registry_table}; remove it by hand")
             raise
         self.tell(f"removed {id} from {self.registry_table}")
 
     def _remove_left_overs(self) -> None:
-        ours = self.tables.all_rows(
-            self.registry_table,
-            "query",
-            KeyConditionExpression="#ns = :ours",
-            ExpressionAttributeNames={"#ns": "namespace"},
-            ExpressionAttributeValues={":ours": {"S": NAMESPACE}},
-        )
+        ours = self.tables.query(self.registry_table, "namespace", {"S": NAMESPACE})
         for id in filter(self._is_old, map(id_of, ours)):
             self.tell(f"{id} is left over from an earlier run")
             self._remove(id)
@@ -124,8 +118,7 @@ class Smoke:
         return word == "probe" and made.isdecimal() and self.now() - int(made) > _LEFT_OVER_S
 
     def _row(self, id: Id) -> dict[str, Any]:
-        answer = self.tables.ask(self.profiles_table, "get_item", Key=key_of(id), ConsistentRead=True)
-        return from_row(answer.get("Item") or {})
+        return from_row(self.tables.get(self.profiles_table, key_of(id)))
 
     def _check_enriched(self, id: Id) -> tuple[bool, str]:
         indexed, seen = self._check_profile(id)
