@@ -55,22 +55,9 @@ def _assemble(source: Path, target: Path, lock: int) -> None:
     pom = str(source / "pom.xml")
     _run(["mvn", "-q", "-B", "-f", pom, f"-Ddist={target}", "process-resources"], lock)
     shutil.copytree(source / "overlay", target, dirs_exist_ok=True) if (source / "overlay").is_dir() else None
-    launchers = [str(path) for path in source.glob("*.java")]
-    _run(
-        [
-            "javac",
-            "-nowarn",
-            "-proc:none",
-            "--release",
-            str(_JDK),
-            "-d",
-            str(target),
-            "-cp",
-            f"{target}/lib/*",
-            *launchers,
-        ],
-        lock,
-    )
+    launchers, jars = map(str, source.glob("*.java")), f"{target}/lib/*"
+    options = ["-nowarn", "-proc:none", "--release", str(_JDK), "-d", str(target), "-cp", jars]
+    _run(["javac", *options, *launchers], lock)
 
 
 def _run(command: list[str], lock: int) -> None:

@@ -187,7 +187,7 @@ def test_a_small_deployment_has_a_bucket_in_place_of_a_domain_and_each_function_
     assert small.all("AWS::OpenSearchService::Domain") == small.all("AWS::CloudWatch::Dashboard") == []
     bucket = small.one("AWS::S3::Bucket").arn
     record, head = f"{bucket}/index/capabilities-1/log/000000000001", f"{bucket}/index/HEAD"
-    rights = {name: iam.statements(small, iam.role_of(small, function(small, name))) for name in FUNCTIONS}
+    rights = {name: allows(small, name) for name in FUNCTIONS}
     for name, statements in rights.items():
         creates = iam.allowed(statements, "s3:PutObject", record, {"s3:if-none-match": "*"})
         assert creates == (name in ("enrichment", "maintenance"))
@@ -244,10 +244,8 @@ def test_endpoints_are_looked_at_every_hour_and_one_row_of_switches_written_only
 
 def test_only_numbered_versions_of_discovery_can_be_deleted(any_deployment: Deployment):
     machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
-    allowed, discovery = (
-        iam.statements(any_deployment, iam.role_of(any_deployment, machine)),
-        function(any_deployment, "discovery"),
-    )
+    allowed = iam.statements(any_deployment, iam.role_of(any_deployment, machine))
+    discovery = function(any_deployment, "discovery")
     assert iam.allowed(allowed, "lambda:DeleteFunction", f"{discovery.arn}:3")
     assert not iam.allowed(allowed, "lambda:DeleteFunction", discovery.arn)
     assert iam.allowed(allowed, "lambda:ListAliases", discovery.arn)
@@ -265,10 +263,8 @@ def test_a_function_puts_events_of_its_own_sources_on_the_bus(trial: Deployment,
 
 
 def test_operators_start_watch_and_stop_maintenance(any_deployment: Deployment):
-    machine, allowed = (
-        any_deployment.one("AWS::StepFunctions::StateMachine", "Repair"),
-        people(any_deployment, "Operators"),
-    )
+    machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
+    allowed = people(any_deployment, "Operators")
     run = machine.arn.replace(":stateMachine:", ":execution:") + ":one"
     assert iam.allowed(allowed, "states:StartExecution", machine.arn)
     assert iam.allowed(allowed, "states:DescribeExecution", run)
@@ -468,7 +464,7 @@ def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
 
 
 def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
-    allowed, bus = iam.statements(trial, iam.role_of(trial, function(trial, "streams"))), trial.one(BUS).arn
+    allowed, bus = allows(trial, "streams"), trial.one(BUS).arn
     for stream in streams_of(trial):
         assert iam.allowed(allowed, "sqs:SendMessage", stream["DestinationConfig"]["OnFailure"]["Destination"])
         assert iam.allowed(allowed, "dynamodb:GetRecords", stream["EventSourceArn"])
@@ -497,10 +493,8 @@ def test_queues_are_spoken_to_only_over_tls(any_deployment: Deployment):
 
 
 def test_a_message_stays_hidden_for_longer_than_enrichment_may_take_and_not_for_much_longer(trial: Deployment):
-    hidden, limit = (
-        trial.one("AWS::SQS::Queue", "PathChanges")["VisibilityTimeout"],
-        function(trial, "enrichment")["Timeout"],
-    )
+    hidden = trial.one("AWS::SQS::Queue", "PathChanges")["VisibilityTimeout"]
+    limit = function(trial, "enrichment")["Timeout"]
     assert limit < hidden <= limit + 120  # what fails waits this long
 
 

@@ -8,10 +8,7 @@ import pytest
 from tests.aws import iam
 from tests.aws.calls import Account, Service
 from tests.aws.deployment import Deployment, Misconfigured
-from tests.aws.tests.small_template import (
-    allow,
-    role,
-)
+from tests.aws.tests.small_template import allow, role
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ import pytest
 
 from tests.aws.deployment import Deployment
 from tests.aws.runtime import Function, metrics
-from tests.aws.tests.small_template import (
-    template,
-)
+from tests.aws.tests.small_template import template
 
 HANDLER = """
 import json, os, sys, time

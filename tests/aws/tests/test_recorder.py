@@ -13,11 +13,7 @@ from tests.aws.bedrock import BedrockServer
 from tests.aws.recorder import Act, Cut, Hook, Recorder, Refuse, Stall, every, nth
 from tests.aws.runtime import Function
 from tests.aws.tables import credentials
-from tests.aws.tests.small_template import (
-    allow,
-    deployed,
-    item,
-)
+from tests.aws.tests.small_template import allow, deployed, item
 
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/Registry"
 
