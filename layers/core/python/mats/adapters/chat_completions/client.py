@@ -53,7 +53,7 @@ class ChatClient:
     """Asks models within a timeout, and counts the tokens of every response. Redirects are not followed."""
 
     url: str  # The address before `/chat/completions`
-    key: str  # Sent as a bearer token; empty: none is sent
+    key: str = field(repr=False)  # Sent as a bearer token; empty: none is sent
     meter: Meter
     forms: Forms  # Shared by the clients of a server
     timeout_s: float  # For a whole question
@@ -249,7 +249,7 @@ class ChatCompletions(LanguageModels):
     """Makes writer and reranker."""
 
     url: str  # The address before `/chat/completions`
-    key: str  # Empty: the server asks for none
+    key: str = field(repr=False)  # Empty: the server asks for none
     output: Output | None  # The way to JSON; None: whichever the server takes
     rerank_ms: float  # Timeout of a rerank call
     concurrency: int  # Concurrent calls of the writer
