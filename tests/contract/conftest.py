@@ -217,23 +217,24 @@ class InFiles:
     """A bucket of S3."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
-        self.store, self.ends = Store(Bucket(request.getfixturevalue("bucket")), "index"), request.addfinalizer
+        self.bucket, self.ends = request.getfixturevalue("bucket"), request.addfinalizer
 
     def index(self) -> FilesIndex:
         return self.renewable().index
 
     def renewable(self) -> Renewable:
-        generations = FilesGenerations(self.store, ENCODER.name)
-        index = FilesIndex(self.store, generations.writable, encoder=ENCODER.name, fresh_s=0)
+        store = Store(self.bucket, f"index-{next(_numbers)}")
+        generations = FilesGenerations(store, ENCODER.name)
+        index = FilesIndex(store, generations.writable, encoder=ENCODER.name, fresh_s=0)
         for made in (generations, index):
             self.ends(made.close)
         return Renewable(MemoryProfiles(), index, generations)
 
     def learning(self) -> Callable[[str, int], Learning]:
-        outcomes = MemoryOutcomes()
+        outcomes, store = MemoryOutcomes(), Store(self.bucket, f"memory-{next(_numbers)}")
 
         def made(encoder: str, dimension: int) -> Learning:
-            memory = FilesMemory(Store(self.store.bucket, "memory"), encoder=encoder, fresh_s=0)
+            memory = FilesMemory(store, encoder=encoder, fresh_s=0)
             self.ends(memory.close)
             return Learning(outcomes, memory, Learn(outcomes, memory))
 
@@ -305,12 +306,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of an empty bucket of a stand-in."""
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[Bucket]:
+    """A bucket of a stand-in; a store has a prefix of its own there, since a client takes long to make."""
     with S3(page=3).serving() as url:
-        credentials(monkeypatch, s3=url)
-        yield "bucket"
+        with pytest.MonkeyPatch.context() as patched:
+            credentials(patched, s3=url)
+            made = Bucket("bucket")
+        yield made
 
 
 @pytest.fixture
@@ -318,8 +321,9 @@ def aws_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     credentials(monkeypatch)
 
 
-@pytest.fixture
-def tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tables:
+@pytest.fixture(scope="session")
+def tables(dynamodb_url: str) -> Tables:
     """A client of DynamoDB Local."""
-    credentials(monkeypatch, dynamodb=request.getfixturevalue("dynamodb_url"))
-    return Tables()
+    with pytest.MonkeyPatch.context() as patched:
+        credentials(patched, dynamodb=dynamodb_url)
+        return Tables()
