@@ -47,11 +47,7 @@ _CLIENT_LOCK = threading.Lock()  # A session is not safe to make clients in seve
 def session(what: str) -> Session:
     """A session with the AWS settings of the environment. Clients share it: loading the service models takes time.
 
-    Args:
-        what: The service that needs the session, for messages.
-
-    Raises:
-        NotPermitted: the settings cannot be used.
+    Raises NotPermitted, with `what` needs the session: the settings cannot be used.
     """
     try:
         return Session()

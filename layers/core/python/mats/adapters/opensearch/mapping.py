@@ -53,12 +53,8 @@ def index_body(
 ) -> dict[str, Any]:
     """Settings, aliases and strict mapping of an index for vectors of this dimension; None: without vectors.
 
-    Args:
-        dimension: Components of a vector.
-        aliases: Its aliases from creation on.
-        replicas: Minimum and maximum number of copies, depending on the number of nodes: `0-2`.
-        refresh: Maximum delay until searches see a write, such as `1s`.
-        version: Of the mapping: at most VERSION.
+    `replicas` is the minimum and maximum number of copies, depending on the number of nodes: `0-2`; `refresh` the
+    maximum delay until searches see a write: `1s`; `version`, of the mapping, is at most VERSION.
     """
     keyword = {"type": "keyword"}
     properties: dict[str, Any] = {
