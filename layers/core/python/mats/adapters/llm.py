@@ -207,7 +207,7 @@ class Meter:
 
     def add(self, model: str, input_tokens: object, output_tokens: object = 0) -> Usage:
         """Count one call; a value that is not a number of tokens counts as 0."""
-        usage = self._prices.usage(model, to_count(input_tokens), to_count(output_tokens))
+        usage = self._prices.usage(model, _to_count(input_tokens), _to_count(output_tokens))
         with self._lock:
             self._totals[model] = self._totals[model].plus(usage)
         return usage
@@ -217,7 +217,7 @@ class Meter:
             return dict(self._totals)
 
 
-def to_count(tokens: object) -> int:
+def _to_count(tokens: object) -> int:
     """A number of tokens; 0 for anything but a positive integer."""
     return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else 0
 

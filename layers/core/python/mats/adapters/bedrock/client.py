@@ -5,9 +5,8 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
@@ -15,7 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from mats.adapters.aws import call, client, open_connection
 from mats.adapters.bounded import read_bounded
-from mats.adapters.llm import MALFORMED, MAX_BYTES, Meter, ModelReply, Question, ToolCall, to_count
+from mats.adapters.llm import MALFORMED, MAX_BYTES, Meter, ModelReply, Question, ToolCall
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.usage import Usage
 from mats.domain.protocols.protocol import value_at
@@ -58,8 +57,7 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9 :_@$#=/+,.-]")
 """By the API reference of Converse, `requestMetadata`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """The way to make a family of models return JSON: a forced tool call (`choice`), or instructions in text (None)."""
 
     choice: str | None
@@ -77,12 +75,6 @@ def dialect_of(model: str) -> Dialect:
     if "anthropic." in model or model.startswith("arn:"):
         return Dialect("tool", {})
     return Dialect("any", {}) if "mistral-large" in model else Dialect(None, {})
-
-
-def token_counts(answer: object) -> tuple[int, int]:
-    """Input and output tokens of a response's `usage`."""
-    usage = value_at(answer, "usage")
-    return to_count(value_at(usage, "inputTokens")), to_count(value_at(usage, "outputTokens"))
 
 
 def parse_response(answer: object, usage: Usage) -> ModelReply:
@@ -142,7 +134,8 @@ class BedrockClient:
             answer = self._call(model, lambda: self._client.converse(**request), answers=_UNREADABLE)
         except ClientError as error:
             return ModelReply(stop=f"{MALFORMED}output: {clip(str(error), 300)}", calls=(), text="", usage=Usage())
-        usage = self._meter.add(model, *token_counts(answer))
+        spent = value_at(answer, "usage")
+        usage = self._meter.add(model, value_at(spent, "inputTokens"), value_at(spent, "outputTokens"))
         if value_at(answer, "output") is None:  # botocore's parse of a truncated response
             raise DependencyFailed(f"{model} returned a truncated response")
         return parse_response(answer, usage)

@@ -15,7 +15,7 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError, LocationParseError
 
 from mats.adapters.bounded import read_bounded
-from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of, token_counts
+from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of
 from mats.adapters.llm import MAX_BYTES, LanguageModels, Meter, ModelReply, Question
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
 from mats.domain.protocols.protocol import value_at
@@ -100,7 +100,9 @@ class ChatClient:
             if status == 200:
                 break
             form = self._next_form(form, status, message_of(content, self.key), model)
-        reply = parse_answer(answer, self.meter.add(model, *token_counts(answer)))
+        spent = value_at(answer, "usage")
+        usage = self.meter.add(model, value_at(spent, "prompt_tokens"), value_at(spent, "completion_tokens"))
+        reply = parse_answer(answer, usage)
         if reply is None:
             raise DependencyFailed(
                 f"{self.url}: the response is not one of chat completions; check that MATS_LLM_URL is the address of "

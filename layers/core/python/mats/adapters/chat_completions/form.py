@@ -98,11 +98,6 @@ def _with_lengths(schema: Mapping[str, Any], lengths: Mapping[str, int]) -> dict
     return {**schema, "properties": properties}
 
 
-def token_counts(answer: object) -> tuple[object, object]:
-    """Input and output tokens as the response says them."""
-    return value_at(answer, "usage", "prompt_tokens"), value_at(answer, "usage", "completion_tokens")
-
-
 def parse_answer(answer: object, usage: Usage) -> ModelReply | None:
     """The reply in a response; None if it has none. Parts of an unexpected shape are skipped."""
     choices = value_at(answer, "choices")

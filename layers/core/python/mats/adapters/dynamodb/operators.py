@@ -25,6 +25,7 @@ from mats.domain.text.words import clean
 from mats.ports import ModelChoice, SwitchedRole
 
 LOGGER = logging.getLogger("mats")
+_FRESH_MS, _MAX_CACHED = 60_000, 10_000
 _COLUMNS = {
     "ProjectionExpression": "#caller, #audiences",
     "ExpressionAttributeNames": {"#caller": "caller", "#audiences": "audiences"},
@@ -38,8 +39,6 @@ class DynamoCallers:
     tables: Tables
     table: str
     elapsed_ms: Callable[[], float]
-    fresh_ms: float = 60_000
-    max_cached: int = 10_000
     _cache: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     _spellings: tuple[float, Mapping[str, frozenset[str]]] | None = None
     _lock: Any = field(default_factory=threading.Lock)
@@ -50,12 +49,12 @@ class DynamoCallers:
         Raises DependencyFailed: the table did not answer, and nothing is cached.
         """
         cached = self._cache.get(caller)
-        if cached and self.elapsed_ms() - cached[0] < self.fresh_ms:
+        if cached and self.elapsed_ms() - cached[0] < _FRESH_MS:
             return cached[1]
         row = self.tables.get(self.table, {"caller": {"S": caller}})
         audiences = _audiences(row) if row else self._by_other_spellings(caller)
         with self._lock:
-            if len(self._cache) >= self.max_cached:
+            if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             self._cache[caller] = (self.elapsed_ms(), audiences)
         return audiences
@@ -65,7 +64,7 @@ class DynamoCallers:
         if ":role/" not in caller:
             return frozenset()
         with self._lock:
-            if self._spellings is None or self.elapsed_ms() - self._spellings[0] >= self.fresh_ms:
+            if self._spellings is None or self.elapsed_ms() - self._spellings[0] >= _FRESH_MS:
                 self._spellings = (self.elapsed_ms(), self._scan())
             return self._spellings[1].get(caller, frozenset())
 
