@@ -1,14 +1,12 @@
-"""What only the local system has: conditional writes, a listing for readers that keep a copy, and the queue's state."""
+"""What only the local system has: conditional writes, and a listing for readers that keep a copy."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import pytest
 
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.index import SqliteIndex
-from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
+from mats.adapters.sqlite.profiles import SqliteListing
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.domain.capability.registration import apply_patch
@@ -17,44 +15,25 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Status
 from mats.ports import Stored
 from tests.builders import a_profile, a_registration
-from tests.fakes import CountingIds, FakeClock, FakeEncoder
+from tests.contract.conftest import InSqlite, Renewable
+from tests.fakes import CountingIds, FakeClock
 
 PAY = a_registration(name="pay")
 
 
-@dataclass(frozen=True)
-class LocalStores:
-    """The adapters of one file."""
-
-    database: Database
-    registry: SqliteRegistry
-    profiles: SqliteProfiles
-    index: SqliteIndex
-    listing: SqliteListing
-    queue: SqliteQueue
-
-    def index_revision(self, stored: Stored) -> None:
-        """As enrichment does: save, index, mark."""
-        assert not self.profiles.save([stored])
-        self.index.put([stored])
-        self.profiles.mark_indexed({stored.profile.id: stored.profile.rev})
+@pytest.fixture
+def registry(database: Database) -> SqliteRegistry:
+    return SqliteRegistry(database, Announcer(FakeClock(), CountingIds()))
 
 
 @pytest.fixture
-def stores(database: Database) -> LocalStores:
-    return LocalStores(
-        database,
-        SqliteRegistry(database, Announcer(FakeClock(), CountingIds())),
-        SqliteProfiles(database),
-        SqliteIndex(database, encoder=FakeEncoder().name),
-        SqliteListing(database, database.watch()),
-        SqliteQueue(database, "1:test"),
-    )
+def listing(database: Database) -> SqliteListing:
+    return SqliteListing(database, database.watch())
 
 
 @pytest.fixture
-def registry(stores: LocalStores) -> SqliteRegistry:
-    return stores.registry
+def renewable(request: pytest.FixtureRequest) -> Renewable:
+    return InSqlite(request).renewable()
 
 
 def always(etag: str | None) -> bool:
@@ -141,49 +120,52 @@ def revision(rev: int, name: str = "pay", **changes: object) -> Stored:
     return Stored(a_profile(name=name).model_copy(update={"rev": rev, **changes}))
 
 
-def test_registered_ids_come_in_order_with_their_kinds(stores: LocalStores):
+def test_registered_ids_come_in_order_with_their_kinds(registry: SqliteRegistry, listing: SqliteListing):
     for name, kind in (("b", "agent"), ("a", "tool"), ("c", "skill")):
-        stores.registry.put_if(always, a_registration(name=name, kind=kind))
-    assert list(stores.listing.kinds().items()) == [
+        registry.put_if(always, a_registration(name=name, kind=kind))
+    assert list(listing.kinds().items()) == [
         ("com.acme.pay/a", "tool"),
         ("com.acme.pay/b", "agent"),
         ("com.acme.pay/c", "skill"),
     ]
 
 
-def test_every_write_changes_the_version(stores: LocalStores):
-    versions = [stores.listing.version()]
+def test_every_write_changes_the_version(registry: SqliteRegistry, listing: SqliteListing, renewable: Renewable):
+    queue = SqliteQueue(registry.database, "1:test")
+    versions = [listing.version()]
     for write in (
-        lambda: stores.registry.put_if(always, a_registration(name="pay")),
-        lambda: stores.index_revision(revision(1)),
-        lambda: stores.queue.settle(stores.queue.take(1), frozenset()),
-        lambda: stores.registry.remove_if(always, a_registration(name="pay").id),
+        lambda: registry.put_if(always, a_registration(name="pay")),
+        lambda: renewable.save(revision(1)),
+        lambda: queue.settle(queue.take(1), frozenset()),
+        lambda: registry.remove_if(always, a_registration(name="pay").id),
     ):
         write()
-        versions.append(stores.listing.version())
-        assert stores.listing.version() == versions[-1]
+        versions.append(listing.version())
+        assert listing.version() == versions[-1]
     assert len(set(versions)) == len(versions)
 
 
-def test_changes_since_a_position_are_the_revisions_indexed_later_and_from_the_start_all(stores: LocalStores):
+def test_changes_since_a_position_are_the_revisions_indexed_later_and_from_the_start_all(
+    renewable: Renewable, listing: SqliteListing
+):
     a, b, c = (revision(1, name).profile.id for name in "abc")
-    stores.index_revision(revision(1, "a"))
-    stores.profiles.save([revision(1, "c")])
-    position, ids = stores.listing.changes(None)
+    renewable.save(revision(1, "a"))
+    renewable.profiles.save([revision(1, "c")])
+    position, ids = listing.changes(None)
     assert sorted(ids) == [a, c]
-    assert stores.listing.changes(position).ids == []
-    stores.index_revision(revision(1, "b"))
-    stores.index_revision(revision(2, "a", status=Status.DELETED))
-    changes = stores.listing.changes(position)
+    assert listing.changes(position).ids == []
+    renewable.save(revision(1, "b"))
+    renewable.save(revision(2, "a", status=Status.DELETED))
+    changes = listing.changes(position)
     assert sorted(set(changes.ids)) == [a, b]
-    assert stores.listing.changes(changes.position).ids == []
+    assert listing.changes(changes.position).ids == []
 
 
-def test_a_profile_is_listed_with_whether_the_index_has_it(stores: LocalStores):
-    stores.index_revision(revision(1, "a"))
-    stores.profiles.save([revision(2, "a", endpoint="https://new.example"), revision(1, "b")])
-    listed = {profile.id: (profile.rev, indexed) for profile, indexed in stores.listing.profiles(["com.acme.pay/a"])}
+def test_a_profile_is_listed_with_whether_the_index_has_it(renewable: Renewable, listing: SqliteListing):
+    renewable.save(revision(1, "a"))
+    renewable.profiles.save([revision(2, "a", endpoint="https://new.example"), revision(1, "b")])
+    listed = {profile.id: (profile.rev, indexed) for profile, indexed in listing.profiles(["com.acme.pay/a"])}
     assert listed == {"com.acme.pay/a": (2, False)}
-    stores.profiles.mark_indexed({revision(1, "b").profile.id: 1})
-    ((profile, indexed),) = stores.listing.profiles([revision(1, "b").profile.id])
+    renewable.profiles.mark_indexed({revision(1, "b").profile.id: 1})
+    ((profile, indexed),) = listing.profiles([revision(1, "b").profile.id])
     assert (profile.rev, indexed) == (1, True)
