@@ -38,7 +38,7 @@ def server() -> Iterator[ChatServer]:
 
 def models(server: ChatServer, *, key: str = "", output: Output | None = None, patience_s: float = PATIENCE_S) -> Any:
     return ChatCompletions(
-        Prices({}), url=server.address, key=key, output=output, rerank_ms=patience_s * 1000, concurrency=2
+        Prices({}), url=f"{server.address}/", key=key, output=output, rerank_ms=patience_s * 1000, concurrency=2
     )
 
 
