@@ -22,6 +22,8 @@ WAITING = "waiting"  # Status of a registered capability without a profile
 
 
 class Show(StrEnum):
+    """The named filters of the list."""
+
     ALL = "all"
     SPARSE = "sparse"
     REJECTED = "rejected"

@@ -114,6 +114,8 @@ class UseCounts:
 
 
 class OutcomeSort(StrEnum):
+    """The order of capabilities."""
+
     FAILED = "failed"
     RATE = "rate"
     REPORTED = "reported"
