@@ -265,6 +265,7 @@ def test_the_refresh_thread_outlives_failures_and_tells_once_that_the_first_refr
     thread = RefreshThread(refresh, lambda: happened.append("first"))
     thread.start()
     thread.wait(10)
+    assert "first" in happened
     assert several.wait(10)
     assert thread.is_alive()
     thread.stop()

@@ -23,7 +23,7 @@ from mats.local.tokens import Token, TokenBook
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
-_OPEN_BELOW = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
+OPEN_BELOW = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
 """Files of the release and the state of the service: the same for every registry."""
 LOGGER = logging.getLogger("mats.service")
 _CHALLENGE = 'Bearer realm="mats"'
@@ -145,7 +145,7 @@ class TokenGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        is_open = scope["type"] != "http" or path in _OPEN or path.startswith(_OPEN_BELOW)
+        is_open = scope["type"] != "http" or path in _OPEN or path.startswith(OPEN_BELOW)
         problem = None if is_open else self._problem(scope)
         await (to_starlette(path, problem) if problem else self._app)(scope, receive, send)
 

@@ -31,6 +31,7 @@ from mats.edge.observers import Observers
 from mats.edge.routes import ROUTES, TokenScope, respond
 from mats.local.access import (
     METHODS,
+    OPEN_BELOW,
     THIS_MACHINE,
     Access,
     TokenGuard,
@@ -42,7 +43,7 @@ from mats.local.access import (
     token_of,
 )
 from mats.local.console import api
-from mats.local.console.api import CAPABILITIES, scope_needed
+from mats.local.console.api import scope_needed
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
@@ -54,14 +55,7 @@ OTHER = "other"  # The route of a path that is nobody's, and the method that is 
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_FIXED = frozenset({"/", "/metrics", "/docs", *(route.path for route in api.ROUTES)})
-_BELOW: Mapping[str, str] = {
-    CAPABILITIES: f"{CAPABILITIES}{{id}}",
-    "/console/": "/console/{file}",
-    "/evaluation/": "/evaluation/{file}",
-    "/docs/assets/": "/docs/assets/{file}",
-    "/static/": "/static/{file}",
-}
+_FIXED = frozenset({"/", "/metrics", "/docs"})
 _SCOPE = "mats.request"
 
 
@@ -82,10 +76,10 @@ def route_of(path: str) -> str:
     """The template of a percent-decoded path; `other` if it is no endpoint's."""
     if path in _FIXED:
         return path
-    for prefix, template in _BELOW.items():
+    for prefix in OPEN_BELOW:
         if path.startswith(prefix):
-            return template
-    return next((route.documented_path for route in ROUTES if route.matches(path)), OTHER)
+            return f"{prefix}{{file}}"
+    return next((route.documented_path for route in (*ROUTES, *api.ROUTES) if route.matches(path)), OTHER)
 
 
 class ObservedRequests:
