@@ -3,7 +3,6 @@
 import gc
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
@@ -37,14 +36,11 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
     return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
 
 
-class Indexed(NamedTuple):
-    changes: int  # How many were completed
-    findable_s: float
-    """Seconds until everything was findable by its words; vectors and a writer's text may have come later."""
+def index(local: LocalSystem) -> tuple[int, float]:
+    """Drain the event queue with progress bars; the number of completed changes, and the seconds until all were findable.
 
-
-def index(local: LocalSystem) -> Indexed:
-    """Drain the event queue with progress bars."""
+    Findable by their words: vectors and a writer's text may have come later.
+    """
     began, findable_s = time.monotonic(), 0.0
     total = local.stores.queue.depth().waiting
     with bars(*_STAGES if total >= MANY and local.models.encoder else ("Indexing",), total=total) as (*raw, complete):
@@ -61,4 +57,4 @@ def index(local: LocalSystem) -> Indexed:
             drain(local, complete, on_findable=on_findable)
         finally:
             gc.set_threshold(*collected)
-    return Indexed(complete.count, findable_s or time.monotonic() - began)
+    return complete.count, findable_s or time.monotonic() - began

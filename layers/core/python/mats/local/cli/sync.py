@@ -204,7 +204,7 @@ def sync(
             _show(results[-1], dry_run=dry_run)
     indexed = 0
     if local and not dry_run:
-        indexed = index(local).changes
+        indexed, _ = index(local)
         fail_if_waiting(local)
     outcome = {"sources": [_as_dict(result) for result in results], "indexed": indexed, "dry_run": dry_run}
     ui.show(outcome, *([] if results and not dry_run else ["Nothing was written." if results else _NO_SOURCES]))

@@ -41,11 +41,6 @@ RESERVED = (
 )
 
 
-def reserves_none(ids: Collection[Id]) -> Collection[Id]:
-    """The default: operators import."""
-    return ()
-
-
 @dataclass(slots=True)
 class Report:
     rows: int = 0  # Registrations and rejections, unreadable files among them, without skipped values and rows of trust
@@ -120,8 +115,9 @@ class DryRunRegistry:
 class Importer:
     registry: ImportTarget
     trust: TrustBook | None = None  # Where rows of trust go; None: they are passed over
-    reserved: Callable[[Collection[Id]], Collection[Id]] = reserves_none
-    """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these."""
+    reserved: Callable[[Collection[Id]], Collection[Id]] = lambda ids: ()
+    """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these.
+    None where operators import."""
     refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)

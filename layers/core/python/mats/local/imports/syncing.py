@@ -9,7 +9,7 @@ from mats.domain.errors import DependencyFailed, Invalid, PreconditionFailed, St
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.changes import Reason
 from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
-from mats.local.imports.importer import DryRunRegistry, Importer, Report, reserves_none
+from mats.local.imports.importer import DryRunRegistry, Importer, Report
 from mats.local.imports.sources import Reading
 from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget, TrustBook
 from mats.usecases.sync import Kept, Pruned, SourceSync
@@ -92,7 +92,7 @@ class Sync:
     def _reservation(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
         trust = self.trust
         if trust is None or source.namespace:
-            return reserves_none
+            return lambda ids: ()
 
         def find_reserved(ids: Collection[Id]) -> Collection[Id]:
             own = {parts(id)[0] for id, entry in sync.entries.items() if entry.digest}
