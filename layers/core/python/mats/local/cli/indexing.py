@@ -37,7 +37,7 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
 
 
 def index(local: LocalSystem) -> tuple[int, float]:
-    """Drain the event queue with progress bars; the number of completed changes, and the seconds until all were findable.
+    """Drain the event queue with progress bars; the number of completed changes, and the seconds until all are findable.
 
     Findable by their words: vectors and a writer's text may have come later.
     """
