@@ -37,9 +37,9 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
 
 
 def index(local: LocalSystem) -> tuple[int, float]:
-    """Drain the event queue with progress bars; the number of completed changes, and the seconds until all are findable.
+    """Drain the event queue with progress bars; the number of completed changes, and the seconds to findability.
 
-    Findable by their words: vectors and a writer's text may have come later.
+    A change is findable by its words first: vectors and a writer's text may have come later.
     """
     began, findable_s = time.monotonic(), 0.0
     total = local.stores.queue.depth().waiting

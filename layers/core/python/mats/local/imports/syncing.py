@@ -1,7 +1,7 @@
 """Sync one source: read it, register what is new or changed, report or remove what it no longer lists."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mats.domain.capability.capability import Id, parts
@@ -120,16 +120,12 @@ def _missing(report: Report, reading: Reading, sync: SourceSync) -> Collection[I
     return [id for id in sync.entries if id in report.withdrawn - report.listed]
 
 
-@dataclass(slots=True)
 class DryRunTarget(DryRunRegistry):
     """A registry that is compared with, and never written."""
-
-    removed: set[Id] = field(default_factory=set)
 
     def remove_same(self, id: Id, item: Item) -> bool:
         if self.get([id]).get(id) != item:
             raise PreconditionFailed(id)
-        self.removed.add(id)
         return True
 
 
