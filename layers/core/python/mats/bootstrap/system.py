@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
     from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
-    from mats.usecases.drafts import ProfileMaker
-    from mats.usecases.enrich import Enrich
+    from mats.usecases.enrich import Enrich, ProfileMaker
     from mats.usecases.erase import Erase
     from mats.usecases.probe import ProbeEndpoints
     from mats.usecases.reconcile import Reconcile
@@ -264,7 +263,7 @@ class System(Generic[S_co]):
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
-        from mats.usecases.drafts import ProfileMaker  # noqa: PLC0415 - not for discovery
+        from mats.usecases.enrich import ProfileMaker  # noqa: PLC0415 - not for discovery
 
         make = self.models.make_writer
         show = partial(observe_writer, observe=self.observe("enrichment"), clock=self.clock)

@@ -14,10 +14,9 @@ from mats.domain.prompts.usage import Usage
 from mats.edge.observers import LOG, LOGGER, log_record
 from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer
 from mats.usecases.deadline import NO_DEADLINE, Deadline
-from mats.usecases.drafts import Pass
 
 if TYPE_CHECKING:
-    from mats.usecases.enrich import Enrich
+    from mats.usecases.enrich import Enrich, Pass
     from mats.usecases.resend import SpreadChange
 
 T = TypeVar("T")
@@ -31,7 +30,7 @@ class ChangeProcessor:
     spent: Callable[[], Mapping[str, Usage]]
     observe: Observer = LOG
     spread: "SpreadChange | None" = None  # None where the store itself announces every capability of a namespace
-    run: Pass | None = None  # The pass of all batches; None: each has its own, with all models
+    run: "Pass | None" = None  # The pass of all batches; None: each has its own, with all models
 
     def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Enrich a batch of changes, given by message id; the ids of those to deliver again.

@@ -20,7 +20,7 @@ from mats.domain.shortlist.fitness import Life
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
 from mats.settings import Settings
-from mats.usecases.drafts import NO_WRITER
+from mats.usecases.enrich import NO_WRITER
 
 After = Annotated[str, ui.option("Continue after this id, which an interrupted run has printed.", metavar="ID")]
 _MODEL = "A Converse model id or ARN, `none` to turn it off, or `default` for the configured model."

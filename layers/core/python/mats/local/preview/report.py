@@ -29,7 +29,7 @@ from mats.domain.trust.near_duplicates import SIMILARITY, Wording
 from mats.edge.snippets.capability import WAYS_TO_CALL
 from mats.ports import CandidateIndex, Registry, SearchIndex, Stored, TrustBook, Vector
 from mats.usecases.discover import Discover, Rerank
-from mats.usecases.drafts import ProfileMaker
+from mats.usecases.enrich import ProfileMaker
 from mats.usecases.stages import Budgets, CircuitBreaker
 
 DUPLICATE_COSINE = 0.95
