@@ -106,6 +106,7 @@ class World:
             index=self.index,
             maker=ProfileMaker(encoder=encoder, writer=writer),
             writer_threads=AtOnce(),
+            **dict.fromkeys(("on_wait", "on_reject", "on_refuse"), lambda *_: None),
         )
         record = RecordFeedback(receipts=self.receipts, outcomes=self.outcomes, clock=self.clock, days=30)
         self.service = FeedbackService(record, self.observer())

@@ -82,7 +82,6 @@ class LogText:
 
 
 def log_record(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
-    """Log a wide record."""
     LOGGER.log(level, "%s", LogText(fields))
 
 

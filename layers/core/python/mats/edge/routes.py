@@ -125,8 +125,6 @@ class TokenScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BodySpec:
-    """A documented body."""
-
     description: str
     models: Sequence[str | type] = ()  # Alternatives, each as `module.Class` below `mats.edge`; none: any JSON object
     media_type: str = "application/json"  # Empty: there is no body

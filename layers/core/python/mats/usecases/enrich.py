@@ -479,10 +479,6 @@ def _former(made: Profile, after: Contract, removed: Sequence[Profile]) -> Profi
 _TRIES = 3  # Attempts after a conflict with another run: reading again is cheaper than redelivery
 
 
-def _ignore(*_: object) -> None:
-    """The default of every callback."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrich:
     """Bring the profiles of changed capabilities up to date: parse, encode, save, index, and let a writer improve."""
@@ -493,10 +489,10 @@ class Enrich:
     index: SearchIndex
     maker: ProfileMaker
     writer_threads: Executor  # Its number of threads limits concurrent calls of the writer
-    on_wait: OnWait = _ignore  # Called with the error of a model that a capability waits for; from several threads
-    on_reject: Callable[[Sequence[Profile]], None] = _ignore
+    on_wait: OnWait  # Called with the error of a model that a capability waits for; from several threads
+    on_reject: Callable[[Sequence[Profile]], None]
     """Called with what is rejected or held before it is saved: at least once, after a crash twice."""
-    on_refuse: Callable[[Sequence[Refusal]], None] = _ignore
+    on_refuse: Callable[[Sequence[Refusal]], None]
     """Called after a batch with the refusals of models, one for each role and capability."""
 
     def __call__(

@@ -95,8 +95,6 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 class SnippetFormat(StrEnum):
-    """A form in which a call is written."""
-
     MCP = "mcp"
     CURL = "curl"
     PYTHON = "python"
