@@ -14,7 +14,7 @@ from mats.domain.ranking.query import Query
 from mats.edge.schema import ListParameters
 from mats.local.console.selection import ListQuery
 
-for module in ("mats.edge.mcp.tools", "mats.edge.ard.requests", "mats.edge.schema"):
+for module in ("mats.edge.mcp.tools", "mats.edge.ard.endpoints", "mats.edge.schema"):
     import_module(module)
 
 RAISED = {

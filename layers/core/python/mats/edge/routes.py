@@ -356,7 +356,7 @@ ROUTES = (
         operation_id="ardSearch",
         tag=_ARD,
         summary="Find entries, most relevant first",
-        request=BodySpec("", ("ard.requests.ArdSearch",)),
+        request=BodySpec("", ("ard.endpoints.ArdSearch",)),
         responses={200: BodySpec("The entries found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
     ),
     Route(
@@ -375,7 +375,7 @@ ROUTES = (
         operation_id="ardList",
         tag=_ARD,
         summary="List all entries",
-        query="ard.requests.ArdListParameters",
+        query="ard.endpoints.ArdListParameters",
         responses={200: BodySpec("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
     ),
     Route(
