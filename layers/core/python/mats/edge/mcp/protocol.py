@@ -5,7 +5,7 @@ negotiate one by `initialize`: https://modelcontextprotocol.io/specification.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mats import __version__
@@ -62,7 +62,7 @@ class MirroredHeaders:
 class _Request:
     id: str | int
     method: str
-    params: Message = field(default_factory=dict)
+    params: Message
 
     def error(self, code: int, message: str) -> RpcReply:
         return RpcReply(self.id, code=code, message=message)
