@@ -30,6 +30,7 @@ GROWTH = ROOT / "experiments" / "results" / "aws-growth.json"
 """Growth of the index, as measured for docs/decisions/0061."""
 RERANK = ROOT / "experiments" / "results" / "bench-rerank.json"
 """Tokens of a rerank call, as measured by `make bench BENCH=rerank`."""
+_TOKENS: Mapping[str, Any] = _load_json(RERANK)
 BILL: Mapping[str, Any] = _load_json(Path(__file__).with_name("bill.json"))
 """`prices` by key; `assumed`: value and meaning by name; `fixed` and `variable`: key and formula of each line."""
 ASSUMED: Mapping[str, float] = {name: value for name, (value, _) in BILL["assumed"].items()}
@@ -153,7 +154,6 @@ def estimate(traffic: Traffic, assumed: Mapping[str, float] = ASSUMED) -> list[L
 
 def _values(traffic: Traffic, assumed: Mapping[str, float]) -> dict[str, Any]:
     """The values of the names in keys and formulas."""
-    tokens = _load_json(RERANK)
     comparisons = assumed["nights"] + 2 * assumed["deployments"]
     comparison_s = traffic.capabilities * assumed["maintenance_s_per_1000"] / 1000
     return {
@@ -170,8 +170,8 @@ def _values(traffic: Traffic, assumed: Mapping[str, float]) -> dict[str, Any]:
         "vpcs": int(traffic.network == "vpc"),
         "comparisons": comparisons,
         "pieces": comparisons * max(1, math.ceil(comparison_s / assumed["piece_s"])) + assumed["nights"],
-        "rerank_input_tokens": tokens["input_tokens"]["p50"],
-        "rerank_output_tokens": tokens["output_tokens"]["p50"],
+        "rerank_input_tokens": _TOKENS["input_tokens"]["p50"],
+        "rerank_output_tokens": _TOKENS["output_tokens"]["p50"],
         "files": int(traffic.size == "small"),
         **(_SMALL if traffic.size == "small" else {}),
     }
