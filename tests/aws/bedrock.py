@@ -6,15 +6,13 @@ What it refuses is in `bedrock_rules`, what it answers by itself in `bedrock_mod
 import argparse
 import json
 import math
-import sys
-import threading
-from contextlib import suppress
 from email.message import Message
 from functools import cache
 from typing import Any
 
 from tests.aws.bedrock_model import Exchange, converse_reply, thought, tool_reply
 from tests.aws.bedrock_rules import Contract
+from tests.aws.listening import serve
 from tests.aws.model_server import Act, Answer, Cut, Drip, ModelServer, Play, Raw, Refuse, Stall
 
 __all__ = [
@@ -81,13 +79,14 @@ def main() -> None:
     chosen = parser.parse_args()
     act = Refuse("ServiceUnavailableException") if chosen.dead else Stall(math.inf, before_headers=True)
     troubled = chosen.dead or chosen.stall
-    with BedrockServer(
-        lambda exchange: act if troubled and exchange.operation == "Converse" else None,
-        delay_s=chosen.delay_ms / 1000, port=chosen.port, record=False,
-    ) as server, suppress(KeyboardInterrupt):  # fmt: skip
-        sys.stdout.write(f"{server.url}\n")
-        sys.stdout.flush()
-        threading.Event().wait()
+    serve(
+        BedrockServer(
+            lambda exchange: act if troubled and exchange.operation == "Converse" else None,
+            delay_s=chosen.delay_ms / 1000,
+            port=chosen.port,
+            record=False,
+        )
+    )
 
 
 if __name__ == "__main__":

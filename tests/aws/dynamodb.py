@@ -4,7 +4,8 @@ import argparse
 from typing import Any
 
 from tests.aws.deployment import Deployment
-from tests.aws.jvm import JavaServer, serve
+from tests.aws.jvm import JavaServer
+from tests.aws.listening import serve
 
 
 class DynamoDBLocal(JavaServer):

@@ -3,13 +3,10 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -110,12 +107,3 @@ class JavaServer:
         if self._process.stdin:
             self._process.stdin.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def serve(server: JavaServer) -> None:
-    """Keep it up in the foreground until interrupted; SIGTERM is an interrupt, too, so that its folder is removed."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with server:
-        print(server.url, flush=True)  # noqa: T201  what a person at the keyboard waits for
-        with suppress(KeyboardInterrupt):
-            threading.Event().wait()

@@ -1,5 +1,6 @@
 """The HTTP server under the test servers: binds without a name lookup, logs nothing, collects a test's mistakes."""
 
+import signal
 import socket
 import sys
 import threading
@@ -94,3 +95,11 @@ class QuietConnection(BaseHTTPRequestHandler):
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         head = f"{self.protocol_version} {status} {responses.get(status, '')}\r\n{lines}\r\n"
         self.wfile.write(head.encode("latin-1") + (b"" if self.command == "HEAD" else content))
+
+
+def serve(server: Any) -> None:
+    """Keep it up in the foreground until interrupted; SIGTERM is an interrupt, too, so that it is left in order."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with server, suppress(KeyboardInterrupt):
+        print(server.url, flush=True)  # noqa: T201  what whoever started it waits for
+        threading.Event().wait()

@@ -7,7 +7,8 @@ from typing import Self
 from urllib.request import urlopen
 
 from tests.aws import maven
-from tests.aws.jvm import JavaServer, serve
+from tests.aws.jvm import JavaServer
+from tests.aws.listening import serve
 
 _LATEST_SIMD = "org.apache.lucene.vectorization.upperJavaFeatureVersion"
 """Lucene uses SIMD up to the releases of Java that it knew, unless this says otherwise."""
