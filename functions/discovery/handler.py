@@ -9,9 +9,9 @@ from typing import Any
 from mats.bootstrap import open_system
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.routes import respond
-from mats.settings import on_lambda, opened_once
+from mats.settings import on_lambda, open_once
 
-_system = opened_once(open_system)
+_system = open_once(open_system)
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:

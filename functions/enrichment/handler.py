@@ -5,10 +5,10 @@ from typing import Any
 
 from mats.bootstrap import change_processor
 from mats.edge.changes import process_batch
-from mats.settings import opened_once
+from mats.settings import open_once
 from mats.usecases.deadline import Deadline
 
-_processor = opened_once(change_processor)
+_processor = open_once(change_processor)
 
 
 def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

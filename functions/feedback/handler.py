@@ -6,9 +6,9 @@ from typing import Any
 from mats.bootstrap.cloud import open_feedback
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.feedback import respond_alone
-from mats.settings import opened_once
+from mats.settings import open_once
 
-_service = opened_once(open_feedback, index=False)
+_service = open_once(open_feedback, index=False)
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from mats.bootstrap.cloud import open_learner
 from mats.edge.changes import process_reports
-from mats.settings import opened_once
+from mats.settings import open_once
 
-_learner = opened_once(open_learner)
+_learner = open_once(open_learner)
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mats.bootstrap.cloud import open_maintenance
-from mats.settings import opened_once
+from mats.settings import open_once
 
-_maintenance = opened_once(open_maintenance)
+_maintenance = open_once(open_maintenance)
 
 
 def handle(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mats.bootstrap.cloud import open_streams
-from mats.settings import opened_once
+from mats.settings import open_once
 
-_forward = opened_once(open_streams, index=False)
+_forward = open_once(open_streams, index=False)
 
 
 def handle(event: Mapping[str, Any], context: object) -> None:

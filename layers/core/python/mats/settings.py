@@ -390,7 +390,7 @@ def on_lambda(environment: Mapping[str, str]) -> bool:
     return "AWS_LAMBDA_FUNCTION_NAME" in environment
 
 
-def opened_once(open: Callable[[Settings], T], *, index: bool = True) -> Callable[[], T]:
+def open_once(open: Callable[[Settings], T], *, index: bool = True) -> Callable[[], T]:
     """Opens, once, what a function needs: in Lambda during its init phase, else at the first call.
 
     Raises SettingsInvalid as `Settings.from_env`, and in Lambda if it needs an `index` and there is none.
@@ -398,15 +398,15 @@ def opened_once(open: Callable[[Settings], T], *, index: bool = True) -> Callabl
     environment = os.environ  # noqa: TID251 - of a function
 
     @cache
-    def opened() -> T:
+    def opener() -> T:
         settings = Settings.from_env(environment)
         if index and on_lambda(environment) and not settings.in_aws:
             raise SettingsInvalid("MATS_INDEX_ENDPOINT must be set: in Lambda there is no local registry")
         return open(settings)
 
     if on_lambda(environment):
-        opened()
-    return opened
+        opener()
+    return opener
 
 
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
