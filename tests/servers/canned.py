@@ -1,6 +1,7 @@
 """An HTTP server that gives canned responses, whatever is requested."""
 
 import json
+import socket
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -72,7 +73,11 @@ class _Handler(QuietConnection):
         self.content()
         response = self.server.canned.next(f"{self.command} {self.path}")
         promised = {} if response.length is None else {"Content-Length": response.length}
+        if response.closes:  # the end comes with the last byte, so that no client asks again in between
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
         self.reply(response.status, response.content, {"Content-Type": response.type, **promised})
+        if response.closes:
+            self.connection.shutdown(socket.SHUT_WR)
         self.close_connection |= response.closes or response.length is not None
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815  as the standard library wants them called
