@@ -32,35 +32,28 @@ def test_a_text_without_a_slash_is_a_namespace():
 ROLE = "arn:aws:iam::123456789012:role/AWSReservedSSO_Ops_abc"
 
 
+OTHERS = (
+    "arn:aws:iam::123456789012:user/team/ada", "arn:aws:iam::123456789012:root", "", "role/x",
+    "arn:aws:sts::123456789012:federated-user/ada", "arn:aws:iam::123456789012:role/", f"{ROLE}/",
+    "arn:aws:iam:::role/x", "arn:aws:s3:::role/x",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "arn",
+    ("arn", "whose"),
     [
-        ROLE,
-        "arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/eu-west-1/AWSReservedSSO_Ops_abc",
-        "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Ops_abc/ada@example.com",
-        "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Ops_abc",
+        (ROLE, ROLE),
+        ("arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/eu-west-1/AWSReservedSSO_Ops_abc", ROLE),
+        ("arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Ops_abc/ada@example.com", ROLE),
+        ("arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Ops_abc", ROLE),
+        ("arn:aws-us-gov:sts::1:assumed-role/R/s", "arn:aws-us-gov:iam::1:role/R"),
+        *((other, other) for other in OTHERS),
     ],
 )
-def test_every_spelling_of_a_role_is_one_principal(arn):
-    assert principal(arn) == ROLE
-
-
-@pytest.mark.parametrize(
-    "arn",
-    [
-        "arn:aws:iam::123456789012:user/team/ada", "arn:aws:iam::123456789012:root", "", "role/x",
-        "arn:aws:sts::123456789012:federated-user/ada", "arn:aws:iam::123456789012:role/", f"{ROLE}/",
-        "arn:aws:iam:::role/x", "arn:aws:s3:::role/x",
-    ],
-)  # fmt: skip
-def test_anything_else_stays_as_it_is(arn):
-    assert principal(arn) == arn
+def test_every_spelling_of_a_role_is_one_principal_and_anything_else_its_own(arn, whose):
+    assert principal(arn) == whose
 
 
 @given(st.text())
 def test_a_principal_is_its_own_principal(text):
     assert principal(principal(text)) == principal(text)
-
-
-def test_partition_and_account_are_kept():
-    assert principal("arn:aws-us-gov:sts::1:assumed-role/R/s") == "arn:aws-us-gov:iam::1:role/R"
