@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import ChangeResult
 from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.trace import STAGES, DegradablePart
+from mats.domain.shortlist.trace import DEGRADABLE_PARTS, STAGES
 from mats.edge.observers import SLOW_MS, change_metric
 
 HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", "Registry", "Trust", "Outcomes")
@@ -16,7 +16,7 @@ _USAGE = ("InputTokens", "OutputTokens", "Usd")
 OWN: Mapping[str, tuple[str, ...]] = {
     "discovery": (
         *("Answers", "Failed", "Degraded"),
-        *(f"Degraded{part.capitalize()}" for part in DegradablePart),
+        *(f"Degraded{part.capitalize()}" for part in DEGRADABLE_PARTS),
         *(f"Verdict{verdict.capitalize()}" for verdict in Verdict),
         *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "reported", "total")),
         *_USAGE,

@@ -12,7 +12,7 @@ from infra.context import Context
 from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import ChangeResult
 from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.trace import STAGES, DegradablePart
+from mats.domain.shortlist.trace import DEGRADABLE_PARTS, STAGES
 from mats.edge.observers import change_metric
 
 FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*", "provider_verified": *, "score"'
@@ -89,7 +89,7 @@ class Dashboard(Construct):
             "5xx": Metric("stage", "5XXError"),
             "failed by a dependency": Metric("own.discovery", "Failed"),
         }
-        labels = {"Degraded": "any"} | {f"Degraded{part.capitalize()}": part.value for part in DegradablePart}
+        labels = {"Degraded": "any"} | {f"Degraded{part.capitalize()}": part for part in DEGRADABLE_PARTS}
         degraded = {
             label: share(name[0].lower() + name[1:], Metric("own.discovery", name), answers, label=label)
             for name, label in labels.items()

@@ -15,7 +15,7 @@ from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import ANYWHERE
 from mats.domain.shortlist.rank import Result, Shortlist
-from mats.domain.shortlist.trace import DegradablePart
+from mats.domain.shortlist.trace import DEGRADABLE_PARTS
 from mats.domain.text.fence import escape_hidden
 
 LOGGER = logging.getLogger("mats")
@@ -251,7 +251,7 @@ def answer_metrics(shortlist: Shortlist) -> dict[str, ports.Measure]:
     degraded = frozenset(shortlist.degraded)
     return {
         **_counts(Answers=1, Failed=0, Degraded=bool(degraded)),
-        **_counts(**{f"Degraded{part.capitalize()}": part in degraded for part in DegradablePart}),
+        **_counts(**{f"Degraded{part.capitalize()}": part in degraded for part in DEGRADABLE_PARTS}),
         f"Verdict{shortlist.verdict.capitalize()}": ports.Measure(1, "Count"),
         **{
             f"{stage.capitalize()}Ms": ports.Measure(ms, "Milliseconds")

@@ -1,7 +1,6 @@
 """The trace of an answer, for logs, metrics and evaluation."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from mats.domain.errors import StorageUnusable
@@ -16,21 +15,11 @@ STAGES = (
 """Stages of an answer that are worth a graph; each has a metric of its time."""
 
 
-class DegradablePart(StrEnum):
-    """A part that an answer can lack because it failed or was late; each has a metric."""
-
-    LLM = "llm"
-    NEURAL = "neural"
-    LEXICAL = "lexical"
-    EXACT = "exact"
-    NAMES = "names"
-    PRODUCTS = "products"
-    SPELLING = "spelling"
-    BM25 = "bm25"
-    AUDIENCES = "audiences"
-    MEMORY = "memory"
-    RECEIPT = "receipt"
-    RELIABILITY = "reliability"
+DEGRADABLE_PARTS = (
+    "llm", "neural", "lexical", "exact", "names", "products", "spelling", "bm25", "audiences", "memory", "receipt",
+    "reliability",
+)  # fmt: skip
+"""Parts that an answer can lack because they failed or were late; each has a metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
