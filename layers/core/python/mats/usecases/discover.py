@@ -242,15 +242,18 @@ class Discover:
         )
         if fitness:
             ranked = place_unfit(ranked, fitness, thresholds)
-        shown = present(ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread)
-        verdict = shown.verdict if query.asks_for_parts or planned else shown.parts[0].verdict or shown.verdict
-        trace.notes += note_on_moved(shown.ranked[: shown.count])
+        verdict, placed, shown, parts = present(
+            ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread
+        )
+        if not (query.asks_for_parts or planned):
+            verdict = parts[0].verdict or verdict
+        trace.notes += note_on_moved(placed[:shown])
         if verdict is Verdict.NONE and ranked:
             trace.notes.append(note_on_none(ranked))
         trace.took_ms["total"] = stages.clock.elapsed_ms() - began
         shortlist = Shortlist(
-            query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=shown.ranked,
-            shown=shown.count, parts=shown.parts if query.asks_for_parts else (), trace=trace,
+            query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=placed,
+            shown=shown, parts=parts if query.asks_for_parts else (), trace=trace,
             excluded=tuple(sorted(fitness.excluded.items())) if fitness else (),
         )  # fmt: skip
         return complete(shortlist) if complete else shortlist

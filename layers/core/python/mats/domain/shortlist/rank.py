@@ -386,16 +386,6 @@ class Steps:
         return tuple(by_id[id] for id in take_in_turn([*lists, _ids(results)]))
 
 
-@dataclass(frozen=True, slots=True)
-class Presented:
-    """The verdict, the results with the shown ones first, the number of these, and the parts."""
-
-    verdict: Verdict
-    ranked: tuple[Result, ...]
-    count: int
-    parts: tuple[Part, ...]
-
-
 def present(
     ranked: Sequence[Result],
     thresholds: Thresholds,
@@ -404,8 +394,8 @@ def present(
     limit: int,
     min_relevance: MinRelevance | None,
     unread: bool,
-) -> Presented:
-    """Apply the thresholds, and choose what is shown; parts take turns in that.
+) -> tuple[Verdict, tuple[Result, ...], int, tuple[Part, ...]]:
+    """The verdict, the results with those to be shown first, in which parts take turns, how many, and the parts.
 
     `ranked` is best first, and `steps` are the parts of the request, or the request as the only one. If `unread`, the
     encoder does not read the language, to which a low or a high relevance may be due.
@@ -435,7 +425,7 @@ def present(
         )
         for number, text in enumerate(steps.texts)
     )
-    return Presented(verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts)
+    return verdict_on(ranked), (*shown, *rest, *cut), len(shown), parts
 
 
 def note_on_moved(shown: Sequence[Result]) -> list[str]:
