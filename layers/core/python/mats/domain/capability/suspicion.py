@@ -148,7 +148,7 @@ def findings(registration: Registration, written: Sequence[str] = ()) -> tuple[F
     first_in = {text: where for where, those in reversed(texts.items()) for text in those}
     found: dict[str, Finding] = {}
     for text, where in first_in.items():
-        for reason, piece in _pieces(text):
+        for reason, piece in _search_short(text) if len(text) <= _SHORT else _search(text[:_LONG]):
             found.setdefault(reason, _place(reason, where, attributes[where], piece))
     if _is_stuffed(registration):
         found[STUFFED] = Finding(STUFFED)
@@ -169,12 +169,8 @@ def _place(reason: str, where: str, value: Any, piece: str) -> Finding:
     return Finding(reason, where, start, start + len(piece)) if start >= 0 else Finding(reason, where, 0, len(whole))
 
 
-def _pieces(text: str) -> Iterable[tuple[str, str]]:
-    """The reasons in a text, each once, with the part of the text that is the reason."""
-    return _pieces_of_short(text) if len(text) <= _SHORT else _search(text[:_LONG])
-
-
 def _search(text: str) -> Iterable[tuple[str, str]]:
+    """The reasons in a text, each once, with the part of the text that is the reason."""
     found: dict[str, str] = {}
     for form in dict.fromkeys(visible_forms(text)):
         _search_visible(form, found)
@@ -196,7 +192,7 @@ def _search_visible(text: str, found: dict[str, str]) -> None:
         found.setdefault(reason, text[start:end])
 
 
-_pieces_of_short = lru_cache(_REMEMBERED)(_search)
+_search_short = lru_cache(_REMEMBERED)(_search)
 """The registrations of a document repeat each other: names and descriptions of parameters, schemas, scopes."""
 _CODE = re.compile(
     r"(?:\b(?:curl|wget|powershell)\s|fetch\(|eval\(|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE

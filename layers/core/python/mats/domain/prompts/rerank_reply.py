@@ -148,9 +148,9 @@ _HIGH = 0.5
 def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankResult:
     """Parse the scores of `count` candidates, asked for as `{"s": [count integers from 0 to 100]}`.
 
-    Other forms that assign every score are read too: see the module. A truncated reply keeps its
-    complete scores. Any other wrong number of scores is void, because scores belong to candidates by position. The
-    reply is JSON, JSON somewhere in a text, or the beginning of either; `ended_early`: the model ran out of tokens.
+    Other forms that assign every score are read too: see the module. A truncated reply keeps its complete scores. Any
+    other wrong number of scores is void, because scores belong to candidates by position. The reply is JSON, JSON
+    somewhere in a text, or the beginning of either; `ended_early`: the model ran out of tokens.
     """
     value = _whole_value(reply)
     if value is None:
@@ -158,10 +158,11 @@ def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankR
     found = find_scores(value)
     if found is None:
         return RerankResult(void="the reply has no list of scores")
-    cut_off = ended_early and len(found.numbers) < count
-    if len(found.numbers) != count and not cut_off:
-        return RerankResult(void=f"{len(found.numbers)} scores for {count} candidates")
-    if _is_ranking(found.numbers):
+    given = len(found.numbers)
+    cut_off = ended_early and given < count
+    if given != count and not cut_off:
+        return RerankResult(void=f"{given} scores for {count} candidates")
+    if given >= _FEWEST_RANKED and sorted(found.numbers) == list(range(1, given + 1)):
         return RerankResult(void="the scores are the numbers from 1 on, which may be a ranking")
     return _to_unit_scores(found.numbers, found.type, cut_off=cut_off)
 
@@ -195,7 +196,7 @@ def _beginning(reply: str, count: int) -> RerankResult:
 def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> RerankResult:
     if not numbers:
         return RerankResult(void="the reply ended before the first score", cut_off=cut_off)
-    if _mixes_scales(numbers):
+    if max(numbers) > 1 and any(0 < number < 1 for number in numbers):  # 0.95 of 1, or of 100?
         return RerankResult(void="some scores are fractions and others are above 1", cut_off=cut_off)
     top = 1 if _is_unit_scale(numbers) else 100
     inside = [min(top, max(0, number)) for number in numbers]
@@ -205,16 +206,6 @@ def _to_unit_scores(numbers: Sequence[float], type_: str, *, cut_off: bool) -> R
     if len(numbers) >= _FEWEST_RANKED and min(inside) == max(inside) >= _HIGH * top:
         return RerankResult(void="the scores are all equal, which says nothing", cut_off=cut_off)
     return RerankResult(scores=tuple(n / top for n in inside), intent=type_, clipped=clipped, cut_off=cut_off)
-
-
-def _is_ranking(numbers: Sequence[float]) -> bool:
-    """True if the numbers are 1, 2, … in some order: ranks of candidates, or candidates by rank, but no scores."""
-    return len(numbers) >= _FEWEST_RANKED and sorted(numbers) == list(range(1, len(numbers) + 1))
-
-
-def _mixes_scales(numbers: Sequence[float]) -> bool:
-    """True if one score may be 0.95 of 1 and another 40 of 100: then no scale is certain."""
-    return max(numbers) > 1 and any(0 < number < 1 for number in numbers)
 
 
 def _is_unit_scale(numbers: Sequence[float]) -> bool:

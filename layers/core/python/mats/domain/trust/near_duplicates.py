@@ -41,7 +41,7 @@ def sample_text(profile: Profile) -> str:
 def is_same_work(first: str, profile: Profile) -> bool:
     """True if both the description and the whole text still resemble those that were sampled first."""
     pairs = zip(first.split(":"), sample_text(profile).split(":"), strict=True)
-    return all(_resemble(_hashes(one), _hashes(other)) for one, other in pairs)
+    return all(_resemble(one, other) for one, other in pairs)
 
 
 def _sample(words: Set[str]) -> str:
@@ -54,14 +54,11 @@ def _hash(word: str) -> str:
     return hashlib.blake2b(word.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
-def _hashes(sample: str) -> list[str]:
-    return [sample[start : start + _DIGITS] for start in range(0, len(sample), _DIGITS)]
-
-
-def _resemble(one: list[str], other: list[str]) -> bool:
+def _resemble(one: str, other: str) -> bool:
     """True if the Jaccard similarity that two samples suggest is high enough; true for two empty ones."""
-    union = sorted({*one, *other})[:_SAMPLED]
-    common = set(one).intersection(other, union)
+    ours, theirs = ({sample[n : n + _DIGITS] for n in range(0, len(sample), _DIGITS)} for sample in (one, other))
+    union = sorted(ours | theirs)[:_SAMPLED]
+    common = ours.intersection(theirs, union)
     return len(common) >= LEAST * len(union)
 
 
