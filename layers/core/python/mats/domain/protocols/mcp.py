@@ -24,7 +24,6 @@ from mats.domain.protocols.mcp_server import (
     server_of,
 )
 from mats.domain.protocols.protocol import (
-    MAX_ENDPOINT,
     Format,
     ItemDraft,
     Json,
@@ -267,7 +266,7 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
         draft.item["input_schema"] = draft.rest.pop(key)
     elif key:
         draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
-    draft.set("endpoint", source.server if len(source.server) <= MAX_ENDPOINT else "")
+    draft.set_endpoint(source.server, is_in_descriptor=False)
     if source.server_entry:
         draft.rest[SERVER] = dict(source.server_entry)
     draft.set_words("tags", [MCP])

@@ -17,7 +17,6 @@ from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
 from mats.domain.protocols.openapi_document import METHODS, References, SharedSentences, Unresolved, to_openapi, weight
 from mats.domain.protocols.protocol import (
-    MAX_ENDPOINT,
     Call,
     Compact,
     Facts,
@@ -178,7 +177,7 @@ class _Api:
         own = [_server(server) for level in (operation, item) for server in objects(level.get("servers"))]
         server = next((url for url in own if url), self.server)
         endpoint = server.rstrip("/") + (path if path.startswith("/") else f"/{path}") if server else ""
-        draft.set("endpoint", endpoint if len(endpoint) <= MAX_ENDPOINT else "")
+        draft.set_endpoint(endpoint, is_in_descriptor=False)
         self._input(draft, item, operation)
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}

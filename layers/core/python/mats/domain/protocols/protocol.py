@@ -19,9 +19,9 @@ from mats.domain.text.words import word_set
 
 Json: TypeAlias = Any  # A JSON value
 
-MAX_ENDPOINT, _MAX_ENTRIES = 2_048, 100
+_MAX_ENTRIES = 100
 _MAX_TEXT = {
-    "name": 200, "description": 100_000, "version": 100, "provider": 200, "endpoint": MAX_ENDPOINT, "tags": 200,
+    "name": 200, "description": 100_000, "version": 100, "provider": 200, "endpoint": 2_048, "tags": 200,
     "examples": 2_000,
 }  # fmt: skip
 """Limits of a registration: entries of each list, and characters of each text by its attribute."""
@@ -180,12 +180,12 @@ class ItemDraft:
         if value:
             self.item[attribute] = value
 
-    def set_endpoint(self, url: str) -> None:
+    def set_endpoint(self, url: str, *, is_in_descriptor: bool = True) -> None:
         """Set the endpoint, unless it is empty or too long."""
-        if len(url) > MAX_ENDPOINT:
-            self.add_note("endpoint", f"is longer than {MAX_ENDPOINT:,} characters; it stays in the descriptor")
-        else:
+        if len(url) <= (most := _MAX_TEXT["endpoint"]):
             self.set("endpoint", url)
+        elif is_in_descriptor:
+            self.add_note("endpoint", f"is longer than {most:,} characters; it stays in the descriptor")
 
     def add_note(self, attribute: str, message: str) -> None:
         self.notes[Fault(attribute, message)] = None

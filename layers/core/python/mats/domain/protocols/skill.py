@@ -9,7 +9,6 @@ from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FILES, INSTRUCTIONS
 from mats.domain.protocols.protocol import (
-    MAX_ENDPOINT,
     Call,
     Facts,
     Format,
@@ -109,7 +108,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         given = front.get(key)
         if given and "tags" not in draft.item:
             draft.set_words("tags", given.split(",") if isinstance(given, str) else given)
-    draft.set("endpoint", source.url if len(source.url) <= MAX_ENDPOINT else "")
+    draft.set_endpoint(source.url, is_in_descriptor=False)
     body = text_at(value, INSTRUCTIONS)
     if len(body) > _LONGEST_BODY:
         draft.add_note("descriptor", f"the instructions are truncated to {_LONGEST_BODY:,} of {len(body):,} characters")
