@@ -13,9 +13,9 @@ from mats.domain.ranking.named import (
     asked_keys,
     asked_names,
     exact_first,
-    exact_keys,
     exactness,
     fold,
+    index_keys,
     names,
     nearest_spaces,
     products_named,
@@ -109,7 +109,7 @@ def a_tool(name: str = "issues/create", title: str = "Create an issue", **about)
 def test_a_query_is_an_id_a_name_or_a_title_however_it_is_spelled(query, exact):
     tool = a_tool()
     assert exactness(query, tool) is exact
-    assert exact is None or set(asked_keys(query)) & set(exact_keys(tool))
+    assert exact is None or set(asked_keys(query)) & set(index_keys(tool))
 
 
 def test_a_title_of_three_words_is_found_within_a_query():

@@ -61,12 +61,6 @@ def _terms(text: str) -> list[str]:
     return [term for term in terms if term not in _ARTICLES] or terms
 
 
-def exact_keys(profile: Profile) -> list[str]:
-    """Keys of a capability for exact matches: its folded id, name and title."""
-    title = profile.source.title if profile.source else ""
-    return [f"={key}" for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
-
-
 @lru_cache(maxsize=_CACHED)
 def asked_keys(query: str) -> tuple[str, ...]:
     """Keys for an exact match: of the whole query, of each id in it, and of its runs of a few words."""
@@ -121,8 +115,10 @@ TRUSTED_KEYS = (*TRUST, _VERIFIED)  # Keys of those whom operators trust: by a r
 
 
 def index_keys(profile: Profile) -> list[str]:
-    """All keys of a capability: its id, name and title, its names, how far operators trust it, and its pin."""
-    keys = [*exact_keys(profile), *map(name_key, names(profile.namespace, profile.provider))]
+    """All keys of a capability: its folded id, name and title, its names, how far operators trust it, and its pin."""
+    title = profile.source.title if profile.source else ""
+    keys = [f"={key}" for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
+    keys += map(name_key, names(profile.namespace, profile.provider))
     if profile.trust is not None:
         keys.append(f"^{profile.trust // 10}")
     keys += [_VERIFIED] if profile.provider_verified else []
