@@ -1,1 +1,1 @@
-"""Attacks on the ranking: what they are (`table`), how they run (`run`), what is measured (`measures`)."""
+"""Attacks on the ranking: registrations (`table`, `takeovers`) and reports (`false_reports`), and what they reach."""

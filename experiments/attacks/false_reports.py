@@ -3,7 +3,7 @@
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,6 @@ _ENCODER = "attacks"
 
 Ranked: TypeAlias = Sequence[Id]
 Claims: TypeAlias = Mapping[Id, Event]
-Choose: TypeAlias = Callable[[AttackTarget, Ranked, Ranked], Claims]
-"""From a target, its ranked candidates and all registered ids."""
 Report: TypeAlias = tuple[AttackTarget, str, Claims, bool]
 """An answer's target, the caller, what it claims, and whether the memory has the request."""
 
@@ -38,49 +36,54 @@ class ReportAttack:
     """Reports of one caller, or of several, on each of many answers."""
 
     name: str
-    claims: Choose
+    fails: bool = False  # The right capability
+    praises: int | None = None  # A wrong candidate, by its place among the wrong ones
+    elsewhere: bool = False  # What it praises is not found
     answers: int = REPORTS
     remembered: bool = False  # The answers are to the very requests of others, which the memory then has
     at_once: bool = False  # All targets are attacked together
     callers: int = 1
 
-
-def _fail_right(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:
-    return dict.fromkeys([id for id in ranked if id in target.query.relevant][:1], Event.FAILED)
-
-
-def _praise(place: int) -> Choose:
-    """Successes of the wrong candidate at this place among the wrong ones."""
-
-    def choose(target: AttackTarget, ranked: Ranked, _: Ranked) -> Claims:
-        wrong = [id for id in ranked if id not in target.query.relevant]
-        return dict.fromkeys(wrong[place : place + 1 or None], Event.SUCCEEDED)
-
-    return choose
+    def claims(self, target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
+        """From a target, its ranked candidates and all registered ids."""
+        relevant = target.query.relevant
+        wrong = [id for id in (everything if self.elsewhere else ranked) if id not in relevant]
+        if self.elsewhere:
+            wrong = [id for id in wrong if id not in ranked]
+        praised = [] if self.praises is None else wrong[self.praises : self.praises + 1 or None]
+        return {
+            **(_right(target, ranked, Event.FAILED) if self.fails else {}),
+            **dict.fromkeys(praised, Event.SUCCEEDED),
+        }
 
 
-def _both(target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
-    return {**_fail_right(target, ranked, everything), **_praise(0)(target, ranked, everything)}
-
-
-def _praise_elsewhere(target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
-    absent = [id for id in everything if id not in ranked and id not in target.query.relevant]
-    return dict.fromkeys(absent[:1], Event.SUCCEEDED)
+def _right(target: AttackTarget, ranked: Ranked, event: Event) -> dict[Id, Event]:
+    """The best relevant candidate, if there is one."""
+    return dict.fromkeys([id for id in ranked if id in target.query.relevant][:1], event)
 
 
 REPORT_ATTACKS = (
-    ReportAttack("100 failures of the right capability", _fail_right),
-    ReportAttack("100 successes of the best wrong one", _praise(0)),
-    ReportAttack("100 successes of the last one", _praise(-1)),
-    ReportAttack("50 failures of the right, 50 successes of the best wrong one", _both, answers=REPORTS // 2),
-    ReportAttack("2 failures of each of 50 right capabilities", _fail_right, answers=2, at_once=True),
-    ReportAttack("100 remembered successes of the best wrong one", _praise(0), remembered=True),
-    ReportAttack("100 remembered successes of the last one", _praise(-1), remembered=True),
-    ReportAttack("100 remembered successes of one that is not found", _praise_elsewhere, remembered=True),
+    ReportAttack("100 failures of the right capability", fails=True),
+    ReportAttack("100 successes of the best wrong one", praises=0),
+    ReportAttack("100 successes of the last one", praises=-1),
+    ReportAttack(
+        "50 failures of the right, 50 successes of the best wrong one", fails=True, praises=0, answers=REPORTS // 2
+    ),
+    ReportAttack("2 failures of each of 50 right capabilities", fails=True, answers=2, at_once=True),
+    ReportAttack("100 remembered successes of the best wrong one", praises=0, remembered=True),
+    ReportAttack("100 remembered successes of the last one", praises=-1, remembered=True),
+    ReportAttack("100 remembered successes of one that is not found", praises=0, elsewhere=True, remembered=True),
     *(
-        ReportAttack(f"1 remembered success of {what} by each of {count}", choose, 1, remembered=True, callers=count)
+        ReportAttack(
+            f"1 remembered success of {what} by each of {count}",
+            praises=place,
+            elsewhere=place == 0,
+            answers=1,
+            remembered=True,
+            callers=count,
+        )
         for count in (1, 2, 5)
-        for what, choose in {"one that is not found": _praise_elsewhere, "the tenth": _praise(9)}.items()
+        for what, place in {"one that is not found": 0, "the tenth": 9}.items()
     ),
 )
 
@@ -108,7 +111,7 @@ def _honest_reports(registry: AttackedRegistry, targets: Sequence[AttackTarget])
         ranked = registry.rank_ids(target.query.text)
         for caller in chance.sample(range(_CROWD), _REPORTERS):
             event = Event.SUCCEEDED if chance.random() >= _UNLUCKY else Event.FAILED
-            claims = dict.fromkeys(_fail_right(target, ranked, ()), event)
+            claims = _right(target, ranked, event)
             if ranked and ranked[0] not in claims and chance.random() < _MISTAKEN:
                 claims[ranked[0]] = Event.FAILED
             yield target, str(caller), claims, True

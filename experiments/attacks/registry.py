@@ -126,17 +126,17 @@ class AttackedRegistry(Scene):
             if target.query.text not in self._before:
                 self._before[target.query.text] = self.rank_ids(target.query.text)
         with self.with_items(wave.items, wave.trust, wave.verified, time=wave.at):
-            return [self._observe(target, wave.attacker_ids) for target in wave.targets]
-
-    def _observe(self, target: AttackTarget, attackers: frozenset[Id]) -> Observation:
-        results = self.shortlist(target.query.text).ranked
-        return Observation(
-            relevant=target.query.relevant,
-            ranked=tuple(result.id for result in results),
-            before=self._before[target.query.text],
-            attackers=attackers - target.query.relevant,
-            flagged=frozenset(result.id for result in results if result.suspicious),
-        )
+            answers = [(target.query, self.shortlist(target.query.text).ranked) for target in wave.targets]
+        return [
+            Observation(
+                relevant=query.relevant,
+                ranked=tuple(result.id for result in results),
+                before=self._before[query.text],
+                attackers=wave.attacker_ids - query.relevant,
+                flagged=frozenset(result.id for result in results if result.suspicious),
+            )
+            for query, results in answers
+        ]
 
     @contextmanager
     def with_items(

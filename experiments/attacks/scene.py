@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
@@ -11,14 +10,10 @@ from mats.evaluation.data.datasets import JudgedQuery
 
 SEED = 7
 TRUSTED = 70  # From this trust on a capability counts as trusted
-
-
-class Knowledge(StrEnum):
-    """The knowledge of an attacker."""
-
-    QUERIES = "queries"  # The judged queries, word for word: no real attacker does, so the result is an upper bound
-    REGISTRATION = "registration"  # The public registration of the target
-    NOTHING = "nothing"  # No attacker: a fault of the ranking that harms the honest
+QUERIES = "queries"
+"""An attacker knows the judged queries, word for word: no real one does, so the result is an upper bound."""
+REGISTRATION = "registration"  # An attacker knows the public registration of the target
+NOTHING = "nothing"  # No attacker: a fault of the ranking that harms the honest
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +63,5 @@ class Attack:
     """A named way to make registrations from targets. A wave without targets is left out."""
 
     name: str
-    knows: Knowledge
+    knows: str
     waves: Waves

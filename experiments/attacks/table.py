@@ -3,12 +3,12 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from experiments.attacks.scene import SEED, Attack, AttackTarget, Knowledge, Scene, Wave, Waves
+from experiments.attacks.scene import NOTHING, QUERIES, REGISTRATION, SEED, Attack, AttackTarget, Scene, Wave, Waves
 from mats.domain.capability.capability import Id, Lifecycle, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
@@ -60,34 +60,33 @@ def make_item(fields: Fields, number: int = 0, namespaces: int = 1) -> Registrat
     return Registration.parse({"name": f"assistant-{number}", "kind": "tool", **public, "namespace": namespace})
 
 
-def whole(texts: Texts) -> Iterable[Texts]:
-    return [texts]
+def half(text: str) -> str:
+    """Every second word."""
+    return " ".join(text.split()[::2]) or text
 
 
-def each(texts: Texts) -> Iterable[Texts]:
-    return [[text] for text in texts]
-
-
-def each_half(texts: Texts) -> Iterable[Texts]:
-    return [[half(text)] for text in texts]
-
-
-def shares(texts: Texts) -> Iterable[Texts]:
-    return [share for n in range(FLOOD) if (share := texts[n::FLOOD])]
-
-
-def permutations(texts: Texts) -> Iterable[Texts]:
+def _permutations(texts: Texts) -> list[Texts]:
     chance = random.Random(SEED)
     return [chance.sample(texts, len(texts)) for _ in range(FLOOD)]
 
 
-def paste(*fields: str, parts: Callable[[Texts], Iterable[Texts]] = whole, namespaces: int = 1) -> Waves:
+PARTS: Mapping[str, Callable[[Texts], Sequence[Texts]]] = {
+    "whole": lambda texts: [texts],
+    "each": lambda texts: [[text] for text in texts],
+    "each_half": lambda texts: [[half(text)] for text in texts],
+    "shares": lambda texts: [share for n in range(FLOOD) if (share := texts[n::FLOOD])],
+    "permutations": _permutations,
+}
+"""The ways to divide queries among registrations."""
+
+
+def paste(*fields: str, parts: str = "whole", namespaces: int = 1) -> Waves:
     """One registration for each part of the queries, which are pasted into these fields; all at once."""
 
     def waves(scene: Scene) -> list[Wave]:
         items = [
             make_item({name: FIELDS[name](part) for name in fields}, n, namespaces)
-            for n, part in enumerate(parts([target.query.text for target in scene.targets]))
+            for n, part in enumerate(PARTS[parts]([target.query.text for target in scene.targets]))
         ]
         return [Wave(items=items, targets=scene.targets)]
 
@@ -149,10 +148,6 @@ def rewrite(change: Callable[[str], str]) -> Waves:
     return copies(changed)
 
 
-def with_examples(texts: Callable[[AttackTarget], Texts]) -> Waves:
-    return copies(lambda target: {"examples": _sentences(texts(target))})
-
-
 def one_homoglyph(text: str) -> str:
     """The first letter that has a homoglyph replaced by it."""
     place = next((place for place, letter in enumerate(text) if letter.translate(_HOMOGLYPHS) != letter), len(text))
@@ -164,18 +159,9 @@ def some_homoglyphs(text: str) -> str:
     return " ".join(word if n % 3 else one_homoglyph(word) for n, word in enumerate(text.split(" ")))
 
 
-def all_homoglyphs(text: str) -> str:
-    return text.translate(_HOMOGLYPHS)
-
-
 def zero_width(text: str) -> str:
     """A zero-width space within the first word."""
     return f"{text[:2]}\u200b{text[2:]}"
-
-
-def half(text: str) -> str:
-    """Every second word."""
-    return " ".join(text.split()[::2]) or text
 
 
 def _common_words(scene: Scene) -> list[Wave]:
@@ -240,48 +226,47 @@ def _stock_query(scene: Scene) -> list[Wave]:
     return [Wave(items=[stock], targets=[target], attackers=scene.trusted)] if scene.trusted else []
 
 
-_QUERIES, _REGISTRATION, _NOTHING = Knowledge.QUERIES, Knowledge.REGISTRATION, Knowledge.NOTHING
 ATTACKS = (
-    Attack("1 item, 50 queries in its description", _QUERIES, paste("description")),
-    Attack("1 item, 50 queries as examples", _QUERIES, paste("examples")),
-    Attack("1 item, 50 queries as tags", _QUERIES, paste("tags")),
-    Attack("1 item, 50 queries as parameter descriptions", _QUERIES, paste("input_schema")),
-    Attack("1 item, 50 queries everywhere", _QUERIES, paste(*EVERYWHERE)),
-    Attack("1 item, 50 queries as negative examples", _QUERIES, paste("negative_examples")),
-    Attack("1 item, common words of the registry", _REGISTRATION, _common_words),
-    Attack("1 item a query, as its description", _QUERIES, paste("description", parts=each)),
-    Attack("1 item a query, as its example", _QUERIES, paste("examples", parts=each)),
-    Attack("1 item a query, as its name", _QUERIES, paste("name", parts=each)),
-    Attack("1 item a query, half its words as example", _QUERIES, paste("examples", parts=each_half)),
-    Attack("20 items, 2-3 queries each, description", _QUERIES, paste("description", parts=shares)),
-    Attack("20 items, 2-3 queries each, everywhere", _QUERIES, paste(*EVERYWHERE, parts=shares)),
-    Attack("20 near-duplicates, 50 queries in the description", _QUERIES, paste("description", parts=permutations)),
-    Attack("20 near-duplicates, 50 queries as examples", _QUERIES, paste("examples", parts=permutations)),
-    Attack("the same in 20 namespaces", _QUERIES, paste("examples", parts=permutations, namespaces=FLOOD)),
-    Attack("flood: 20 near-duplicates of one query", _QUERIES, flood(_near_query)),
-    Attack("flood: 20 differently padded items of one query", _QUERIES, flood(_padded_query)),
-    Attack("flood: 20 copies of one target, 1 namespace", _REGISTRATION, flood(_near_copies(namespaces=1))),
-    Attack("flood: 20 copies of one target, 20 namespaces", _REGISTRATION, flood(_near_copies(namespaces=FLOOD))),
-    Attack("copy, exact", _REGISTRATION, copies(lambda _: {})),
-    Attack("copy, one word added", _REGISTRATION, rewrite("{} Fast.".format)),
-    Attack("copy, one homoglyph", _REGISTRATION, rewrite(one_homoglyph)),
-    Attack("copy, a few homoglyphs", _REGISTRATION, rewrite(some_homoglyphs)),
-    Attack("copy, homoglyphs throughout", _REGISTRATION, rewrite(all_homoglyphs)),
-    Attack("copy, one zero-width space", _REGISTRATION, rewrite(zero_width)),
+    Attack("1 item, 50 queries in its description", QUERIES, paste("description")),
+    Attack("1 item, 50 queries as examples", QUERIES, paste("examples")),
+    Attack("1 item, 50 queries as tags", QUERIES, paste("tags")),
+    Attack("1 item, 50 queries as parameter descriptions", QUERIES, paste("input_schema")),
+    Attack("1 item, 50 queries everywhere", QUERIES, paste(*EVERYWHERE)),
+    Attack("1 item, 50 queries as negative examples", QUERIES, paste("negative_examples")),
+    Attack("1 item, common words of the registry", REGISTRATION, _common_words),
+    Attack("1 item a query, as its description", QUERIES, paste("description", parts="each")),
+    Attack("1 item a query, as its example", QUERIES, paste("examples", parts="each")),
+    Attack("1 item a query, as its name", QUERIES, paste("name", parts="each")),
+    Attack("1 item a query, half its words as example", QUERIES, paste("examples", parts="each_half")),
+    Attack("20 items, 2-3 queries each, description", QUERIES, paste("description", parts="shares")),
+    Attack("20 items, 2-3 queries each, everywhere", QUERIES, paste(*EVERYWHERE, parts="shares")),
+    Attack("20 near-duplicates, 50 queries in the description", QUERIES, paste("description", parts="permutations")),
+    Attack("20 near-duplicates, 50 queries as examples", QUERIES, paste("examples", parts="permutations")),
+    Attack("the same in 20 namespaces", QUERIES, paste("examples", parts="permutations", namespaces=FLOOD)),
+    Attack("flood: 20 near-duplicates of one query", QUERIES, flood(_near_query)),
+    Attack("flood: 20 differently padded items of one query", QUERIES, flood(_padded_query)),
+    Attack("flood: 20 copies of one target, 1 namespace", REGISTRATION, flood(_near_copies(namespaces=1))),
+    Attack("flood: 20 copies of one target, 20 namespaces", REGISTRATION, flood(_near_copies(namespaces=FLOOD))),
+    Attack("copy, exact", REGISTRATION, copies(lambda _: {})),
+    Attack("copy, one word added", REGISTRATION, rewrite("{} Fast.".format)),
+    Attack("copy, one homoglyph", REGISTRATION, rewrite(one_homoglyph)),
+    Attack("copy, a few homoglyphs", REGISTRATION, rewrite(some_homoglyphs)),
+    Attack("copy, homoglyphs throughout", REGISTRATION, rewrite(lambda text: text.translate(_HOMOGLYPHS))),
+    Attack("copy, one zero-width space", REGISTRATION, rewrite(zero_width)),
     Attack(
         "copy, its description as example",
-        _REGISTRATION,
-        with_examples(lambda target: [target.item.description or target.item.name]),
+        REGISTRATION,
+        copies(lambda target: {"examples": _sentences([target.item.description or target.item.name])}),
     ),
-    Attack("copy, common verbs as examples", _REGISTRATION, with_examples(lambda _: VERBS)),
-    Attack("copy, the query as example", _QUERIES, with_examples(lambda target: [target.query.text])),
-    Attack("claimed provider of a trusted capability", _REGISTRATION, _claim_provider(named=False)),
-    Attack("the same, the query names it", _REGISTRATION, _claim_provider(named=True)),
+    Attack("copy, common verbs as examples", REGISTRATION, copies(lambda _: {"examples": VERBS})),
+    Attack("copy, the query as example", QUERIES, copies(lambda target: {"examples": _sentences([target.query.text])})),
+    Attack("claimed provider of a trusted capability", REGISTRATION, _claim_provider(named=False)),
+    Attack("the same, the query names it", REGISTRATION, _claim_provider(named=True)),
     Attack(
-        "claimed provider that is verified for the target", _REGISTRATION, _claim_provider(named=True, verified=True)
+        "claimed provider that is verified for the target", REGISTRATION, _claim_provider(named=True, verified=True)
     ),
-    Attack("deprecated twin", _NOTHING, _deprecated_twins()),
-    Attack("deprecated twin rated 90", _NOTHING, _deprecated_twins(90)),
-    Attack("trusted capabilities of another task", _NOTHING, _stock_query),
+    Attack("deprecated twin", NOTHING, _deprecated_twins()),
+    Attack("deprecated twin rated 90", NOTHING, _deprecated_twins(90)),
+    Attack("trusted capabilities of another task", NOTHING, _stock_query),
 )
 """In the order of the report."""

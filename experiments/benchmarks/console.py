@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from experiments.benchmarks.percentiles import percentiles
-from experiments.benchmarks.runner import service
+from experiments.benchmarks.runner import percentiles, service
 from experiments.data.synthetic import registrations as synthetic
 from mats.bootstrap.local import LocalStores
 from mats.domain.capability.capability import Id
@@ -25,44 +24,10 @@ _REPORTED = 500  # Answers with an outcome of each of four results
 _TIMES = 15
 _ROWS = 1_000
 
-_OPEN_PAGE = """
-async ([hash]) => {
-  const began = performance.now();
-  location.hash = hash;
-  const main = document.getElementById("main");
-  while (main.dataset.shown !== location.hash) {
-    if (performance.now() - began > 30_000) throw new Error(`${hash} does not come`);
-    await new Promise(requestAnimationFrame);
-  }
-  await new Promise(requestAnimationFrame);
-  await new Promise((done) => setTimeout(done));
-  return performance.now() - began;
-}
-"""
-"""Milliseconds from following a link until the page has been painted."""
 
-_WAIT_UNTIL_IDLE = """
-async () => {
-  while ((await (await fetch("registry")).json()).changes.waiting) await new Promise((done) => setTimeout(done, 250));
-}
-"""
-"""Wait until the service has no waiting changes."""
-
-_SCROLL = """
-async (rows) => {
-  const gaps = [], began = performance.now();
-  let last = await new Promise(requestAnimationFrame);
-  while (document.querySelectorAll(".rows > tr").length < rows) {
-    if (last - began > 60_000) throw new Error("the list does not grow");
-    scrollBy(0, 400);
-    const now = await new Promise(requestAnimationFrame);
-    gaps.push(now - last);
-    last = now;
-  }
-  return gaps;
-}
-"""
-"""Milliseconds between frames while the list is scrolled to so many rows."""
+def _script(name: str) -> str:
+    """A function that a page evaluates."""
+    return (Path(__file__).parent / "pages" / f"{name}.js").read_text(encoding="utf-8")
 
 
 def console(data: Path, settings: Settings) -> dict[str, Any]:
@@ -74,7 +39,7 @@ def console(data: Path, settings: Settings) -> dict[str, Any]:
         _use(built.stores, ids)
         with _page(built.settings) as page:
             pages = {name: percentiles(times) for name, times in _pages(page, queries, id).items()}
-            scrolled = page.evaluate(_SCROLL, _ROWS)
+            scrolled = page.evaluate(_script("scroll"), _ROWS)
             rows = page.locator(".rows > tr").count()
     return {
         "documents": _COUNT,
@@ -90,7 +55,7 @@ def _pages(page: Any, queries: Sequence[str], id: str) -> Mapping[str, list[floa
     """Milliseconds of each page; the last page opened is the whole registry."""
 
     def open_page(name: str, **route: str) -> float:
-        return float(page.evaluate(_OPEN_PAGE, [f"#/{name}?{urlencode(route)}"]))
+        return float(page.evaluate(_script("open"), [f"#/{name}?{urlencode(route)}"]))
 
     open_page("demand")  # the first one computes the groups
     steps: Sequence[tuple[str, Callable[[int], float]]] = (
@@ -160,7 +125,7 @@ def _page(settings: Settings) -> Iterator[Any]:
         watched(browser, address, Looks()) as opened,
     ):
         page = opened.open("#/registry")
-        page.evaluate(_WAIT_UNTIL_IDLE)
+        page.evaluate(_script("idle"))
         yield page
         if complaints := opened.complaints():
             raise SystemExit("\n".join(complaints))

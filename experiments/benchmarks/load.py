@@ -12,8 +12,7 @@ from typing import Any
 
 import httpx
 
-from experiments.benchmarks.percentiles import percentiles
-from experiments.benchmarks.runner import module_process, service
+from experiments.benchmarks.runner import module_process, percentiles, service
 from mats.evaluation.data.datasets import load as load_dataset
 from mats.evaluation.results import Json
 from mats.evaluation.systems.models import cached_encoder

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.baselines.conversation import alphabetical, list_line
-from experiments.benchmarks.percentiles import percentiles
 from experiments.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
+from experiments.benchmarks.runner import percentiles
 from mats.bootstrap import models
 from mats.domain.ranking.blend import MinRelevance
 from mats.domain.ranking.query import Query

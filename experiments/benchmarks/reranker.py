@@ -10,7 +10,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from experiments.benchmarks.percentiles import percentiles
+from experiments.benchmarks.runner import percentiles
 from mats.bootstrap import models
 from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile

@@ -1,4 +1,4 @@
-"""The command line and the child processes of benchmarks."""
+"""The command line, the child processes and the percentiles of benchmarks."""
 
 import argparse
 import json
@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from mats.evaluation.results import write_results
 from mats.settings import Settings
@@ -64,3 +66,9 @@ def service(env: Mapping[str, str]) -> Iterator[str]:
         if found is None:
             raise SystemExit(f"the service did not start: {greeting}")
         yield found.group()
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """`p50`, `p95` and `max`, to a tenth."""
+    p50, p95, most = np.percentile(values, (50, 95, 100)).tolist()
+    return {"p50": round(p50, 1), "p95": round(p95, 1), "max": round(most, 1)}

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from experiments.data.enlarge import ComposedEncoder, enlarge, is_original
 from experiments.data.sets import sets_in
 from mats.evaluation.data.datasets import load
-from mats.evaluation.systems.base import LONGEST_QUERY, Progress
+from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
@@ -30,7 +32,10 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
     sys.stderr.write(f"encoding {sum(map(is_original, registrations)):,} texts that are not in the cache yet\n")
     composed = ComposedEncoder.of(encoder, registrations)
     texts = [query.text[:LONGEST_QUERY] for query in load(data / "tools").queries[:_QUERIES]]
-    with registry_of(registrations, settings, encoder=composed, progress=_tell()) as built:
+    with (
+        typer.progressbar(length=_DOCUMENTS, label="registering", file=sys.stderr) as bar,
+        registry_of(registrations, settings, encoder=composed, progress=bar.update) as built,
+    ):
         served = _serve_apart(replace(settings, home=built.settings.home), texts)
     count = sum(map(is_original, registrations))
     return {"documents": _DOCUMENTS, "originals": count, **served}
@@ -48,16 +53,3 @@ def _serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
     )
     measured: dict[str, Any] = json.loads(process.stdout)
     return measured
-
-
-def _tell() -> Progress:
-    """Writes every ten thousandth registration to standard error."""
-    done = 0
-
-    def progress(more: int) -> None:
-        nonlocal done
-        if (done + more) // 10_000 > done // 10_000:
-            sys.stderr.write(f"{done + more:,} of {_DOCUMENTS:,} registered\n")
-        done += more
-
-    return progress

@@ -3,7 +3,6 @@
 A composed registration has words of two judged ones, so its text is shaped as real text is.
 """
 
-import hashlib
 import random
 from array import array
 from collections.abc import Mapping, Sequence
@@ -24,13 +23,13 @@ from mats.usecases.models import WrappedEncoder
 _KEPT = 0.6
 """Share of the words of a description that a composed one keeps; it has the other words of another description."""
 _MIXED = 0.35  # Share of the vector of that other one in the vector of a composed registration
-_COPY = ".copy-"
+_COPY, _SEED = ".copy-", 7
 
 
-def enlarge(registrations: Sequence[Registration], count: int, *, seed: int = 7) -> Sequence[Registration]:
+def enlarge(registrations: Sequence[Registration], count: int) -> Sequence[Registration]:
     """Of each id one, then as many composed ones, in namespaces of their own, as it takes to be `count`."""
     originals = list({each.id: each for each in registrations}.values())[:count]
-    chance = random.Random(seed)
+    chance = random.Random(_SEED)
     composed = [
         _compose(originals[n % len(originals)], chance.choice(originals), n // len(originals), chance)
         for n in range(len(originals), count)
@@ -53,22 +52,17 @@ def dense_slice(dataset: Dataset, size: int) -> Dataset:
     return replace(dataset, registrations=[registered[id] for id in wanted], queries=asked)
 
 
-def mix_words(one: str, other: str, chance: random.Random) -> str:
-    """A text of words of two."""
-    kept = [word for word in one.split() if chance.random() < _KEPT]
-    added = [word for word in other.split() if chance.random() >= _KEPT]
-    return " ".join([*kept, *added])
-
-
 def is_original(registration: Registration) -> bool:
     """True if a registration of `enlarge` is not composed."""
     return _COPY not in registration.namespace
 
 
 def _compose(one: Registration, other: Registration, number: int, chance: random.Random) -> Registration:
+    kept = [word for word in one.description.split() if chance.random() < _KEPT]
+    added = [word for word in other.description.split() if chance.random() >= _KEPT]
     update = {
         "namespace": f"{one.namespace}{_COPY}{number}",
-        "description": mix_words(one.description, other.description, chance),
+        "description": " ".join([*kept, *added]),
         "input_schema": other.input_schema,
         "examples": (),
     }
@@ -83,26 +77,22 @@ class ComposedEncoder(WrappedEncoder):
     real text are.
     """
 
-    _rows: Mapping[bytes, int]  # By the text that is encoded
+    _rows: Mapping[str, int]  # By the text that is encoded
     _vectors: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, encoder: Encoder, registrations: Sequence[Registration], *, seed: int = 7) -> "ComposedEncoder":
+    def of(cls, encoder: Encoder, registrations: Sequence[Registration]) -> "ComposedEncoder":
         """For registrations that `enlarge` has made, originals first; encodes the originals."""
         texts = [embedded_text(profile_of(each, origin="")) for each in registrations]
         originals = sum(map(is_original, registrations))
         encoded = encoder.encode_documents(texts[:originals])
         vectors = np.array([vector or np.zeros(encoder.dimension) for vector in encoded], np.float32)
-        chance = np.random.default_rng(seed)
+        chance = np.random.default_rng(_SEED)
         composed = vectors[np.arange(originals, len(texts)) % originals]
         composed += _MIXED * vectors[chance.integers(originals, size=len(composed))]
         composed /= np.linalg.norm(composed, axis=1, keepdims=True)
-        rows = {_key(text): row for row, text in enumerate(texts)}
+        rows = {text: row for row, text in enumerate(texts)}
         return cls(encoder, rows, np.concatenate([vectors, composed]))
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        return [array("f", self._vectors[self._rows[_key(text)]].tobytes()) for text in texts]
-
-
-def _key(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+        return [array("f", self._vectors[self._rows[text]].tobytes()) for text in texts]

@@ -1,7 +1,7 @@
 """Synthetic registrations for benchmarks of scale: deterministic, no two texts alike."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
@@ -23,14 +23,9 @@ _MANNERS = "quickly safely in bulk on schedule step by step with approval across
 
 
 def registrations(count: int, *, seed: int = 7) -> Sequence[Registration]:
-    """Registrations of all four kinds, in namespaces of about a hundred each."""
-    return list(each_registration(count, seed=seed))
-
-
-def each_registration(count: int, *, seed: int = 7) -> Iterator[Registration]:
-    """The same one by one; the name of each ends with its number, from 0."""
+    """Registrations of all four kinds, in namespaces of about a hundred each; each name ends with a number, from 0."""
     chance = random.Random(seed)
-    return (_registration(chance, number) for number in range(count))
+    return [_registration(chance, number) for number in range(count)]
 
 
 def _registration(chance: random.Random, number: int) -> Registration:

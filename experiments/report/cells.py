@@ -67,14 +67,10 @@ def number(value: float | None, digits: int = 0) -> str:
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
-def p_value(value: float) -> str:
-    """A p-value to three places, or how small it is at most."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def gained_lost(test: Mapping[str, Any] | None) -> str:
-    """Queries gained and lost, and the exact McNemar p-value."""
-    return NONE if not test else f"+{test['gained']:,} / −{test['lost']:,}, p {p_value(test['p'])}"
+def gained_lost(test: Mapping[str, Any]) -> str:
+    """Queries gained and lost, and the exact McNemar p-value to three places, or how small it is at most."""
+    p_value = "< 0.001" if test["p"] < 0.001 else f"{test['p']:.3f}"
+    return f"+{test['gained']:,} / −{test['lost']:,}, p {p_value}"
 
 
 def comma_list(names: Iterable[object]) -> str:

@@ -91,11 +91,11 @@ def _writer(context: ExperimentContext) -> dict[str, Any]:
         if isinstance(raw, str):
             continue
         written = {id for id, profile in profiles.items() if profile.enriched}
-        sets[name] = written_json(dataset, written, raw, enriched)
+        sets[name] = _written_json(dataset, written, raw, enriched)
     return sets
 
 
-def written_json(dataset: Dataset, written: set[Id], raw: Answers, enriched: Answers) -> dict[str, Any]:
+def _written_json(dataset: Dataset, written: set[Id], raw: Answers, enriched: Answers) -> dict[str, Any]:
     parts = {
         "written": [query for query in dataset.queries if query.relevant & written],
         "others": [query for query in dataset.queries if not query.relevant & written],
