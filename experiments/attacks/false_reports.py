@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -47,9 +48,8 @@ class ReportAttack:
     def claims(self, target: AttackTarget, ranked: Ranked, everything: Ranked) -> Claims:
         """From a target, its ranked candidates and all registered ids."""
         relevant = target.query.relevant
-        wrong = [id for id in (everything if self.elsewhere else ranked) if id not in relevant]
-        if self.elsewhere:
-            wrong = [id for id in wrong if id not in ranked]
+        found = [id for id in everything if id not in ranked] if self.elsewhere else ranked
+        wrong = [id for id in found if id not in relevant]
         praised = [] if self.praises is None else wrong[self.praises : self.praises + 1 or None]
         return {
             **(_right(target, ranked, Event.FAILED) if self.fails else {}),
@@ -120,6 +120,7 @@ def _honest_reports(registry: AttackedRegistry, targets: Sequence[AttackTarget])
 def _record(folder: Path, registry: AttackedRegistry, reports: Iterable[Report]) -> None:
     """Report in the database of a folder; each report is on an answer of its own."""
     encoder, now = registry.pipeline.retrieve.encoder, registry.local.clock.now()
+    vector_of = cache(lambda text: pack_vector(encoder.encode_query(text)) if encoder else b"")
     folder.mkdir(mode=0o700, exist_ok=True)
     with closing(Database(folder / "mats.db")) as database:
         outcomes = SqliteOutcomes(database)
@@ -132,7 +133,7 @@ def _record(folder: Path, registry: AttackedRegistry, reports: Iterable[Report])
                 at=now,
                 shown=tuple(claims),
                 encoder=_ENCODER,
-                vector=pack_vector(encoder.encode_query(target.query.text)) if encoder and remembered else b"",
+                vector=vector_of(target.query.text) if remembered else b"",
             )
             events = tuple(Outcome(id, event) for id, event in claims.items())
             outcomes.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=events), now)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 from experiments.attacks.scene import SEED, AttackTarget, Scene, Wave
-from experiments.query_cache import QueryCache
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -88,10 +87,7 @@ class AttackedRegistry(Scene):
     _before: dict[str, tuple[Id, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        discover = without_timeouts(self.local.discover)
-        if encoder := discover.retrieve.encoder:
-            discover = replace(discover, retrieve=replace(discover.retrieve, encoder=QueryCache(encoder)))
-        self.pipeline = discover
+        self.pipeline = without_timeouts(self.local.discover)
 
     @contextmanager
     def changed(self, *, retrieve: Mapping[str, Any] = MappingProxyType({}), **changes: Any) -> Iterator[None]:

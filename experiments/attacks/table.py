@@ -53,6 +53,10 @@ FIELDS: Mapping[str, Callable[[Texts], object]] = {
 EVERYWHERE = ("description", "examples", "tags", "input_schema")
 
 
+def schema_of(*names: str) -> Fields:
+    return {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+
+
 def make_item(fields: Fields, number: int = 0, namespaces: int = 1) -> Registration:
     """A public registration in one of some namespaces, with a name that says nothing, unless the fields name it."""
     public = {name: value for name, value in fields.items() if name not in ("visible_to", "lifecycle")}
@@ -106,9 +110,9 @@ def _near_query(target: AttackTarget, number: int) -> Registration:
 
 def _padded_query(target: AttackTarget, number: int) -> Registration:
     """The query as tag and example, beside parameters that no other item of the flood has."""
-    properties = {f"part{number}x{place}": {"type": "string"} for place in range(_PADDING)}
     pasted = {name: FIELDS[name]([target.query.text]) for name in ("tags", "examples")}
-    return make_item({**pasted, "input_schema": {"type": "object", "properties": properties}}, number, FLOOD)
+    schema = schema_of(*(f"part{number}x{place}" for place in range(_PADDING)))
+    return make_item({**pasted, "input_schema": schema}, number, FLOOD)
 
 
 def _near_copies(*, namespaces: int) -> Callable[[AttackTarget, int], Registration]:
@@ -215,10 +219,7 @@ def _stock_query(scene: Scene) -> list[Wave]:
             "name": "getStock",
             "kind": "tool",
             "description": "Returns the stock level of an article in a warehouse.",
-            "input_schema": {
-                "type": "object",
-                "properties": {"sku": {"type": "string"}, "warehouse": {"type": "string"}},
-            },
+            "input_schema": schema_of("sku", "warehouse"),
         }
     )
     text = "how many units of SKU 4711 do we have left in Hamburg?"

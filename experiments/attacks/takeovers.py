@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.attacks.registry import AttackedRegistry, measure_answers
 from experiments.attacks.scene import SEED, AttackTarget, Wave
-from experiments.attacks.table import FLOOD, make_item
+from experiments.attacks.table import FLOOD, make_item, schema_of
 from mats.domain.capability.registration import Registration
 from mats.domain.text.words import STOP_WORDS, content_words, split_identifier, words
 from mats.ports import Encoder
@@ -87,10 +87,7 @@ class Attacker:
                 namespaces=FLOOD,
                 tags=sorted(content_words(other.name))[:3],
                 provider=f"Provider {number}",
-                input_schema={
-                    "type": "object",
-                    "properties": {f"{word}_{number}": {"type": "string"} for word in words(other.name)[:3]},
-                },
+                input_schema=schema_of(*(f"{word}_{number}" for word in words(other.name)[:3])),
             )
             for number, text, other in self._reworded(target)
         ]

@@ -3,9 +3,9 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from experiments.baselines.chat_model import ChatModel, Message, ModelTurn, ToolSpec, UserMessage
 from mats.domain.capability.capability import Id
@@ -44,37 +44,27 @@ class NoPick(Exception):
     """A conversation ended without a valid pick; the message says why."""
 
 
-@dataclass(kw_only=True)
 class Conversation:
     """One query's conversation. Its cost so far is known also when the model fails."""
 
-    chat: ChatModel
-    system: str
-    tools: Sequence[ToolSpec]
-    max_tokens: int
-    messages: list[Message] = field(default_factory=list)
-    turns: list[ModelTurn] = field(default_factory=list)
-    _harness_s: float = 0.0  # CPU time of this thread in calls of the model: the evaluation's own, not the system's
-
-    @classmethod
-    def about(
-        cls,
+    def __init__(
+        self,
         query: JudgedQuery,
         chat: ChatModel,
         text: Prompt,
         *tools: str,
         context: Sequence[str] = (),
         max_tokens: int,
-    ) -> Self:
-        """A conversation that starts with a query.
-
-        `tools` are the sections of tools beside the prompt's own; the texts of `context` precede the request.
-        """
+    ) -> None:
+        """`tools` are the sections of tools beside the prompt's own; the texts of `context` precede the request."""
+        self.chat, self.system, self.max_tokens = chat, text.system, max_tokens
         more = [json.loads(text.parts[name].removeprefix("```json").removesuffix("```")) for name in tools]
-        opened = cls(chat=chat, system=text.system, tools=[*more, text.tool], max_tokens=max_tokens)
+        self.tools: Sequence[ToolSpec] = [*more, text.tool]
+        self.messages: list[Message] = []
+        self.turns: list[ModelTurn] = []
+        self._harness_s = 0.0  # CPU time of this thread in calls of the model: the evaluation's own, not the system's
         fenced = encode_json(visible(query.text[:LONGEST_QUERY]))  # as JSON that cannot leave its fence
-        opened.add(*context, fill_template(text.request, {"query": fenced}))
-        return opened
+        self.add(*context, fill_template(text.request, {"query": fenced}))
 
     def add(self, *texts: str, results: Sequence[tuple[str, str]] = ()) -> None:
         self.messages.append(UserMessage(texts=texts, results=results))

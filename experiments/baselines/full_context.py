@@ -40,9 +40,7 @@ class FullContext:
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The one pick; a pick that is not in the list is a failure."""
-        conversation = Conversation.about(
-            query, self._chat, self._prompt, context=[self._registry], max_tokens=MAX_TOKENS
-        )
+        conversation = Conversation(query, self._chat, self._prompt, context=[self._registry], max_tokens=MAX_TOKENS)
         return conversation.answer(lambda: self._pick(conversation.next_turn("pick")), retrieved=self.listed_ids)
 
     def _pick(self, turn: ModelTurn) -> Id | None:

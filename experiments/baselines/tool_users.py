@@ -53,7 +53,7 @@ class SearchAndPick:
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The pick; a failure if there is none within the budget, or the model failed."""
-        conversation = Conversation.about(query, self._chat, self._prompt, "search", max_tokens=MAX_TOKENS)
+        conversation = Conversation(query, self._chat, self._prompt, "search", max_tokens=MAX_TOKENS)
         session = _SearchSession(self)
 
         def converse() -> Id | None:
@@ -130,7 +130,7 @@ class TrialAndError:
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         """The final try; none if the model ended without one, a failure if the budget or the model did."""
-        conversation = Conversation.about(query, self._chat, self._prompt, "list", max_tokens=MAX_TOKENS)
+        conversation = Conversation(query, self._chat, self._prompt, "list", max_tokens=MAX_TOKENS)
         session = _TrialSession(self)
 
         def converse() -> Id | None:

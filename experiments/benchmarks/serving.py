@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.query_cache import QueryCache
 from mats.adapters.sqlite.index import SqliteIndex
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.ranking.query import Query
@@ -55,10 +54,9 @@ def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
 def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
     began = time.perf_counter()
     with closing(local_system(settings)) as served:
-        discover = served.discover
-        start = {"start_s": round(time.perf_counter() - began, 2)}
-        measured = latencies(discover, texts)
-        return {**measured, **start, "resident_mb": resident_mb(), "exact": _compare(served, texts)}
+        discover, start_s = served.discover, round(time.perf_counter() - began, 2)
+        measured = {**latencies(discover, texts), "start_s": start_s, "resident_mb": resident_mb()}
+        return {**measured, "exact": _compare(served, texts)}
 
 
 def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
@@ -67,8 +65,7 @@ def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
     if encoder is None:
         raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
     exact = SqliteIndex(served.stores.database, encoder=encoder.name, exact_up_to=sys.maxsize)
-    cached = replace(discover.retrieve, encoder=QueryCache(encoder), vectors=None)
-    both = [replace(discover, retrieve=replace(cached, index=index)) for index in (cached.index, exact)]
+    both = [discover, replace(discover, retrieve=replace(discover.retrieve, index=exact))]
     pairs = [
         [[result.id for result in each(Query(query=text)).ranked[:15]] for each in both] for text in texts[:_COMPARED]
     ]

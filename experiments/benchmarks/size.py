@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,20 +35,13 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
         typer.progressbar(length=_DOCUMENTS, label="registering", file=sys.stderr) as bar,
         registry_of(registrations, settings, encoder=composed, progress=bar.update) as built,
     ):
-        served = _serve_apart(replace(settings, home=built.settings.home), texts)
+        served = subprocess.run(
+            [sys.executable, "-m", "experiments.benchmarks.serving"],
+            env={**os.environ, **replace(settings, home=built.settings.home).to_env()},
+            input=json.dumps(texts),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     count = sum(map(is_original, registrations))
-    return {"documents": _DOCUMENTS, "originals": count, **served}
-
-
-def _serve_apart(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
-    """The measures of a new process that serves the registry of these settings."""
-    process = subprocess.run(
-        [sys.executable, "-m", "experiments.benchmarks.serving"],
-        env={**os.environ, **settings.to_env()},
-        input=json.dumps(texts),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    measured: dict[str, Any] = json.loads(process.stdout)
-    return measured
+    return {"documents": _DOCUMENTS, "originals": count, **json.loads(served.stdout)}

@@ -65,10 +65,8 @@ def candidate_scores(discover: Discover, queries: Sequence[JudgedQuery]) -> list
 
 def fit(sets: Sequence[Sequence[CandidateScores]]) -> tuple[Scale, list[dict[str, Any]]]:
     """The simplest scale with a good Match@1, and the whole grid."""
-    grid = [
-        (Scale(c=c, lo=lo, hi=hi, lexical_share=share)) for c, share, (lo, hi) in product(C, LEXICAL_SHARES, COSINES)
-    ]
-    values = [float(np.mean([np.mean([_is_hit(scale, one) for one in each]) for each in sets])) for scale in grid]
+    grid = [Scale(c=c, lo=lo, hi=hi, lexical_share=share) for c, share, (lo, hi) in product(C, LEXICAL_SHARES, COSINES)]
+    values = [_match_at_1(scale, sets, TRUSTED["none"]) for scale in grid]
     table = [
         {"c": s.c, "lexical_share": s.lexical_share, "lo": s.lo, "hi": s.hi, "match@1": round(value, 4)}
         for s, value in zip(grid, values, strict=True)
@@ -95,17 +93,12 @@ def _match_at_1(scale: Scale, sets: Sequence[Sequence[CandidateScores]], trusted
 
     def is_hit(one: CandidateScores) -> float:
         count = len(one.gold)
-        return _is_hit(scale, one, np.where(chance.random(count) < share, chance.uniform(low, high, count), np.nan))
+        quality = np.where(chance.random(count) < share, chance.uniform(low, high, count), np.nan)  # NaN: no trust
+        measures = zip(one.bm25, one.cosine, one.pairs, quality, strict=True)
+        scores = [_score(scale, bm25, cosine, int(pairs), trust) for bm25, cosine, pairs, trust in measures]
+        return float(one.gold[int(np.argmax(scores))])
 
     return float(np.mean([np.mean([is_hit(one) for one in each]) for each in sets]))
-
-
-def _is_hit(scale: Scale, one: CandidateScores, trust: Values | None = None) -> float:
-    """1 if the candidate with the best score is gold, else 0; NaN as trust means none."""
-    quality = np.full(len(one.gold), np.nan) if trust is None else trust
-    measures = zip(one.bm25, one.cosine, one.pairs, quality, strict=True)
-    scores = [_score(scale, bm25, cosine, int(pairs), q) for bm25, cosine, pairs, q in measures]
-    return float(one.gold[int(np.argmax(scores))])
 
 
 def _score(scale: Scale, bm25: float, cosine: float, pairs: int, quality: float) -> float:

@@ -83,7 +83,10 @@ def toolret(folder: Path, *, whole: bool = False) -> JudgedSet:
     if not copy.queries:
         raise SourceInvalid([Fault(str(folder), "holds no query: a row with `id`, `query` and `labels`")])
     broken = _broken_sources(copy)
-    documents = _documents(copy, whole)
+    labels, known = {label for _, label in copy.labels}, copy.published | copy.embedded
+    documents = {id: doc for id, doc in known.items() if whole or id in labels}
+    if undescribed := labels - documents.keys():
+        copy.counts["label of a tool that no file describes"] = len(undescribed)
     ids, alias = _deduplicate(copy, documents, broken)
     corpus = {id: {"type": "tool", **_tool(id, documents[id])} for id in ids}
     suspicions = tuple(
@@ -172,18 +175,6 @@ def _source(row: _Query, path: Path) -> str:
     """The subset of a query: by its column, its id, or the folder of its file."""
     name, found, _ = row.id.partition("_query_")
     return row.subset or (row.metadata and row.metadata.subset) or (name if found else path.parent.name)
-
-
-def _documents(copy: _LocalCopy, whole: bool) -> dict[str, Mapping[str, Any]]:
-    """The document of every tool to register: the label's, else the published one."""
-    documents = dict(copy.published) if whole else {}
-    for label in {label for _, label in copy.labels}:
-        doc = copy.embedded.get(label, copy.published.get(label))
-        if doc is not None:
-            documents[label] = doc
-        else:
-            copy.counts["label of a tool that no file describes"] += 1
-    return documents
 
 
 def _broken_sources(copy: _LocalCopy) -> dict[str, str]:
