@@ -162,10 +162,10 @@ def _try(registry: AttackedRegistry, attack: ReportAttack, honest: Path) -> dict
         * attack.answers
         for target, ranked in zip(targets, before, strict=True)
     ]
-    waves = [[report for reports in false for report in reports]] if attack.at_once else false
-    for wave, asked in zip(waves, [targets] if attack.at_once else [[target] for target in targets], strict=True):
+    for group in [range(len(targets))] if attack.at_once else [[place] for place in range(len(targets))]:
+        asked = [targets[place] for place in group]
         shutil.copytree(honest, attacked)
-        _record(attacked, registry, wave)
+        _record(attacked, registry, (report for place in group for report in false[place]))
         with _learning_from(attacked, registry):
             after += _rank_all(registry, asked, ASKING)
             own += _rank_all(registry, asked, ATTACKER)

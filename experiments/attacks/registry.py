@@ -10,7 +10,6 @@ from typing import Any
 from experiments.attacks.scene import SEED, AttackTarget, Scene, Wave
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
-from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import findings
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.ranking.query import Query
@@ -121,7 +120,7 @@ class AttackedRegistry(Scene):
         for target in wave.targets:
             if target.query.text not in self._before:
                 self._before[target.query.text] = self.rank_ids(target.query.text)
-        with self.with_items(wave.items, wave.trust, wave.verified, time=wave.at):
+        with self.with_wave(wave):
             answers = [(target.query, self.shortlist(target.query.text).ranked) for target in wave.targets]
         return [
             Observation(
@@ -135,24 +134,17 @@ class AttackedRegistry(Scene):
         ]
 
     @contextmanager
-    def with_items(
-        self,
-        items: Sequence[Registration],
-        trust: Mapping[Id, int],
-        verified: Mapping[str, str] = MappingProxyType({}),
-        *,
-        time: str | None = None,
-    ) -> Iterator[None]:
-        """These registrations in the registry, with what is assigned, for the length of a `with` block."""
+    def with_wave(self, wave: Wave) -> Iterator[None]:
+        """The registrations of a wave in the registry, with what is assigned, for the length of a `with` block."""
         stores = self.local.stores
-        rows = {id: Assigned(trust=value) for id, value in trust.items()}
-        rows |= {pattern_id(namespace): Assigned(provider=provider) for namespace, provider in verified.items()}
-        stores.registry.put(items)
-        concerned = [id for namespace in verified for id in stores.registry.ids(namespace=namespace)]
-        ids = [item.id for item in items]
+        rows = {id: Assigned(trust=value) for id, value in wave.trust.items()}
+        rows |= {pattern_id(namespace): Assigned(provider=provider) for namespace, provider in wave.verified.items()}
+        stores.registry.put(wave.items)
+        concerned = [id for namespace in wave.verified for id in stores.registry.ids(namespace=namespace)]
+        ids = [item.id for item in wave.items]
         for key, assigned in rows.items():
             stores.trust.put(key, assigned)
-        index_changes(self.local, [*ids, *concerned], time)
+        index_changes(self.local, [*ids, *concerned], wave.at)
         try:
             yield
         finally:

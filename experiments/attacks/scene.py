@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -16,8 +16,7 @@ REGISTRATION = "registration"  # An attacker knows the public registration of th
 NOTHING = "nothing"  # No attacker: a fault of the ranking that harms the honest
 
 
-@dataclass(frozen=True, slots=True)
-class AttackTarget:
+class AttackTarget(NamedTuple):
     """A judged query, and the registered capability that should be first: of the relevant ones the best rated."""
 
     query: JudgedQuery
@@ -58,8 +57,7 @@ class Wave:
 Waves: TypeAlias = Callable[[Scene], Sequence[Wave]]
 
 
-@dataclass(frozen=True, slots=True)
-class Attack:
+class Attack(NamedTuple):
     """A named way to make registrations from targets. A wave without targets is left out."""
 
     name: str

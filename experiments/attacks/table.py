@@ -197,7 +197,7 @@ def _claim_provider(*, named: bool, verified: bool = False) -> Waves:
 
 def _name_provider(target: AttackTarget) -> AttackTarget:
     query = replace(target.query, id=f"{target.query.id}+", text=f"{target.query.text} with {target.item.provider}")
-    return replace(target, query=query)
+    return target._replace(query=query)
 
 
 def _deprecated_twins(trust: int | None = None) -> Waves:

@@ -117,7 +117,7 @@ class Attacker:
 
     def _standing(self, target: AttackTarget, item: Registration) -> tuple[bool, float, Registration]:
         """Whether the item is first for the target's query, and its score; -1 if it is not found."""
-        with self.registry.with_items([item], {}, time=self.registry.attacked_at):
+        with self.registry.with_wave(Wave(items=[item], targets=(), at=self.registry.attacked_at)):
             scores = {result.id: result.score for result in self.registry.shortlist(target.query.text).ranked}
         return next(iter(scores), None) == item.id, scores.get(item.id, -1.0), item
 
@@ -141,7 +141,7 @@ def _tool(description: str, number: int = 0, *, namespaces: int = 1, **fields: A
 def _ask_by_name(target: AttackTarget) -> AttackTarget:
     """The target asked for by two words of its name."""
     text = " ".join(words(split_identifier(target.item.name))[:2])
-    return replace(target, query=replace(target.query, text=text))
+    return target._replace(query=replace(target.query, text=text))
 
 
 class Takeover(NamedTuple):

@@ -126,21 +126,17 @@ class Conversation:
             raise
         except (DependencyFailed, NoPick) as error:
             failed = str(error)
+        local_s = max(0.0, time.thread_time() - began - self._harness_s)
+        llm = sum(turn.took_ms for turn in self.turns)
         return SystemAnswer(
             ranked=() if picked is None else (picked,),
             retrieved=retrieved,
             usage=Usage.total(turn.usage for turn in self.turns),
-            took_ms=self._took_ms(time.thread_time() - began - self._harness_s),
+            took_ms={"llm": llm, "total": llm + 1_000 * local_s} if self.turns else {},
             failed=failed,
             calls=len(self.turns),
             cached=sum(turn.cached for turn in self.turns),
         )
-
-    def _took_ms(self, local_s: float) -> dict[str, float]:
-        if not self.turns:
-            return {}
-        llm = sum(turn.took_ms for turn in self.turns)
-        return {"llm": llm, "total": llm + 1_000 * max(0.0, local_s)}
 
 
 def parse_int(value: object) -> int | None:

@@ -31,7 +31,9 @@ class FullContext:
     def __init__(self, registrations: Sequence[Registration], chat: ChatModel, *, budget: int = BUDGET) -> None:
         self._chat, self._prompt = chat, prompt("full-ctx")
         ordered = alphabetical(registrations)
-        lines = lines_within(budget, ordered)
+        lines = [list_line(number, each) for number, each in enumerate(ordered, start=1)]
+        ends = accumulate(len(line) + 1 for line in lines)  # with the line break
+        lines = lines[: sum(end <= budget for end in ends)]
         self.listed_ids: tuple[Id, ...] = tuple(each.id for each in ordered[: len(lines)])
         names = [each.name for each in ordered[: len(lines)]]
         unique = {name for name, count in Counter(names).items() if count == 1 and parse_int(name) is None}
@@ -56,10 +58,3 @@ class FullContext:
         if number is None or not 0 < number <= len(self.listed_ids):
             raise NoPick("it picked what is not in the list")
         return self.listed_ids[number - 1]
-
-
-def lines_within(budget: int, ordered: Sequence[Registration]) -> list[str]:
-    """A line for each capability, as many as fit in a budget of characters."""
-    lines = [list_line(number, each) for number, each in enumerate(ordered, start=1)]
-    ends = accumulate(len(line) + 1 for line in lines)  # with the line break
-    return lines[: sum(end <= budget for end in ends)]

@@ -8,14 +8,7 @@ from threading import Lock
 from typing import Any
 
 from experiments.baselines.chat_model import ANY, FREE, ChatModel, ModelTurn
-from experiments.baselines.conversation import (
-    Conversation,
-    NoPick,
-    alphabetical,
-    list_line,
-    parse_int,
-    prompt,
-)
+from experiments.baselines.conversation import Conversation, NoPick, alphabetical, list_line, parse_int, prompt
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.prompts.prompt import Prompt, fill_template

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from experiments.attacks.benchmark import attacks
-from experiments.benchmarks import mcp, pipeline, reranker, size
+from experiments.benchmarks import mcp, pipeline, reranker
 from experiments.benchmarks.console import console
 from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
@@ -12,7 +12,7 @@ from experiments.benchmarks.runner import Benchmark, run_benchmarks
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
-    "scale": size.scale,
+    "scale": pipeline.scale,
     "import": pipeline.import_,
     "answer": pipeline.answer,
     "rerank": reranker.rerank,

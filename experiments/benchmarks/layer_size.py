@@ -9,8 +9,6 @@ from typing import Any
 
 from mats.evaluation.results import write_results
 
-_SHOWN = 10
-
 
 def main(layers: Sequence[str]) -> None:
     """Measure built layers, by their folders; print and write the results."""
@@ -33,7 +31,7 @@ def layer_sizes(packages: Path) -> dict[str, Any]:
         "compiled_mb": _mb(by_suffix[".pyc"]),
         "binaries_mb": _mb(by_suffix[".so"]),
         "packages": sum(1 for name in by_package if name.endswith(".dist-info")),
-        "biggest_mb": {name: _mb(size) for name, size in by_package.most_common(_SHOWN)},
+        "biggest_mb": {name: _mb(size) for name, size in by_package.most_common(10)},
     }
 
 

@@ -23,7 +23,6 @@ from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings
 
 RESULTS = 5
-REGISTRY = "tools"  # The data set whose capabilities are counted in a prompt
 Count = Callable[[str], int]
 
 
@@ -45,7 +44,7 @@ def mcp(data: Path, settings: Settings) -> dict[str, Any]:
             "answer": count_answers(map(with_full_summaries, of_weak), count),
             "answer_of_five": count_answers(map(with_full_summaries, of_all), count),
         },
-        "registry_in_prompt": count_registry(data / REGISTRY, count),
+        "registry_in_prompt": count_registry(data / "tools", count),
     }
 
 

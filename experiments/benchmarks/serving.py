@@ -62,8 +62,7 @@ def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
 def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
     """The first 15 results beside those of an index that searches all vectors exactly."""
     discover, encoder = served.discover, served.models.encoder
-    if encoder is None:
-        raise SystemExit("no encoder to measure: unset MATS_ENCODER=none")
+    assert encoder
     exact = SqliteIndex(served.stores.database, encoder=encoder.name, exact_up_to=sys.maxsize)
     both = [discover, replace(discover, retrieve=replace(discover.retrieve, index=exact))]
     pairs = [

@@ -47,13 +47,13 @@ def main() -> None:
     except DatasetInvalid as error:
         parser.error(str(error))
     kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
-    models = Models(settings)
+    sets, models = list(datasets.values()), Models(settings)
     if chosen.cosines and models.encoder:
         index = next(key for key in table if key.startswith("sqlite-")).partition("/")[0]
-        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models.encoder)
+        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(sets, models.encoder)
         _write_table(table)
         return
-    index, scale, grids = _fit_scale(list(datasets.values()), models)
+    index, scale, grids = _fit_scale(sets, models)
     report: dict[str, Any] = {}
     for key, encoder in ((encoder_key(settings), models.encoder), ("none", None)):
         fitted, tested = halves([relevance_scores(dataset, models.offline, encoder, scale) for dataset in kinds])
@@ -66,7 +66,7 @@ def main() -> None:
             "tested": verdict_rates(tested, weak, match),
         }
     if models.encoder:
-        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(list(datasets.values()), models.encoder)
+        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(sets, models.encoder)
     write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
     _write_table(table)
     sys.stdout.write(json.dumps(report) + "\n")

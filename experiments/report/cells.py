@@ -59,10 +59,6 @@ def measure(metrics: Any, name: str) -> str:
     return NOT_RUN if not_run_reason(metrics) else percent(metrics.get(name))
 
 
-def measures(metrics: Any, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(measure(metrics, name) for name in names)
-
-
 def number(value: float | None, digits: int = 0) -> str:
     return NONE if value is None else f"{value:,.{digits}f}"
 

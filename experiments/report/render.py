@@ -1,13 +1,13 @@
 """Render the results of experiments as a folder with Markdown, JSON and figures."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
-from experiments.report import markdown
 from experiments.report.cells import Figure, Section, Table, comma_list
 from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
@@ -16,6 +16,9 @@ from mats.evaluation.results import RESULTS, Json
 
 TITLE = "Experiments after the paper"
 KEPT = RESULTS / "report"  # The folder with the figures of decided experiments
+_SPECIAL = re.compile(r"([\\`*_{}<>#|~&]|\[(?!\d)|\](?=[(\[:]))")
+"""Characters that could be markup; brackets of intervals cannot."""
+_CODE = re.compile(r"`([\w.+/ -]+)`")
 
 
 class ResultsInvalid(Invalid):
@@ -35,14 +38,40 @@ class ExperimentReport:
         return tuple(figure for section in self.sections for figure in section.figures)
 
     def markdown(self) -> str:
-        """As Markdown; independent of the library that draws the figures."""
-        return markdown.document(TITLE, self.findings, self.intro, self.sections)
+        findings = ["\n".join(f"- {_text(line)}" for line in self.findings)] if self.findings else []
+        parts = [f"# {TITLE}", *findings, *map(_text, self.intro)]
+        for section in self.sections:
+            parts += [f"## {_text(section.title)}", _text(section.summary)]
+            parts += [*map(_figure, section.figures), *map(_table, section.tables)]
+        return "\n\n".join(parts) + "\n"
 
     def json(self) -> str:
         """As JSON for the console; text between backticks is code, and figures are files beside it."""
         sections = [asdict(section, dict_factory=_without_drawing) for section in self.sections]
         whole = {"title": TITLE, "findings": self.findings, "intro": self.intro, "sections": sections}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _figure(figure: Figure) -> str:
+    return f"![{_text(figure.alt)}]({figure.id}.svg)\n\n*{_text(figure.caption)}*"
+
+
+def _table(table: Table) -> str:
+    rule = "|".join("---" if i < table.labels else "---:" for i in range(len(table.head)))
+    rows = (_row(row, "*" if table.is_papers(row) else "") for row in table.rows)
+    lines = "\n".join((_row(table.head), f"|{rule}|", *rows))
+    notes = "\n".join(f"- {_text(note)}" for note in table.notes)
+    return "\n\n".join(filter(None, (f"**{_text(table.caption)}**", lines, notes)))
+
+
+def _row(row: tuple[str, ...], mark: str = "") -> str:
+    return "| " + " | ".join(f"{mark}{_text(cell)}{mark}" for cell in row) + " |"
+
+
+def _text(text: str) -> str:
+    """Escaped text on one line; text between backticks is code."""
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(f"`{part}`" if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
 
 
 def _without_drawing(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:

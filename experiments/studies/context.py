@@ -15,11 +15,10 @@ from experiments.report.cells import Section
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
-from mats.evaluation.measures import SEED, Values, estimate
+from mats.evaluation.measures import SEED, Values
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, total_failure
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.score import estimate_json
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import Writer
 
@@ -95,13 +94,10 @@ class ExperimentContext:
         recorded = self.models.recordings and "llm" in needs
         return self.models.lacking(needs) or (NOT_RECORDED if recorded else "")
 
-    def answers(self, name: str, variant: str, *, some: bool = False) -> Answers | str:
-        """The answers of a system to a set, or the reason why there are none: it cannot run, or every query failed.
-
-        With `some`, recordings may answer fewer queries.
-        """
+    def answers(self, name: str, variant: str) -> Answers | str:
+        """The answers of a system to a set, or the reason why there are none: it cannot run, or every query failed."""
         chosen = SYSTEMS[variant]
-        if lacking := self.models.lacking(chosen.needs) if some else self.lacking(chosen.needs):
+        if lacking := self.models.lacking(chosen.needs):
             return lacking
         if chosen.has_llm and not self.asked_part(name, variant).queries:
             return NOT_RECORDED
@@ -114,14 +110,12 @@ class ExperimentContext:
             self.log(f"{name}: {variant}: {failure}")
         return failure or answers
 
-    def result(
-        self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]], *, some: bool = False
-    ) -> dict[str, Any]:
+    def result(self, name: str, variant: str, measure: Callable[[Answers, Dataset], dict[str, Any]]) -> dict[str, Any]:
         """The result of `measure` over the answers of a system to a set, or `not_run` with the reason.
 
-        If it was asked fewer queries, `recorded` or `sampled` is their number; of recordings that needs `some`.
+        If it was asked fewer queries, `recorded` or `sampled` is their number.
         """
-        answers, asked = self.answers(name, variant, some=some), self.asked_part(name, variant)
+        answers, asked = self.answers(name, variant), self.asked_part(name, variant)
         if isinstance(answers, str):
             return {"not_run": answers}
         if SYSTEMS[variant].has_llm and self.models.recordings:
@@ -155,11 +149,6 @@ class ExperimentContext:
 FULL_CONTEXT_QUERIES = 500  # Of a set, for the system that reads the whole registry for each of them
 NOT_RECORDED = "no recording: set MATS_LLM_URL to a model server, or MATS_BEDROCK=1, and give --max-usd or --max-calls"
 OURS, PLAIN_BM25 = "hybrid", "bm25"  # The first stage as shipped, without an LLM, and what it is compared with
-
-
-def share_json(values: Values) -> dict[str, float] | None:
-    """The mean of per-query values with its interval; None without values."""
-    return estimate_json(estimate(values)) if len(values) else None
 
 
 def has_candidate(answers: Answers, dataset: Dataset) -> Values:

@@ -36,7 +36,7 @@ def run(context: ExperimentContext) -> dict[str, Any]:
     return {
         "recorded": context.models.recordings is not None,
         "sets": {name: _by_both_yardsticks(context, name, queries, recordings) for name, queries in judged.items()},
-        "replies": _replies(context, {name: replies for name, (replies, _) in asked.items()}),
+        "replies": _replies(context, asked),
         "writer": _writer(context),
     }
 
@@ -62,10 +62,10 @@ def _by_both_yardsticks(
     }
 
 
-def _replies(context: ExperimentContext, asked: Mapping[str, Collection[str]]) -> dict[str, Any]:
+def _replies(context: ExperimentContext, asked: Mapping[str, tuple[Collection[str], object]]) -> dict[str, Any]:
     """The labels of queries with a recorded reply, over all sets together."""
     before, after = [], []
-    for name, ids in asked.items():
+    for name, (ids, _) in asked.items():
         queries = [query for query in context.dataset(name).queries if query.id in ids]
         dataset = replace(context.dataset(name), queries=queries)
         before.append(first_is_right(_answers(context, name, WITHOUT, queries), dataset))
@@ -163,7 +163,7 @@ def _yardsticks(results: Json, total: Mapping[str, Any]) -> Table:
     for arm in ARMS:
         shown = map(percent, (total["by_label"][arm], _widened(sets.values(), arm), total["by_grade"][arm]))
         rows.append(("all", arm, number(total["queries"]), *shown, NONE, NONE))
-    tests = {"label": total["mcnemar"]["by_label"], "grade": total["mcnemar"]["by_grade"]}
+    by_label, by_grade = (gained_lost(total["mcnemar"][yardstick]) for yardstick in ("by_label", "by_grade"))
     return Table(
         id="language-model-graded",
         caption="First results by label and by grade, %",
@@ -171,9 +171,7 @@ def _yardsticks(results: Json, total: Mapping[str, Any]) -> Table:
         rows=tuple(rows),
         labels=2,
         notes=(
-            f"{WITHOUT} against {WITH}, exact McNemar: "
-            + "; ".join(f"by {name} {gained_lost(test)}" for name, test in tests.items())
-            + ".",
+            f"{WITHOUT} against {WITH}, exact McNemar: by label {by_label}; by grade {by_grade}.",
             "The judge of the grades is the model whose scores `pipeline-…` replays, so their grades flatter it; the "
             "labels do not. A candidate that nobody judged counts as 0. Widened labels have what is graded so, too.",
         ),

@@ -7,18 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from experiments.report.cells import (
-    INTERVALS,
-    NONE,
-    Figure,
-    Section,
-    Table,
-    comma_list,
-    measure,
-    measures,
-    number,
-    percent,
-)
+from experiments.report.cells import INTERVALS, NONE, Figure, Section, Table, comma_list, measure, number, percent
 from experiments.report.results import measured_only, not_run_notes
 from experiments.report.style import PER_CENT, legend_below, look_of, panels
 from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext
@@ -61,7 +50,7 @@ def _main_of(context: ExperimentContext, name: str) -> dict[str, Any]:
         }
 
     systems = {
-        name_of: context.result(name, name_of, partial(measures, variant.measures), some=True)
+        name_of: context.result(name, name_of, partial(measures, variant.measures))
         for name_of, variant in SYSTEMS.items()
     }
     return {**dataset_json(context.dataset(name)), "systems": systems}
@@ -214,7 +203,7 @@ def _retrievers(sets: Json, ran: Json, paper: Json) -> Table:
     for name, one in ran.items():
         for alone, whole in (("lexical", "pipeline-bm25"), ("dense", "pipeline-dense")):
             if alone in one:
-                shares = measures(one[alone]["metrics"], ("match@1", "recall@15"))
+                shares = (measure(one[alone]["metrics"], name_of) for name_of in ("match@1", "recall@15"))
                 rows.append((name, alone, *shares, _match(sets[name]["systems"], whole)))
     for row, retrievers in known["rows"].items():
         rows += [(row, f"paper: {each}", *map(percent, one.values())) for each, one in retrievers.items()]
@@ -235,9 +224,9 @@ def _others(ran: Json, paper: Json) -> Table:
     rows: list[tuple[str, ...]] = []
     for name, one in ran.items():
         for system, result in one.items():
-            rows.append((name, system, *measures(result["metrics"], _OTHERS)))
+            rows.append((name, system, *(measure(result["metrics"], each) for each in _OTHERS)))
             if known := _of_paper(paper, name, system):
-                rows.append((name, f"paper: {paper['systems'][system]}", *measures(known, _OTHERS)))
+                rows.append((name, f"paper: {paper['systems'][system]}", *(measure(known, each) for each in _OTHERS)))
     return Table(
         id="main-others",
         caption="The other measures, %",

@@ -17,21 +17,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from experiments.report.cells import INTERVALS, Figure, Section, Table, comma_list, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
 from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, legend_below, look_of, panels
-from experiments.studies.context import (
-    OURS,
-    PLAIN_BM25,
-    Experiment,
-    ExperimentContext,
-    first_is_right,
-    has_candidate,
-    share_json,
-)
+from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext, first_is_right, has_candidate
 from experiments.variants import SYSTEMS
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.measures import SEED
+from mats.evaluation.measures import SEED, Values, estimate
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers
+from mats.evaluation.systems.score import estimate_json
 
 QUERIES = 100
 SIZES = (10, 25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 4_000, 5_500)
@@ -45,7 +38,8 @@ def run(context: ExperimentContext) -> dict[str, Any]:
     dataset = context.dataset(context.large_set)
     asked = query_slice(dataset)
     gold = {id for query in asked for id in query.relevant}
-    sizes = _sizes(dataset)
+    total = len(dataset.registrations)
+    sizes = [*(size for size in SIZES if size < total), total]
     lacking = {name: context.lacking(variant.needs) for name, variant in SYSTEMS.items()}
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name, why in lacking.items() if not why}
     for size in sizes:
@@ -62,11 +56,6 @@ def run(context: ExperimentContext) -> dict[str, Any]:
         "systems": systems,
         "crossover": _find_crossover(systems, lacking),
     }
-
-
-def _sizes(dataset: Dataset) -> list[int]:
-    total = len(dataset.registrations)
-    return [size for size in SIZES if size < total] + [total]
 
 
 def query_slice(dataset: Dataset) -> list[JudgedQuery]:
@@ -125,11 +114,16 @@ def _point(answers: Sequence[tuple[Answers, Dataset]]) -> dict[str, Any]:
     hits = np.concatenate([first_is_right(given, part) for given, part in answers])
     candidates = np.concatenate([has_candidate(given, part) for given, part in answers])
     return {
-        "match@1": share_json(hits),
-        "candidates": share_json(candidates),
-        "conditional": share_json(hits[candidates > 0]),
+        "match@1": _share(hits),
+        "candidates": _share(candidates),
+        "conditional": _share(hits[candidates > 0]),
         "queries": len(hits),
     }
+
+
+def _share(values: Values) -> dict[str, float] | None:
+    """The mean of per-query values with its interval; None without values."""
+    return estimate_json(estimate(values)) if len(values) else None
 
 
 def _find_crossover(systems: Mapping[str, Any], lacking: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from experiments.attacks.benchmark import run_attacks
 from experiments.attacks.false_reports import REPORT_ATTACKS, false_reports
 from experiments.attacks.registry import AttackedRegistry, Observation, count_flags, measure_answers, targets_of
 from experiments.attacks.scene import QUERIES as KNOWS_QUERIES
-from experiments.attacks.scene import AttackTarget, Scene
+from experiments.attacks.scene import AttackTarget, Scene, Wave
 from experiments.attacks.table import ATTACKS
 from experiments.attacks.takeovers import TAKEOVERS, Attacker, takeovers
 from mats.domain.capability.capability import Id
@@ -150,7 +150,7 @@ def test_flags_on_the_honest_are_counted_once_each(registry):
     twin = a_registration(namespace="com.other", name="refund", description=PAY.description)
     hidden = a_registration(namespace="com.other", name="noted", description="a\U000e0041b")
     dataset = Dataset("more", (*DATASET.registrations, twin, hidden), QUERIES[:2], {}, "")
-    with registry.with_items([twin, hidden], {}):
+    with registry.with_wave(Wave(items=[twin, hidden], targets=())):
         flags = count_flags(registry, dataset)
     assert flags == {"registrations": 5, "at_registration": 1, "in_answers": 1, "ever": 2}
 

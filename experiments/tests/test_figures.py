@@ -6,16 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from experiments.report.render import build_report, write_report
-from experiments.report.style import (
-    COLOURS,
-    INK,
-    INK_ON_DARK,
-    PAPER,
-    PAPER_ON_DARK,
-    look_of,
-    style_context,
-    svg,
-)
+from experiments.report.style import COLOURS, INK, INK_ON_DARK, PAPER, PAPER_ON_DARK, look_of, style_context, svg
 from experiments.tests.results_builders import all_results, scale, write_results
 from mats.evaluation.results import RESULTS
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
-from experiments.report import markdown
 from experiments.report.cells import Section, Table, gained_lost, measure, percent
-from experiments.report.render import ResultsInvalid, build_report
+from experiments.report.render import ExperimentReport, ResultsInvalid, build_report
 from experiments.report.results import not_run_notes, paper
 from experiments.tests.results_builders import ALL, NO_JUDGE, PROVENANCE, all_results, nothing_run, write_results
 from mats.evaluation.results import RESULTS
@@ -179,7 +178,7 @@ def test_the_papers_numbers_are_shares_of_every_row_and_set():
 
 def _one_table(cell: str) -> str:
     table = Table(id="t", caption="c", head=("a", "b"), rows=((cell, "1"),))
-    return markdown.document("t", (), (), [Section(id="s", title="s", summary="s", tables=(table,))])
+    return ExperimentReport((), (), (Section(id="s", title="s", summary="s", tables=(table,)),)).markdown()
 
 
 @given(st.text(max_size=60))

@@ -68,10 +68,7 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
     if encoder is None:
         raise SystemExit("no encoder to compare with: unset MATS_ENCODER=none")
     results: dict[str, Any] = {"documents": len(wanted), "queries": len(asked), "encoder": encoder.name}
-    with (
-        registry_of(dataset.registrations, settings, encoder=encoder) as local,
-        node() as url,
-    ):
+    with registry_of(dataset.registrations, settings, encoder=encoder) as local, node() as url:
         index = index_on(url, encoder)
         index.put(list(local.stores.profiles.get(wanted).values()))
         index.domain.refresh("capabilities")
@@ -128,7 +125,7 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         index.domain.refresh(index.read)
         for number in range(_WARM_UP):
             cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
-        return cold_start.cold(replace(deployed, region=""))
+        return cold_start.cold(replace(deployed, region=""), bedrock)
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {"parity": parity, "cold": cold}

@@ -57,16 +57,12 @@ def _runtime_requirements(folder: Path) -> Path:
     return path
 
 
-def cold(settings: Settings) -> dict[str, Any]:
-    """Cold starts of both functions with these settings; models answer at once."""
+def cold(settings: Settings, bedrock: str) -> dict[str, Any]:
+    """Cold starts of both functions with these settings, and a stand-in for Bedrock at this address."""
     python = interpreter()
     if python is None:
         raise SystemExit(f"no Python {PYTHON} to start the functions with: install it")
-    with (
-        _layers(python) as layers,
-        module_process("tests.aws.bedrock", "--port", "0") as bedrock,
-        module_process("tests.aws.dynamodb", "--port", "0") as dynamodb,
-    ):
+    with _layers(python) as layers, module_process("tests.aws.dynamodb", "--port", "0") as dynamodb:
         around = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock, "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}
         environment = settings.to_env()
         os.environ |= around
