@@ -33,6 +33,16 @@ BROKEN_STOPS = ("max_tokens", "model_context_window_exceeded", "malformed_tool_u
 WITHOUT_CALL = "Call list or try, or say done."
 
 
+def outcome(system, size, *turns):
+    """What a model that says these turns is given for, over so many capabilities: ids, failure and calls."""
+    answer = system(registry(size), ScriptedChat(turns))(asked())
+    return answer.ranked, answer.failed, answer.calls
+
+
+def pick(**arguments):
+    return calls(("pick", arguments))
+
+
 class TestRegex:
     @given(described=st.lists(TEXTS, min_size=1, max_size=6), query=TEXTS)
     def test_it_ranks_as_the_patterns_themselves_do(self, described, query):
@@ -63,7 +73,7 @@ class TestRegex:
 
 class TestFullContext:
     def test_the_line_that_the_model_picks_is_the_answer(self):
-        chat = ScriptedChat([calls(("pick", {"line": 3}))])
+        chat = ScriptedChat([pick(line=3)])
         answer = FullContext(registry(5), chat)(asked())
         assert answer.ranked == ("n/t002",)
         assert (answer.failed, answer.calls, answer.cached) == ("", 1, 0)
@@ -71,48 +81,37 @@ class TestFullContext:
         assert answer.retrieved == ("n/t000", "n/t001", "n/t002", "n/t003", "n/t004")
 
     def test_the_registry_is_listed_by_name_one_line_each_and_the_pick_is_forced(self):
-        chat = ScriptedChat([calls(("pick", {"line": 1}))])
+        chat = ScriptedChat([pick(line=1)])
         FullContext(registry(3, "does\n\n thing   {n}"), chat)(asked("which\none"))
         [heard] = chat.heard
         assert '1 "t000: does thing 0"\n2 "t001: does thing 1"\n3 "t002: does thing 2"' in heard.told
         assert '<request>"which one"</request>' in heard.told
         assert (heard.must_call, [tool["name"] for tool in heard.tools]) == ("pick", ["pick"])
 
-    @pytest.mark.parametrize("line", [0, None, "0"])
-    def test_no_line_is_no_answer_and_no_failure(self, line):
-        answer = FullContext(registry(3), ScriptedChat([calls(("pick", {"line": line}))]))(asked())
-        assert (answer.ranked, answer.failed) == ((), "")
-
-    @pytest.mark.parametrize("line", [4, -1, True, 1.5, "the first", [1], {}])
-    def test_a_line_that_is_not_there_is_a_failure(self, line):
-        answer = FullContext(registry(3), ScriptedChat([calls(("pick", {"line": line}))]))(asked())
-        assert (answer.ranked, answer.failed) == ((), "it picked what is not in the list")
-
     @pytest.mark.parametrize(
-        "turn", [words("I would take t001"), calls(("choose", {"line": 1})), calls(("pick", "t001"))]
+        ("turn", "ranked", "failed"),
+        [
+            *[(pick(line=line), (), "") for line in (0, None, "0")],
+            *[
+                (pick(line=line), (), "it picked what is not in the list")
+                for line in (4, -1, True, 1.5, "the first", [1], {})
+            ],
+            (words("I would take t001"), (), "it did not pick"),
+            (calls(("choose", {"line": 1})), (), "it did not pick"),
+            (calls(("pick", "t001")), (), "it did not pick"),
+            *[(words(text), ("n/t001",), "") for text in ("2", " 2.", "**2**", "Line 2", '{"line": 2}')],
+            (words("2", stop="max_tokens"), (), "it did not pick (max_tokens)"),
+            (calls(("pick", {"line": 2}), stop="max_tokens"), (), "it did not pick (max_tokens)"),
+            *[(pick(line=line), (id,), "") for line, id in (("2", "n/t001"), (2.0, "n/t001"), ("t002", "n/t002"))],
+            (words("no", stop="guardrail_intervened"), (), "the model refused (guardrail_intervened)"),
+        ],
     )
-    def test_a_model_that_does_not_pick_is_a_failure(self, turn):
-        answer = FullContext(registry(3), ScriptedChat([turn]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), "it did not pick", 1)
-
-    @pytest.mark.parametrize("text", ["2", " 2.", "**2**", "Line 2", '{"line": 2}'])
-    def test_a_model_without_tools_may_answer_with_the_bare_number(self, text):
-        answer = FullContext(registry(3), ScriptedChat([words(text)]))(asked())
-        assert (answer.ranked, answer.failed) == (("n/t001",), "")
-
-    @pytest.mark.parametrize("turn", [words("2", stop="max_tokens"), calls(("pick", {"line": 2}), stop="max_tokens")])
-    def test_a_number_that_was_cut_off_is_a_failure(self, turn):
-        answer = FullContext(registry(3), ScriptedChat([turn]))(asked())
-        assert (answer.ranked, answer.failed) == ((), "it did not pick (max_tokens)")
-
-    @pytest.mark.parametrize(("said", "id"), [("2", "n/t001"), (2.0, "n/t001"), ("t002", "n/t002")])
-    def test_a_line_may_be_written_in_other_ways(self, said, id):
-        answer = FullContext(registry(3), ScriptedChat([calls(("pick", {"line": said}))]))(asked())
-        assert answer.ranked == (id,)
+    def test_one_line_of_the_list_is_picked_or_none_or_it_is_a_failure(self, turn, ranked, failed):
+        assert outcome(FullContext, 3, turn) == (ranked, failed, 1)
 
     def test_a_name_that_two_capabilities_have_names_neither(self):
         twins = [a_registration(namespace=n, name="pay") for n in ("a", "b")]
-        chat = ScriptedChat([calls(("pick", {"line": "pay"})), calls(("pick", {"line": 2}))])
+        chat = ScriptedChat([pick(line="pay"), pick(line=2)])
         system = FullContext(twins, chat)
         assert system(asked()).failed == "it picked what is not in the list"
         assert system(asked()).ranked == ("b/pay",)
@@ -124,21 +123,14 @@ class TestFullContext:
         system(asked())
         lines = [list_line(n + 1, r) for n, r in enumerate(sorted(registry(count), key=lambda r: r.name))]
         shown = len(system.listed_ids)
+        assert BUDGET == 480_000, "the paper's"
         assert sum(len(each) + 1 for each in lines[:shown]) <= budget
         assert shown == count or sum(len(each) + 1 for each in lines[: shown + 1]) > budget
         assert [each in chat.heard[0].told for each in lines] == [True] * shown + [False] * (count - shown)
 
-    def test_the_budget_is_the_papers(self):
-        assert BUDGET == 480_000
-
     def test_a_model_that_fails_is_a_failure_that_says_why(self):
         answer = FullContext(registry(3), ScriptedChat([DOWN]))(asked())
         assert (answer.ranked, answer.failed, answer.calls, answer.took_ms) == ((), "the model is down", 0, {})
-
-    def test_a_refusal_says_so(self):
-        turn = words("no", stop="guardrail_intervened")
-        answer = FullContext(registry(3), ScriptedChat([turn]))(asked())
-        assert answer.failed == "the model refused (guardrail_intervened)"
 
     def test_missing_permission_ends_the_run(self):
         for system in (FullContext, SearchAndPick, TrialAndError):
@@ -156,7 +148,7 @@ def search(text="t001 t002"):
 
 class TestSearchAndPick:
     def test_it_searches_and_picks_a_result_by_its_number(self):
-        chat = ScriptedChat([calls(search("t007")), calls(("pick", {"number": 1}))])
+        chat = ScriptedChat([calls(search("t007")), pick(number=1)])
         answer = SearchAndPick(registry(30), chat)(asked())
         assert (answer.ranked, answer.failed, answer.calls) == (("n/t007",), "", 2)
         assert answer.usage.input_tokens == 200
@@ -164,14 +156,14 @@ class TestSearchAndPick:
         assert answer.retrieved[0] == "n/t007"
 
     def test_a_page_has_fifteen_results_with_the_beginning_of_each_description(self):
-        chat = ScriptedChat([calls(search(" ".join(f"t{n:03}" for n in range(20)))), calls(("pick", {"number": 2}))])
+        chat = ScriptedChat([calls(search(" ".join(f"t{n:03}" for n in range(20)))), pick(number=2)])
         SearchAndPick(registry(20, "thing " * 100), chat)(asked())
         rows = re.findall(r"^\d+ .*$", chat.heard[1].told, re.MULTILINE)
         assert [int(row.split()[0]) for row in rows] == list(range(1, FOUND + 1))
         assert {len(json.loads(row.split(" ", 1)[1])) for row in rows} == {len("t000: ") + FOUND_CHARS}
 
     def test_numbers_stay_the_same_over_several_searches(self):
-        chat = ScriptedChat([calls(search("t001")), calls(search("t002 t001")), calls(("pick", {"number": 2}))])
+        chat = ScriptedChat([calls(search("t001")), calls(search("t002 t001")), pick(number=2)])
         answer = SearchAndPick(registry(3), chat)(asked())
         told = f"{chat.heard[1].told}\n{chat.heard[2].told}"
         rows = [row.split(" ", 1) for row in re.findall(r"^\d+ .*$", told, re.MULTILINE)]
@@ -209,37 +201,38 @@ class TestSearchAndPick:
         ],
     )
     def test_an_invalid_call_gets_a_result_and_can_be_repeated(self, call, reply):
-        chat = ScriptedChat([calls(call), calls(search("t002")), calls(("pick", {"number": 1}))])
+        chat = ScriptedChat([calls(call), calls(search("t002")), pick(number=1)])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[1].told.startswith(reply)
         assert (answer.ranked, answer.failed) == (("n/t002",), "")
 
     @pytest.mark.parametrize("number", [99, -1, "seven", None.__class__])
     def test_a_number_that_no_result_has_picks_nothing(self, number):
-        chat = ScriptedChat([calls(search()), calls(("pick", {"number": number}))])
+        chat = ScriptedChat([calls(search()), pick(number=number)])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[2].told == "No result has this number."
         assert (answer.ranked, answer.failed) == ((), f"no pick within {SEARCH_ROUNDS} turns")
 
-    @pytest.mark.parametrize("number", [0, None])
-    def test_an_empty_pick_is_no_failure(self, number):
-        answer = SearchAndPick(registry(5), ScriptedChat([calls(search()), calls(("pick", {"number": number}))]))(
-            asked()
-        )
-        assert (answer.ranked, answer.failed, answer.calls) == ((), "", 2)
+    @pytest.mark.parametrize(
+        ("turns", "expected"),
+        [
+            ([calls(search()), pick(number=0)], ((), "", 2)),
+            ([calls(search()), pick(number=None)], ((), "", 2)),
+            ([calls(search("t002 t003")), calls(*[("pick", {"number": n}) for n in (1, 2)])], (("n/t002",), "", 2)),
+            ([words("", stop="content_filtered")], ((), "the model refused (content_filtered)", 1)),
+        ],
+        ids=["zero", "null", "the first of two", "refused"],
+    )
+    def test_a_pick_or_a_refusal_ends_it(self, turns, expected):
+        assert outcome(SearchAndPick, 5, *turns) == expected
 
     def test_a_result_that_the_model_has_not_seen_cannot_be_picked(self):
         turn = calls(search("t002"), ("pick", {"number": 1}), ("pick", {"number": 2}))
-        chat = ScriptedChat([turn, calls(search("t003")), calls(("pick", {"number": 2}))])
+        chat = ScriptedChat([turn, calls(search("t003")), pick(number=2)])
         answer = SearchAndPick(registry(5), chat)(asked())
         assert chat.heard[1].told.endswith(f"\n{ONE_CALL}\n{ONE_CALL}")
         assert "look at the results first" in ONE_CALL
         assert (answer.ranked, answer.calls) == (("n/t003",), 3)
-
-    def test_the_first_of_two_picks_in_one_turn_counts(self):
-        turns = [calls(search("t002 t003")), calls(("pick", {"number": 1}), ("pick", {"number": 2}))]
-        answer = SearchAndPick(registry(5), ScriptedChat(turns))(asked())
-        assert (answer.ranked, answer.calls) == (("n/t002",), 2)
 
     def test_the_budget_and_the_last_turn_are_told(self):
         chat = ScriptedChat([calls(search())])
@@ -256,7 +249,7 @@ class TestSearchAndPick:
 
     def test_words_of_a_name_find_it(self):
         registrations = [a_registration(namespace="n", name="get_stock_price", description="Quotes."), *registry(5)]
-        chat = ScriptedChat([calls(search("stock price")), calls(("pick", {"number": 1}))])
+        chat = ScriptedChat([calls(search("stock price")), pick(number=1)])
         assert SearchAndPick(registrations, chat)(asked()).ranked == ("n/get_stock_price",)
         assert PlainBm25(names_and_descriptions(registrations)).search("stock price", 5) == []
 
@@ -264,10 +257,6 @@ class TestSearchAndPick:
         answer = SearchAndPick(registry(5), ScriptedChat([calls(search()), DOWN]))(asked())
         assert (answer.ranked, answer.failed, answer.calls) == ((), "the model is down", 1)
         assert answer.usage.input_tokens == 100
-
-    def test_a_refusal_ends_it(self):
-        answer = SearchAndPick(registry(5), ScriptedChat([words("", stop="content_filtered")]))(asked())
-        assert (answer.failed, answer.calls) == ("the model refused (content_filtered)", 1)
 
 
 def list_(page):
@@ -344,10 +333,6 @@ class TestTrialAndError:
     def test_done_may_be_said_in_a_sentence(self, text):
         assert TrialAndError(registry(5), ScriptedChat([words(text)]))(asked()).calls == 1
 
-    def test_a_model_that_is_always_cut_off_is_a_failure(self):
-        answer = TrialAndError(registry(5), ScriptedChat([words("Hm", stop="max_tokens")]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no try within {TRY_ROUNDS} turns", TRY_ROUNDS)
-
     def test_the_last_turn_is_told(self):
         chat = ScriptedChat([calls(list_(1))])
         TrialAndError(registry(5), chat)(asked())
@@ -379,21 +364,19 @@ class TestTrialAndError:
         assert chat.heard[1].told == reply
         assert (answer.ranked, answer.failed) == ((), "")
 
-    def test_a_budget_spent_without_a_try_is_a_failure(self):
-        answer = TrialAndError(registry(5), ScriptedChat([calls(list_(1))]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), f"no try within {TRY_ROUNDS} turns", TRY_ROUNDS)
-
-    def test_a_budget_spent_after_a_try_is_scored_on_it(self):
-        answer = TrialAndError(registry(5), ScriptedChat([calls(try_("t003")), calls(list_(1))]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == (("n/t003",), "", TRY_ROUNDS)
-
-    def test_a_model_that_stops_without_a_try_has_no_answer(self):
-        answer = TrialAndError(registry(5), ScriptedChat([words("done")]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), "", 1)
-
-    def test_a_model_that_fails_midway_is_a_failure_although_it_had_tried(self):
-        answer = TrialAndError(registry(5), ScriptedChat([calls(try_("t003")), DOWN]))(asked())
-        assert (answer.ranked, answer.failed, answer.calls) == ((), "the model is down", 1)
+    @pytest.mark.parametrize(
+        ("turns", "expected"),
+        [
+            ([calls(list_(1))], ((), f"no try within {TRY_ROUNDS} turns", TRY_ROUNDS)),
+            ([words("Hm", stop="max_tokens")], ((), f"no try within {TRY_ROUNDS} turns", TRY_ROUNDS)),
+            ([calls(try_("t003")), calls(list_(1))], (("n/t003",), "", TRY_ROUNDS)),
+            ([words("done")], ((), "", 1)),
+            ([calls(try_("t003")), DOWN], ((), "the model is down", 1)),
+        ],
+        ids=["no try", "always cut off", "spent after a try", "done without a try", "down after a try"],
+    )
+    def test_the_final_try_counts_unless_the_model_failed(self, turns, expected):
+        assert outcome(TrialAndError, 5, *turns) == expected
 
 
 class TestFences:
