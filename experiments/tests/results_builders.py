@@ -84,13 +84,9 @@ def scale(judged: bool = True) -> dict[str, Any]:
         points = []
         for step, size in enumerate(grid):
             found, then = 1 - 0.035 * step, 0.9 - 0.012 * step - 0.03 * i
-            points.append(
-                {
-                    "size": size, "match@1": an_estimate(found * then, 0.08), "match@15": an_estimate(found, 0.05),
-                    "candidates": an_estimate(found, 0.05) if i else None,
-                    "conditional": an_estimate(then, 0.06) if i else None,
-                }
-            )  # fmt: skip
+            factors = {"candidates": an_estimate(found, 0.05), "conditional": an_estimate(then, 0.06)}
+            missing = dict.fromkeys(factors)
+            points.append({"size": size, "match@1": an_estimate(found * then, 0.08), **(factors if i else missing)})
         return points
 
     crossover = {"single": "full-ctx", "two_stage": "pipeline-bm25", "size": 500} if judged else {"not_run": NO_JUDGE}

@@ -54,11 +54,8 @@ def test_what_it_makes_can_be_checked(run, copy, tmp_path):
 
 def test_what_is_no_copy_or_no_set_ends_in_one_line(run, tmp_path):
     (tmp_path / "empty").mkdir()
-    for arguments in (
-        ("toolret", tmp_path / "empty", tmp_path / "o"),
-        ("appworld", tmp_path / "empty", tmp_path / "o"),
-    ):
-        assert run("dataset", *arguments).exit_code == 1
+    for view in ("toolret", "appworld"):
+        assert run("dataset", view, tmp_path / "empty", tmp_path / "o").exit_code == 1
     assert CliRunner().invoke(mats, ["dataset", "check", str(tmp_path / "empty")]).exit_code == 1
 
 

@@ -117,7 +117,7 @@ def test_a_second_run_makes_no_calls_and_gives_the_same_answers(server, settings
             first[query].ranked, first[query].usage, first[query].failed,
         )  # fmt: skip
         stage = "rerank" if name in PIPELINES else "llm"
-        assert answer.took_ms[stage] > 0
+        assert answer.took_ms["total"] >= answer.took_ms[stage] > 0
 
 
 def test_a_cached_rerank_has_the_latency_of_the_original_call(running, settings):
@@ -304,12 +304,6 @@ class TestBudget:
         with bench, pytest.raises(DependencyFailed, match=r"cannot be filled.*budget of 2 calls"):
             _ = bench.discover
         assert len(converse(server)) == 2
-
-
-@pytest.mark.parametrize("name", ASKING)
-def test_every_system_measures_a_total_that_holds_its_model(server, settings, name):
-    for answer in answers(name, settings, at_once=4).values():
-        assert answer.took_ms["total"] >= answer.took_ms["rerank" if name in PIPELINES else "llm"] > 0
 
 
 def scored(bench: Workbench, name: str) -> dict[str, Any]:

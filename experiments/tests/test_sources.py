@@ -51,23 +51,19 @@ def a_set(judged, out):
         ("queries.json", json.dumps([a_query()])),
         ("queries.jsonl", json.dumps(a_query()) + "\n\n" + json.dumps(a_query(2))),
         ("deep/er/queries.jsonl", json.dumps({**a_query(), "labels": json.dumps([a_label()])})),
+        ("q.jsonl.gz", json.dumps(a_query())),
     ],
 )
-def test_queries_are_read_from_json_lines_and_json(tmp_path, name, text):
+def test_queries_are_read_from_json_but_not_from_hidden_and_metadata_files(tmp_path, name, text):
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    jsonl(tmp_path / ".cache" / "q.jsonl", {"x": 1})
+    jsonl(tmp_path / "dataset_infos.json", {"x": 1})
+    assert files(tmp_path) == [path]
     judged = toolret(tmp_path)
     assert "made_query_1" in judged.queries
     assert judged.qrels["made_query_1", "made_tool_1"] == 1
-
-
-def test_gzip_files_are_read_hidden_and_metadata_files_are_not(tmp_path):
-    (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(json.dumps(a_query()).encode()))
-    jsonl(tmp_path / ".cache" / "q.jsonl", {"x": 1})
-    jsonl(tmp_path / "dataset_infos.json", {"x": 1})
-    assert [path.name for path in files(tmp_path)] == ["q.jsonl.gz"]
-    assert len(toolret(tmp_path).queries) == 1
 
 
 def test_a_set_can_be_loaded_and_is_what_the_copy_says(tmp_path):
