@@ -71,7 +71,7 @@ class Attacker:
         pool = [item for item in self.registry.registrations if len(item.description) > 60]
         return chance.choices([item for item in pool if item.id not in target.query.relevant], k=count)
 
-    def _reworded(self, target: AttackTarget) -> Iterator[tuple[int, str, Registration]]:
+    def _pair_with_others(self, target: AttackTarget) -> Iterator[tuple[int, str, Registration]]:
         """The number of each rewording, its text, and a capability of another task."""
         texts = self.rewordings(target.query.text)
         return zip(range(len(texts)), texts, self._others(target, len(texts)), strict=True)
@@ -89,13 +89,13 @@ class Attacker:
                 provider=f"Provider {number}",
                 input_schema=schema_of(*(f"{word}_{number}" for word in words(other.name)[:3])),
             )
-            for number, text, other in self._reworded(target)
+            for number, text, other in self._pair_with_others(target)
         ]
 
     def borrow(self, target: AttackTarget) -> list[Registration]:
         return [
             _tool(f"{other.description[:200]} {text}.", number, namespaces=FLOOD)
-            for number, text, other in self._reworded(target)
+            for number, text, other in self._pair_with_others(target)
         ]
 
     def paste(self, target: AttackTarget) -> list[Registration]:
