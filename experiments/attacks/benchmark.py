@@ -17,7 +17,7 @@ from experiments.attacks.registry import (
 )
 from experiments.attacks.scene import SEED, TRUSTED, Attack
 from experiments.attacks.table import ATTACKS
-from experiments.attacks.takeovers import Attacker, takeovers
+from experiments.attacks.takeovers import RATED, Attacker, takeovers
 from experiments.data.sets import sets_in
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, load, sample
@@ -26,7 +26,6 @@ from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
 
 _ATTACKED, _TAKEN = "tools", ("agents", "skills", "tools")
-_RATED = 80  # Trust of targets where a set has no trust
 _HONEST = 300  # Queries of the honest crowd that reports
 
 
@@ -63,7 +62,7 @@ def _attacked(dataset: Dataset, settings: Settings) -> Iterator[AttackedRegistry
 
 def _attack(dataset: Dataset, registry: AttackedRegistry) -> dict[str, Any]:
     """Every attack with all targets rated, and with none; false reports, beside those of a crowd that asks more."""
-    rated = {target.item.id: _RATED for target in registry.targets}
+    rated = {target.item.id: RATED for target in registry.targets}
     crowd, reports = targets_of(dataset, _HONEST), {}
     rows = run_attacks(registry, {"targets rated": rated, "none": {}})
     for name, assigned in {**({"assigned": dataset.trust} if dataset.trust else {}), "none": {}}.items():

@@ -1,6 +1,6 @@
 """Sections, tables and figures of the report, and the format of its numbers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,15 +59,11 @@ def measure(metrics: Any, name: str) -> str:
     return NOT_RUN if not_run_reason(metrics) else percent(metrics.get(name))
 
 
-def number(value: float | None, digits: int = 0) -> str:
-    return NONE if value is None else f"{value:,.{digits}f}"
+def number(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.0f}"
 
 
 def gained_lost(test: Mapping[str, Any]) -> str:
     """Queries gained and lost, and the exact McNemar p-value to three places, or how small it is at most."""
     p_value = "< 0.001" if test["p"] < 0.001 else f"{test['p']:.3f}"
     return f"+{test['gained']:,} / −{test['lost']:,}, p {p_value}"
-
-
-def comma_list(names: Iterable[object]) -> str:
-    return ", ".join(str(name) for name in names)

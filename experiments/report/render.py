@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalogue import EXPERIMENTS, RUNNABLE
-from experiments.report.cells import Figure, Section, Table, comma_list
+from experiments.report.cells import Figure, Section, Table
 from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
 from mats.domain.errors import Fault, Invalid
@@ -102,7 +102,7 @@ def build_report(folder: Path) -> ExperimentReport:
         "numbers are in italics and come from other data."
     ]
     if missing := [name for name in RUNNABLE if not files[name].exists()]:
-        intro.append(f"Not measured yet: {comma_list(missing)}.")
+        intro.append(f"Not measured yet: {', '.join(missing)}.")
     last = [_provenance(origins)] if origins else []
     return ExperimentReport(tuple(filter(None, findings)), tuple(intro), (*sections, *last))
 

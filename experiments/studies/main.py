@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from experiments.report.cells import INTERVALS, NONE, Figure, Section, Table, comma_list, measure, number, percent
+from experiments.report.cells import INTERVALS, NONE, Figure, Section, Table, measure, number, percent
 from experiments.report.results import measured_only, not_run_notes
 from experiments.report.style import PER_CENT, legend_below, look_of, panels
 from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext
@@ -70,7 +70,7 @@ def section(results: Json, paper: Json) -> Section:
     named = tuple(dict.fromkeys(system for one in sets.values() for system in one["systems"]))
     figure = Figure(
         id="scaling-cross",
-        caption=f"Match@1 of {comma_list(_CROSS)}, as far as they were run, on each set by its size.",
+        caption=f"Match@1 of {', '.join(_CROSS)}, as far as they were run, on each set by its size.",
         alt="Match@1 with 95 % intervals against the number of capabilities, one point for each system and set.",
         draw=lambda: _cross(sets, ran),
     )
@@ -272,7 +272,7 @@ def _missed_notes(sets: Json) -> Iterator[str]:
     """The definition of a miss: gold that is not registered, and failures."""
     gold = [f"{name} {one['unregistered_gold']:,}" for name, one in sets.items() if one.get("unregistered_gold")]
     if gold:
-        yield f"Labels that are not in the registry and count as missed: {comma_list(gold)}."
+        yield f"Labels that are not in the registry and count as missed: {', '.join(gold)}."
     failures = [
         f"{system} on {name} {result['failed']:,}"
         for name, one in sets.items()
@@ -280,7 +280,7 @@ def _missed_notes(sets: Json) -> Iterator[str]:
         if result.get("failed")
     ]
     if failures:
-        yield f"Queries that failed and count as missed: {comma_list(failures)}."
+        yield f"Queries that failed and count as missed: {', '.join(failures)}."
 
 
 def finding(results: Json) -> str:

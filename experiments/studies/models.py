@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from experiments.report.cells import INTERVALS, NONE, Section, Table, comma_list, measure, number, percent
+from experiments.report.cells import INTERVALS, NONE, Section, Table, measure, number, percent
 from experiments.report.results import measured_only, not_run_notes
 from experiments.studies.context import Experiment, ExperimentContext
 from experiments.variants import SYSTEMS
@@ -77,7 +77,7 @@ def section(results: Json, paper: Json) -> Section:
             "that it does not name: Nova Micro's 38.9 % on ToolRet is that of its BGE, 78.2 % on AppWorld is in no "
             "column of its main table.",
             *not_run_notes(systems),
-            *([f"Not run ({comma_list(missing)}): use `{_COMMAND}`, once for each"] if missing else []),
+            *([f"Not run ({', '.join(missing)}): use `{_COMMAND}`, once for each"] if missing else []),
         ),
     )
     return Section(

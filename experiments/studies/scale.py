@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from experiments.report.cells import INTERVALS, Figure, Section, Table, comma_list, number, percent
+from experiments.report.cells import INTERVALS, Figure, Section, Table, number, percent
 from experiments.report.results import measured_only, not_run_notes, not_run_reason
 from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, legend_below, look_of, panels
 from experiments.studies.context import OURS, PLAIN_BM25, Experiment, ExperimentContext, first_is_right, has_candidate
@@ -145,7 +145,7 @@ def section(results: Json, paper: Json) -> Section:
     figure = Figure(
         id="scale",
         caption=f"Accuracy as the registry grows, {results['queries']:,} queries; bands are 95 % intervals.",
-        alt=f"Match@1 against registry size for {comma_list(systems)}, and beside it the share of queries with a "
+        alt=f"Match@1 against registry size for {', '.join(systems)}, and beside it the share of queries with a "
         "relevant candidate and the share of those where it is first.",
         draw=lambda: _sweep(results),
     )

@@ -13,6 +13,7 @@ from experiments.__main__ import app as experiments
 from experiments.catalogue import EXPERIMENTS
 from experiments.report.cells import Section
 from experiments.report.results import paper
+from mats.evaluation.data.datasets import JudgedSet, write
 from mats.local.cli.main import app as mats
 
 
@@ -56,16 +57,10 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dic
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "sets" / "tools"
-    folder.mkdir(parents=True)
     names = ("refund a card payment", "list refunds of a card", "resize a photo")
-    rows = [
-        {"_id": f"t{n}", "type": "tool", "name": f"t{n}", "description": text, "source": "lab"}
-        for n, text in enumerate(names)
-    ]
-    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "refund a card"}))
-    (folder / "qrels.tsv").write_text("query\tdocument\tgrade\nq\tt0\t1\n")
+    corpus = {f"t{n}": {"type": "tool", "name": f"t{n}", "description": text} for n, text in enumerate(names)}
+    folder = tmp_path / "sets" / "tools"
+    write(JudgedSet(corpus=corpus, queries={"q": {"text": "refund a card"}}, qrels={("q", "t0"): 1}), folder)
     return folder
 
 

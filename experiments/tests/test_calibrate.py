@@ -12,6 +12,7 @@ from experiments.calibration.scale import TRUSTED, CandidateScores, fit, fit_spr
 from mats.bootstrap import models as calibration
 from mats.bootstrap.models import load_calibration
 from mats.domain.shortlist.trace import CalibrationSource
+from mats.evaluation.data.datasets import JudgedSet, write
 from mats.settings import Settings
 from tests.aws.bedrock import BedrockServer
 
@@ -60,14 +61,12 @@ def test_an_unfitted_encoder_uses_the_constants_of_the_same_index(monkeypatch, c
 @pytest.fixture
 def calibrate(tmp_path, monkeypatch):
     """Runs the command on a set of four; returns its results, and leaves the table at tmp_path / "calibration.json"."""
-    own = tmp_path / "sets" / "own"
-    own.mkdir(parents=True)
-    rows = [{"_id": f"d{n}", "type": "tool", "name": f"{word}_tool", "description": f"Works on every {word}."}
-            for n, word in enumerate(("invoice", "parcel", "contract", "holiday"))]  # fmt: skip
-    queries = [{"_id": f"q{n}", "text": row["description"]} for n, row in enumerate(rows)]
-    (own / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (own / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
-    (own / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in range(4)))
+    texts = {word: f"Works on every {word}." for word in ("invoice", "parcel", "contract", "holiday")}
+    corpus = {word: {"type": "tool", "name": f"{word}_tool", "description": text} for word, text in texts.items()}
+    queries = {word: {"text": text} for word, text in texts.items()}
+    write(
+        JudgedSet(corpus=corpus, queries=queries, qrels={(word, word): 1 for word in texts}), tmp_path / "sets" / "own"
+    )
     table, kept = tmp_path / "calibration.json", {}
     table.write_text("{}")
     monkeypatch.setattr(command, "_TABLE", table)

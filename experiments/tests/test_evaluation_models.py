@@ -13,7 +13,7 @@ from experiments.studies.context import has_candidate
 from experiments.variants import SYSTEMS
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.evaluation.data.datasets import Dataset, JudgedQuery, load
+from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet, load, write
 from mats.evaluation.systems.base import SystemAnswer, ask
 from mats.evaluation.systems.models import Budget, BudgetSpent, Models
 from mats.evaluation.systems.score import score
@@ -224,17 +224,14 @@ LABELS = ("distractor", "relevance", "label", "gold", "split", "judgement", "is_
 
 def a_labelled_folder(folder: Path) -> Path:
     """A data set whose rows carry marks of an evaluation, each with a value that stands nowhere else."""
-    rows = [
-        {"_id": f"t{n}", "type": kind, "name": f"t{n}", "description": f"{text}.", "source": "lab"}
+    kinds, labels = ("tool", "model", "agent", "skill", "tool"), {label: f"zz{label}value" for label in LABELS}
+    corpus = {
+        f"t{n}": {"type": kind, "name": f"t{n}", "description": f"{text}.", "source": "lab", **labels}
         | ({"parameters": {"topic": text}} if kind == "model" else {})
-        | {label: f"zz{label}value" for label in LABELS}
-        for n, (text, kind) in enumerate(zip(WORDS, ("tool", "model", "agent", "skill", "tool"), strict=True))
-    ]
-    queries = [{"_id": f"q{n}", "text": f"please {text} for me"} for n, text in enumerate(WORDS)]
-    folder.mkdir()
-    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
-    (folder / "qrels.tsv").write_text("query\tdocument\tgrade\n" + "".join(f"q{n}\tt{n}\t1\n" for n in range(5)))
+        for n, (text, kind) in enumerate(zip(WORDS, kinds, strict=True))
+    }
+    queries = {f"q{n}": {"text": f"please {text} for me"} for n, text in enumerate(WORDS)}
+    write(JudgedSet(corpus=corpus, queries=queries, qrels={(f"q{n}", f"t{n}"): 1 for n in range(5)}), folder)
     return folder
 
 
