@@ -111,7 +111,7 @@ def test_service_has_its_documentation(service: str):
 
 def test_service_has_the_evaluation_report(service: str):
     report = json.loads(fetch(f"{service}/evaluation/report.json"))
-    figures = [figure["src"] for section in report["sections"] for figure in section["figures"]]
+    figures = [f"{figure['id']}.svg" for section in report["sections"] for figure in section["figures"]]
     assert figures
     assert all(fetch(f"{service}/evaluation/{figure}") for figure in figures)
 

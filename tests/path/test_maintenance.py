@@ -172,7 +172,8 @@ def test_what_was_erased_stays_away_whatever_comes_late(world: World, monkeypatc
     rows = tables.all_rows(world.table("Profiles"), "scan")
     assert "ledger" not in json.dumps([from_row(row) for row in rows], default=str)
     for number in (1, 2):
-        found = domain.search(f"capabilities-{number}", {"size": 100, "query": {"match_all": {}}})
+        index, every = f"capabilities-{number}", {"size": 100, "query": {"match_all": {}}}
+        found = domain.search(lambda response: response["hits"]["hits"], index, every)
         assert "ledger" not in json.dumps(found)
         assert {hit["_source"]["id"]: hit["_source"]["findable"] for hit in found} == {secret: False, other: True}
     assert world.discover("keeps the secret ledger").ids == [other]
