@@ -96,6 +96,6 @@ def console(opener: Opener, sample: Service) -> Console:
 
 
 @pytest.fixture
-def blank(opener: Opener, empty: Service) -> Console:
-    """The console over the empty registry, for tests that write."""
+def blank(empty: Service, opener: Opener) -> Console:
+    """The console over the empty registry, for tests that write; its pages close before the service ends."""
     return opener(empty)

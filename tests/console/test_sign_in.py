@@ -204,7 +204,7 @@ def test_a_token_that_has_expired_is_dropped_and_asked_for_again(console, sample
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(opener, empty, is_open):
+def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(empty, opener, is_open):
     console = opener(empty.url)
     page = console.open("#/registry") if is_open else console.page
     page.goto(f"{empty.url}/#token={empty.token}")
@@ -213,7 +213,7 @@ def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(opener, empty,
     assert page.evaluate("sessionStorage['mats.token']") == empty.token
 
 
-def test_what_was_typed_before_signing_in_can_be_saved_after_it(opener, empty):
+def test_what_was_typed_before_signing_in_can_be_saved_after_it(empty, opener):
     console = opener(empty.url)
     console.forgive(r"status of 401 .*/registry/")
     page = console.open("#/edit")
