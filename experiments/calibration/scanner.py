@@ -38,8 +38,8 @@ _WRITTEN = Path(__file__).parents[1] / "data" / "poisoned.jsonl.gz"
 _BATCHES = REPOSITORY / "tests" / "data" / "poisoned"
 _HELD_BACK = 8  # Batches from this one on are never fitted to
 _CLASSES = [CLASSES[reason] for reason in REASONS]
-_HONEST = -1
-_FOLDS, _ROUNDS, _SHOWN = 4, 3, 25_000
+_HONEST, _PLAIN = -1, -2  # What resembles an attack, and terse texts such as attacks begin with
+_FOLDS, _ROUNDS, _SHOWN = 4, 6, 25_000
 _FALSE = 0.05  # Share of hard negatives above the threshold
 _PENALTY = 0.01
 _WEIGHT_OF_HARD = 3.0  # Of an attack, and of an honest registration that resembles one, beside the honest of the sets
@@ -195,7 +195,8 @@ def _poisoned(data: Path) -> Iterator[dict[str, Any]]:
 
 def _bag(row: dict[str, Any]) -> tuple[Registration, str, int]:
     item = {key: row[key] for key in ("name", "description", "input_schema") if row.get(key)}
-    label = _CLASSES.index(row["class"]) if row["class"] in _CLASSES else _HONEST
+    other = _PLAIN if row["class"] == "plain" else _HONEST
+    label = _CLASSES.index(row["class"]) if row["class"] in _CLASSES else other
     return Registration.parse({"namespace": "scanner", "kind": "tool", **item}), row["writer"], label
 
 
@@ -204,11 +205,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets and of poisoned-tools")
     data = parser.parse_args().data
     rows = [_bag(row) for row in _poisoned(data)]
-    attacks = read_bags(row for row in rows if row[2] != _HONEST)
+    attacks = read_bags(row for row in rows if row[2] >= 0)
     hard = read_bags(row for row in rows if row[2] == _HONEST)
     sets = {r.id: r for name in (*sets_in(data), "mcp-tools") for r in load(data / name).registrations}
     sets |= {r.id: r for r in sample().registrations}
-    honest = read_bags((registration, registration.namespace, _HONEST) for registration in sets.values())
+    plain = [row for row in rows if row[2] == _PLAIN]
+    honest = read_bags([*plain, *((each, each.namespace, _HONEST) for each in sets.values())])
     threshold, report = measure(attacks, hard, honest)
     at = fit(attacks, hard, honest)
     weights = pack(at, fit_reasons(attacks, at), threshold)

@@ -23,7 +23,7 @@ EVERYWHERE, WITHIN = "NAMESPACES: list[str] = []", 'NAMESPACES = ["com.example"]
 TIME_SERVER = """
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("time", log_level="ERROR")
-@server.tool(description="Tells the current time in a time zone.")
+@server.tool(description="Get current time in a specific timezones")
 def get_current_time(timezone: str) -> str:
     return f"noon in {timezone}"
 server.run()

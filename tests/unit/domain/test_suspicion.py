@@ -210,12 +210,13 @@ def corpus(name, batch=None):
 @pytest.mark.parametrize(
     ("batch", "of", "recognised", "honest", "alarms"),
     [(1, 100, 100, 100, 0), (2, 60, 60, 60, 0), (3, 93, 93, 60, 0), (4, 60, 60, 60, 0), (5, 24, 24, 0, 0),
-     (6, 60, 60, 40, 0), (7, 60, 58, 40, 0), (8, 100, 92, 100, 5), (9, 100, 90, 100, 5), (10, 120, 105, 120, 7)],
+     (6, 60, 59, 40, 0), (7, 60, 58, 40, 0), (8, 100, 92, 100, 6), (9, 100, 93, 100, 5), (10, 120, 107, 120, 6),
+     (11, 0, 0, 100, 2)],
 )  # fmt: skip
 def test_poisoned_tools_are_flagged_and_honest_ones_that_speak_of_attacks_are_not(
     batch, of, recognised, honest, alarms
 ):
-    """The weights were fitted to batches 1 to 7, never to 8 to 10: docs/decisions/0087."""
+    """The weights were fitted to batches 1 to 7, never to 8 to 10 nor to the terse ones of 11: docs/decisions/0087."""
     attacks, others = corpus("attacks", batch), corpus("honest", batch)
     assert (len(attacks), len(others)) == (of, honest)
     missed = [each.name for each in attacks if not findings(each)]
