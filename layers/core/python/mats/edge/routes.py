@@ -71,11 +71,8 @@ def _answer_of(
         from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
         answer, more = CapabilityWithSnippets, {"snippets": Snippets.of(profile)}
-    reliability, internal_details = (
-        application.reliability(request.caller, profile),
-        request.caller.sees_internal_errors,
-    )
-    return json_response(answer.of(profile, internal_details=internal_details, reliability=reliability, **more))
+    reliability, internal = application.reliability(request.caller, profile), request.caller.sees_internal_errors
+    return json_response(answer.of(profile, internal_details=internal, reliability=reliability, **more))
 
 
 def get_instructions(application: Application, request: Request) -> Response:

@@ -17,7 +17,7 @@ from mats.adapters.bounded import read_bounded
 from mats.adapters.llm import MALFORMED, MAX_BYTES, Meter, ModelReply, Question, ToolCall
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.usage import Usage
-from mats.domain.protocols.protocol import value_at
+from mats.domain.protocols.protocol import objects, value_at
 from mats.domain.text.words import clip
 from mats.ports import Labels
 
@@ -79,8 +79,7 @@ def dialect_of(model: str) -> Dialect:
 
 def parse_response(answer: object, usage: Usage) -> ModelReply:
     """The reply in a response of any shape; parts of an unexpected shape are skipped."""
-    content = value_at(answer, "output", "message", "content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    blocks = objects(value_at(answer, "output", "message", "content"))
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
     return ModelReply(
         stop=str(value_at(answer, "stopReason") or ""),

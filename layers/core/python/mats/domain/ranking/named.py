@@ -236,6 +236,8 @@ def asked_names(text: str) -> list[str]:
 
 def products_named(text: str, uses: Mapping[str, NameUse]) -> Products:
     """The products that a request names, by the use of its `asked_names`."""
+    if not uses:
+        return NO_PRODUCTS
     tokens, asked = _tokens(text), named_words(text)
     places = [(name, span) for name, span in _spans(tokens) if name in uses]
     covered = {place for _, span in places for place in span}
