@@ -39,6 +39,7 @@ _BATCHES = REPOSITORY / "tests" / "data" / "poisoned"
 _HELD_BACK = 8  # Batches from this one on are never fitted to
 _CLASSES = [CLASSES[reason] for reason in REASONS]
 _HONEST, _PLAIN = -1, -2  # What resembles an attack, and terse texts such as attacks begin with
+_LABELS = {name: label for label, name in enumerate(_CLASSES)} | {"plain": _PLAIN}
 _FOLDS, _ROUNDS, _SHOWN = 4, 6, 25_000
 _FALSE = 0.05  # Share of hard negatives above the threshold
 _PENALTY = 0.01
@@ -195,9 +196,8 @@ def _poisoned(data: Path) -> Iterator[dict[str, Any]]:
 
 def _bag(row: dict[str, Any]) -> tuple[Registration, str, int]:
     item = {key: row[key] for key in ("name", "description", "input_schema") if row.get(key)}
-    other = _PLAIN if row["class"] == "plain" else _HONEST
-    label = _CLASSES.index(row["class"]) if row["class"] in _CLASSES else other
-    return Registration.parse({"namespace": "scanner", "kind": "tool", **item}), row["writer"], label
+    registration = Registration.parse({"namespace": "scanner", "kind": "tool", **item})
+    return registration, row["writer"], _LABELS.get(row["class"], _HONEST)
 
 
 def main() -> None:
