@@ -30,7 +30,7 @@ _ROUNDS, _PHRASES = 10, 8  # Insertions, and phrases tried for each
 
 @dataclass(frozen=True)
 class Attacker:
-    """Somebody who knows the encoder, what is registered, and a request."""
+    """An attacker who knows the encoder, the registered capabilities, and a request."""
 
     registry: AttackedRegistry
     encoder: Encoder
@@ -116,7 +116,7 @@ class Attacker:
         return [_tool(said)]
 
     def _standing(self, target: AttackTarget, item: Registration) -> tuple[bool, float, Registration]:
-        """Whether the item is first for the target's query, and its score; -1 if it is not found."""
+        """True if the item is first for the target's query, its score (-1 if it is not found), and the item."""
         with self.registry.with_wave(Wave(items=[item], targets=(), at=self.registry.attacked_at)):
             scores = {result.id: result.score for result in self.registry.shortlist(target.query.text).ranked}
         return next(iter(scores), None) == item.id, scores.get(item.id, -1.0), item

@@ -34,7 +34,7 @@ WITHOUT_CALL = "Call list or try, or say done."
 
 
 def outcome(system, size, *turns):
-    """What a model that says these turns is given for, over so many capabilities: ids, failure and calls."""
+    """The answer of a system over `size` capabilities to a model that replies with these turns: ids, failure, calls."""
     answer = system(registry(size), ScriptedChat(turns))(asked())
     return answer.ranked, answer.failed, answer.calls
 

@@ -1,4 +1,4 @@
-"""What only the local system has: conditional writes, and a listing for readers that keep a copy."""
+"""Stores of the local system alone: conditional writes, and a listing for readers that keep a copy."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -113,7 +113,7 @@ def process_reports(event: Mapping[str, Any], learner: Learner) -> dict[str, Any
 
 
 def _parse_all(event: Mapping[str, Any], parse: Callable[[Any], T]) -> tuple[dict[str, T], list[str]]:
-    """What each message says, by its id; and the ids of those with no event with a key, for the dead-letter queue."""
+    """The content of each message by its id, and the ids of unreadable messages, for the dead-letter queue."""
     parsed: dict[str, T] = {}
     unreadable: list[str] = []
     for message in event["Records"]:

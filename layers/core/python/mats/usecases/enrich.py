@@ -193,8 +193,8 @@ class Pass:
     later: ProfileMaker | None = None
     """The models of a later run; what they would change is saved and indexed, and `postponed`."""
     drafted: dict[Id, int] | None = None
-    """What an earlier run over the same changes has drafted, so that it need not be drafted again, by the hash of what
-    it was made of and became; None: this is the only run."""
+    """Drafts of an earlier run over the same changes, which are not made again: by id, a hash of what it was made of
+    and became. None: there is one run only."""
 
 
 _RESULTS = {
@@ -218,7 +218,7 @@ class Draft:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether its text is to have a vector; that of a rejected one stays as it is."""
+        """True if its text needs a vector; a rejected one keeps the vector it has."""
         profile = self.target.profile
         return self.registration is not None or (profile.status is Status.HELD and profile.findable)
 

@@ -71,7 +71,7 @@ class LookUp:
         return Page(profiles, seen)
 
     def pins(self, audiences: Collection[str] = ()) -> Sequence[Profile]:
-        """What operators pinned and a caller in these audiences may see, in order of id, at most `MAX_PINNED`."""
+        """The pinned capabilities that a caller in these audiences may see, in order of id, at most `MAX_PINNED`."""
         visible = Filter(audiences=frozenset(audiences))
         ids = self.index.exact([PINNED], visible, most=MAX_PINNED)
         found = self.index.fetch(ids) if ids else {}

@@ -149,7 +149,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class InTable:
-    """What a store in one table has."""
+    """A store of which all rows are in one table."""
 
     tables: Tables
     table: str

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from mats.adapters.recordings import Recordings
 
 _BUSY_TIMEOUT_S = 60
-BATCH_BUDGETS = Budgets(
-    encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000
-)  # A lost answer is worse than a late one
+BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
+"""Of evaluations: a lost answer is worse than a late one."""
 
 
 @dataclass(frozen=True, slots=True)
