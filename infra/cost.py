@@ -66,7 +66,6 @@ class Traffic:
     queries: int = 100_000
     changes: int = 1_000
     capabilities: int = 10_000
-    probed: int = 0  # Endpoints that `probe=true` looks at every hour
     size: str = "trial"
     network: str = "public"
     rerank_model: str = Settings().rerank_model
@@ -80,7 +79,7 @@ class Traffic:
             for name, known in choices.items()
             if getattr(self, name) not in known
         ]
-        counts = ("queries", "changes", "capabilities", "probed")
+        counts = ("queries", "changes", "capabilities")
         faults += [f"{name} must not be negative" for name in counts if getattr(self, name) < 0]
         if faults:
             raise CannotEstimate("; ".join(faults))

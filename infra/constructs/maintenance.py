@@ -30,7 +30,6 @@ REFILLED_AFTER = (
 )
 """States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
 one is in use already; so a refill begins with the cleanup, and once more after it."""
-_HOURLY = events.Schedule.rate(Duration.hours(1))
 _DAILY = events.Schedule.cron(minute="17", hour="3")
 _WEEKLY = events.Schedule.cron(minute="17", hour="4", week_day="MON")
 _SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
@@ -85,12 +84,11 @@ class MaintenanceMachine(Construct):
                 level=sfn.LogLevel.ALL,
             ),
         )
-        self._rules(models, probe=context.settings.probe)
+        self._rules(models)
         CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
 
-    def _rules(self, models: Sequence[str], *, probe: bool) -> None:
+    def _rules(self, models: Sequence[str]) -> None:
         for id, wanted, schedule, task, description in (
-            ("Hourly", probe, _HOURLY, "probe", "Every hour the endpoints of capabilities are looked at"),
             ("Weekly", models, _WEEKLY, "models", "Every week Bedrock is asked how long it offers the models"),
             ("Daily", True, _DAILY, "reconcile", "Every night registry, profiles and index are compared"),
         ):
@@ -168,7 +166,7 @@ def definition(function: str, discovery: str, *, kept: int, models: Sequence[str
 class MaintenanceFunction(Construct):
     """Reads registrations, trust and profiles, writes the index, and sends other work down the event path.
 
-    It invokes no model; of Profiles it writes the list of indices only, and with `probe` of Switches the proofs.
+    It invokes no model; of Profiles it writes the list of indices only.
     """
 
     def __init__(
@@ -197,8 +195,6 @@ class MaintenanceFunction(Construct):
         tables.switches.grant(made.role, "dynamodb:GetItem")
         reported = allow("dynamodb:Scan", on=tables.outcomes.table_arn)
         made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
-        if on.context.settings.probe:
-            made.allow([_put_row(tables.switches.table_arn, "proofs")])
         path.allow_events(made.role, RESENT)
         on.domain.grant(made.role, "maintenance")
         if on.context.files:

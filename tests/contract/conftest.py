@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.operators import DynamoModelSwitch, DynamoProofs, DynamoSynonyms
+from mats.adapters.dynamodb.operators import DynamoModelSwitch, DynamoSynonyms
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
@@ -33,7 +33,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
-from mats.adapters.sqlite.registry import Announcer, SqliteProofs, SqliteRegistry, SqliteSynonyms, SqliteTrust
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.ports import Generations, Memory, Outcomes, ProfileStore, Receipts, SearchIndex, Stored, Target
 from mats.usecases.learn import Learn
@@ -121,7 +121,7 @@ class InSqlite:
 
     registry, trust = (_over_database(made, _announcer) for made in (SqliteRegistry, SqliteTrust))
     profiles, receipts, outcomes = map(_over_database, (SqliteProfiles, SqliteReceipts, SqliteOutcomes))
-    synonyms, proofs, sources = map(_over_database, (SqliteSynonyms, SqliteProofs, SqliteSources))
+    synonyms, sources = map(_over_database, (SqliteSynonyms, SqliteSources))
 
     def index(self) -> SqliteIndex:
         return SqliteIndex(self.database, encoder=ENCODER.name, **self.exact)
@@ -140,7 +140,7 @@ class InTwoPasses(InSqlite):
     """The index of SQLite with a first pass over any number of vectors."""
 
     exact = {"exact_up_to": 0}  # noqa: RUF012 - as above
-    registry = trust = synonyms = proofs = sources = profiles = receipts = outcomes = renewable = learning = None
+    registry = trust = synonyms = sources = profiles = receipts = outcomes = renewable = learning = None
 
 
 class InDynamo:
@@ -151,9 +151,7 @@ class InDynamo:
 
     registry, trust, profiles = map(_in_a_table, (DynamoRegistry, DynamoTrust, DynamoProfiles))
     receipts = _in_a_table(DynamoReceipts, "query_id")
-    synonyms, proofs, model_switch = (
-        _in_a_table(made, "name") for made in (DynamoSynonyms, DynamoProofs, DynamoModelSwitch)
-    )
+    synonyms, model_switch = (_in_a_table(made, "name") for made in (DynamoSynonyms, DynamoModelSwitch))
 
     def outcomes(self) -> DynamoOutcomes:
         return DynamoOutcomes(self.tables, an_outcomes_table(self.tables), a_table(self.tables, keys=("id", "caller")))
@@ -278,7 +276,7 @@ def over(port: str) -> Any:
 
 registry, trust, source_book, profiles = over("registry"), over("trust"), over("sources"), over("profiles")
 outcomes, index, model_switch = over("outcomes"), over("index"), over("model_switch")
-renewable, learning, synonyms, proofs = over("renewable"), over("learning"), over("synonyms"), over("proofs")
+renewable, learning, synonyms = over("renewable"), over("learning"), over("synonyms")
 
 
 Aging = tuple[ProfileStore, FakeClock]

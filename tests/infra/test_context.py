@@ -51,7 +51,6 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
     assert context.settings_of("discovery").keys() >= {"weights", "trust_prior", "receipt_days"}
     assert context.settings_of("enrichment") == {"versions_days": 9, "enrich": "sparse"}
     assert context.settings_of("learning") == {}
-    assert parse({"probe": True}).settings_of("maintenance") == {"enrich": "sparse", "probe": True}
 
 
 @pytest.mark.parametrize(
@@ -92,8 +91,6 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("network", {"network": "vpc"}),
         ("network", {"network": "vpc", "size": "production", "availability_zones": "eu-west-1a"}),
         ("network", {**VPC, "instance_count": 3}),
-        ("probe", {"probe": "perhaps"}),
-        ("probe", {**VPC, "probe": "true"}),
         ("availability_zones", {"network": "vpc", "availability_zones": "eu-west-1"}),
         ("availability_zones", {**PRODUCTION, **VPC, "availability_zones": "eu-west-1a,eu-west-1a,eu-west-1b"}),
         ("vpc_id", {"vpc_id": "vpc-1a"}),

@@ -230,18 +230,6 @@ def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deplo
     assert pattern["detail"]["status-details"]["status"][0] == "CREATE_COMPLETE"
 
 
-def test_endpoints_are_looked_at_every_hour_and_one_row_of_switches_written_only_if_the_context_says_so():
-    off, on = deployment(), deployment(probe="true")
-    for deployed, starts in ((off, []), (on, ["probe"])):
-        every = {given["task"] for _, given in started_by_schedule(deployed)}
-        assert sorted(every - {"models", "reconcile"}) == starts
-        switches, rights = deployed.one("AWS::DynamoDB::Table", "Switches").arn, allows(deployed, "maintenance")
-        rows = [{"dynamodb:LeadingKeys": key} for key in ("proofs", "models", "synonyms")]
-        may = [iam.allowed(rights, "dynamodb:PutItem", switches, row) for row in rows]
-        assert may == [bool(starts), False, False]
-    assert on.one("AWS::Events::Rule", "Hourly")["ScheduleExpression"] == "rate(1 hour)"
-
-
 def test_only_numbered_versions_of_discovery_can_be_deleted(any_deployment: Deployment):
     machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
     allowed = iam.statements(any_deployment, iam.role_of(any_deployment, machine))

@@ -19,7 +19,6 @@ from tests.aws.recorder import Refuse, every, nth
 from tests.aws.state_machine import ExecutionFailed
 from tests.aws.tables import credentials
 from tests.path.world import Make, World, item
-from tests.servers.site import Asked, site
 
 pytestmark = pytest.mark.server
 
@@ -112,27 +111,6 @@ def test_a_piece_that_dies_or_meets_a_service_that_fails_is_tried_again(made: Ma
     with pytest.raises(ExecutionFailed, match="DependencyFailed"):
         world.night()
     world.repair.weather = None
-
-
-def test_endpoints_are_looked_at_by_the_schedule_and_never_in_a_private_network(made: Make) -> None:
-    world, seen = made(context={"probe": "true"}), list[Asked]()
-    with site(lambda asked: seen.append(asked) or 200) as here:
-        for name, url in (
-            ("gone", "https://gone.invalid/mcp"),
-            ("here", f"{here}/mcp"),
-            ("odd", "http://[fd00::1]/mcp"),
-        ):
-            world.put(
-                item(name, f"Refunds a payment by way of {name}.", descriptor={"server": {"url": url, "type": "http"}})
-            )
-        world.settle()
-        _, output = sorted(world.night(), key=lambda each: each["task"] == "probe")
-    assert (output["done"], output["counts"]) == (True, {"endpoints": 0, "missed": 1, "rounds": 1})
-    assert seen == []
-    answer = world.discover("refunds a payment").content["results"]
-    assert {result["id"]: (result["proof"] or {}).get("life") for result in answer} == {
-        "com.acme/gone": "missed", "com.acme/here": None, "com.acme/odd": None,
-    }  # fmt: skip
 
 
 def test_what_was_erased_stays_away_whatever_comes_late(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -162,28 +162,6 @@ def test_every_reported_answer_is_sent_to_learning_once_in_pieces():
     assert sent == answers
     assert [output["after"] for output in outputs] == ["answer-099", "answer-199", "answer-249", "answer-249"]
     assert outputs[-1]["counts"] == {"sent": 250}
-
-
-@pytest.mark.parametrize("left_ms", [PLENTY_MS, LITTLE_MS])
-@pytest.mark.parametrize(("due", "rounds"), [(0, 0), (3, 3), (1_000, 10)])
-def test_endpoints_are_looked_at_in_ten_rounds_at_most(due: int, rounds: int, left_ms: float):
-    account, looked = Account(), list[float]()
-
-    def probe(*, budget_ms: float) -> Mapping[str, int]:
-        looked.append(budget_ms)
-        return {"endpoints": 1_000, "alive": 20 if len(looked) <= due else 0}
-
-    account.maintenance = replace(account.maintenance, probe=probe)  # type: ignore[arg-type]
-    output = account.pieces({"task": "probe"}, left_ms=left_ms)[-1]
-    assert (len(looked), set(looked)) == (min(due + 1, 10), {60_000})
-    assert {key: count for key, count in output["counts"].items() if count} == (
-        {"alive": 20 * rounds, "rounds": rounds} if rounds else {}
-    )
-
-
-def test_endpoints_are_not_looked_at_where_the_deployment_does_not_say_so():
-    with pytest.raises(NotPossible, match="probe=true"):
-        Account().pieces({"task": "probe"})
 
 
 @pytest.mark.parametrize("event", [{}, {"task": "destroy"}, {"task": "backfill", "per_minute": 0}])

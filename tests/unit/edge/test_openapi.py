@@ -199,7 +199,6 @@ def test_an_answer_says_what_the_contract_shows():
         "suspicious": [],
         "effects": [],
         "unfit": "",
-        "proof": None,
         "alternates": ["org.other/refund"],
         "enriched": True,
         "why": {

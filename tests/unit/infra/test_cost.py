@@ -112,11 +112,6 @@ def test_every_choice_of_a_model_is_priced_and_none_costs_nothing(key: str, mode
     }
 
 
-def test_probing_costs_by_the_endpoint_though_nobody_asks():
-    lines = [line for line in estimate(Traffic(queries=0, changes=0, probed=10_000)) if "probed" in line.why]
-    assert [(round(line.quantity), line.fixed) for line in lines] == [(438_000, True)]
-
-
 def test_assumptions_can_be_replaced():
     slower = estimate(Traffic(queries=10**6), {**ASSUMED, "discovery_s": 2.0})
     assert sum(x.usd for x in slower) > total(Traffic(queries=10**6))

@@ -23,7 +23,6 @@ from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Scores
 from mats.domain.ranking.named import NameUse
 from mats.domain.ranking.query import ANYWHERE, Filter, Scope
-from mats.domain.shortlist.fitness import Proofs
 from mats.domain.shortlist.rank import Shortlist
 from mats.domain.text.variants import Groups
 
@@ -489,16 +488,6 @@ class TallyBook(Protocol):
 
     def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
         """The tallies of each of these that has any, in order of caller."""
-
-
-class ProofBook(Protocol):
-    """What endpoints last showed of life. Every method raises DependencyFailed if the store did not answer."""
-
-    def load(self) -> Proofs:
-        """Those that were saved last."""
-
-    def save(self, proofs: Proofs) -> None:
-        """Replace all; a store with too little room drops the oldest of living endpoints."""
 
 
 class Outcomes(TallyBook, Protocol):

@@ -261,12 +261,6 @@ class Settings:
         "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True
     )
     audiences: tuple[str, ...] = option((), "audiences of local callers, separated by commas")
-    probe: bool = option(
-        False,
-        "`true`: in AWS, endpoints of capabilities are looked at every hour: handshake or HEAD, never a call; for "
-        "`network=public`",
-        stack=("maintenance",),
-    )
     log_queries: str = option(
         "text",
         "how queries are logged: as `text` or as `hash`",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import Retention, SystemClock
-from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch, DynamoProofs, DynamoSynonyms
+from mats.adapters.dynamodb.operators import DynamoCallers, DynamoModelSwitch, DynamoSynonyms
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, DynamoTallies
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
@@ -113,11 +113,6 @@ class CloudStores(Stores):
     def synonyms(self) -> DynamoSynonyms | None:
         table = self._settings.switches_table
         return DynamoSynonyms(self._online, table) if table else None
-
-    @cached_property
-    def proofs(self) -> DynamoProofs | None:
-        table = self._settings.switches_table
-        return DynamoProofs(self._online, table) if table else None
 
     @cached_property
     def early_receipts(self) -> DynamoReceipts | None:
@@ -316,7 +311,6 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
         compact=stores.compact,
         outcomes=stores.outcomes if stores.memory else None,
         send_reports=stores.send_reports,
-        probe=system.probe() if system.settings.probe and stores.proofs else None,
     )
 
 

@@ -17,7 +17,7 @@ from mats.adapters.sqlite.home import WriteInProgress, open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteExposure, SqliteOutcomes, SqliteReceipts, SqliteUseLog
-from mats.adapters.sqlite.registry import Announcer, SqliteProofs, SqliteRegistry, SqliteSynonyms, SqliteTrust, snapshot
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.models import ConfiguredModels, needed_by
 from mats.bootstrap.system import Stores, System
@@ -97,7 +97,6 @@ class LocalStores:
         self.registry = SqliteRegistry(database, announcer)
         self.trust = SqliteTrust(database, announcer)
         self.synonyms = SqliteSynonyms(database)
-        self.proofs = SqliteProofs(database)
         self.sources = SqliteSources(database)
         self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)

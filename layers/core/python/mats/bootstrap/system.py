@@ -21,7 +21,6 @@ from mats.domain.learning.reliability import Tallies, TrustRule
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
 from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.fitness import Proofs
 from mats.domain.shortlist.rank import Scoring
 from mats.domain.text.variants import synonyms_of
 from mats.edge.app import Application
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from mats.usecases.backfill import Backfill
     from mats.usecases.enrich import Enrich, ProfileMaker
     from mats.usecases.erase import Erase
-    from mats.usecases.probe import ProbeEndpoints
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
     from mats.usecases.resend import SpreadChange
@@ -69,9 +67,6 @@ class Stores(Protocol):
     def model_switch(self) -> "DynamoModelSwitch | None": ...  # The operators' choice of models
     @property
     def synonyms(self) -> ports.SynonymBook | None: ...
-
-    @property
-    def proofs(self) -> ports.ProofBook | None: ...
     @property
     def receipts(self) -> ports.Receipts | None: ...  # Stores them in the background
     @property
@@ -155,7 +150,6 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
             tallies=self._tallies,
-            proofs=self._proofs,
             margin=SETTLED if self.settings.rerank == "auto" else None,
             gate=FirstComeGate((os.cpu_count() or 1) * per_core),
         )
@@ -192,28 +186,6 @@ class System(Generic[S_co]):
             return lambda text: ()
         groups = CurrentChoice(book.load, self.clock, self._fresh_ms, _log_unread("synonyms"), ())
         return lambda text: synonyms_of(known).rewrites(text) if (known := groups()) else ()
-
-    @cached_property
-    def _proofs(self) -> Callable[[], Proofs]:
-        """What endpoints last showed of life, as it was within the last minute, locally the last second."""
-        if (book := self.stores.proofs) is None:
-            return dict
-        return CurrentChoice(book.load, self.clock, self._fresh_ms, _log_unread("proofs of life"), {})
-
-    def probe(self, *, private: bool = False) -> "ProbeEndpoints":
-        """The use case that looks at endpoints; also at those in private networks and on this machine if `private`.
-
-        Raises:
-            NotPossible: there is no place for what is seen.
-        """
-        from mats.adapters.probe import ProbeClient  # noqa: PLC0415 - not for discovery
-        from mats.usecases.probe import ProbeEndpoints  # noqa: PLC0415 - as above
-
-        if (book := self.stores.proofs) is None:
-            raise NotPossible([Fault("", "there is no place for what is seen: set `switches_table`")])
-        return ProbeEndpoints(
-            profiles=self.stores.profiles, book=book, look=ProbeClient(private), clock=self.clock, pause=time.sleep
-        )
 
     def _switch_of(
         self, make: Callable[[str], M | None], chosen: Callable[[ports.ModelChoice], str | None]

@@ -8,19 +8,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import Fault, NotPossible
 from mats.edge.observers import log_record
 from mats.ports import Generations, Outcomes, Registry
 from mats.usecases.backfill import Backfill
 from mats.usecases.deadline import Progress, in_pages
-from mats.usecases.probe import ProbeEndpoints
 from mats.usecases.reconcile import Reconcile
 from mats.usecases.reindex import Reindex
 
 RESERVE_MS = 120_000
 """A piece ends when less than this is left: a page takes less, even where every call is slow and tried again."""
 _ANSWERS = 100  # Answers of a page of `relearn`
-_ROUNDS, _ROUND_MS = 10, 60_000  # Of `probe`, which looks at what is left when it is started again
 PACE_S = 300  # Time between two pieces of a backfill, each of which sends what may be sent in this time
 
 
@@ -29,7 +26,7 @@ class MaintenanceEvent(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact", "probe"]
+    task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact"]
     after: Id | None = None  # The last capability, or of `relearn` the last query id
     stage: Annotated[int, Field(ge=0, le=2)] = 0
     """Of a reindex 1 while the new index is checked; of `reconcile` the place that is listed."""
@@ -52,7 +49,6 @@ class Maintenance:
     outcomes: Outcomes | None = None  # None where nothing is remembered
     send_reports: Callable[[Sequence[str]], None] = lambda query_ids: None
     """Puts the reports on these answers into the event path again, where learning has its own rights and retries."""
-    probe: ProbeEndpoints | None = None  # None where it is not allowed
 
     def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
         """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.
@@ -85,8 +81,6 @@ class Maintenance:
                 return self._backfill(asked.after, asked.per_minute)
             case "relearn":
                 return self._relearn(asked.after or "")
-            case "probe":
-                return self._probe(asked.counts.get("rounds", 0))
             case "rollback":
                 self.generations.roll_back()
             case "retire":
@@ -94,16 +88,6 @@ class Maintenance:
             case "compact":
                 self.compact()
         return iter(())
-
-    def _probe(self, done: int) -> Iterator[Progress]:
-        """Rounds of a minute until no endpoint is due, or to the last round."""
-        if self.probe is None:
-            raise NotPossible([Fault("", "endpoints are not looked at here: deploy with `probe=true`")])
-        for _ in range(done, _ROUNDS):
-            counts = {**self.probe(budget_ms=_ROUND_MS), "endpoints": 0}
-            if not any(counts.values()):
-                return
-            yield Progress({**counts, "rounds": 1}, None)
 
     def _reconcile(self, after: Id | None, stage: int) -> Iterator[Progress]:
         run = self.reconcile.enrich.maker.begin(probe=True)

@@ -18,7 +18,6 @@ from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.skill import SkillReading
 from mats.domain.ranking.blend import Signal, Verdict
 from mats.domain.ranking.query import Filter, Label, Query
-from mats.domain.shortlist.fitness import Life
 from mats.domain.shortlist.rank import Result, Shortlist
 
 MAX_PAGE = 100
@@ -197,16 +196,6 @@ class Why(ResponseModel):
     used_for: PastRequests | None = None
 
 
-class Proof(ResponseModel):
-    """What the endpoint last showed of life, when operators let it be looked at."""
-
-    life: Life = Field(description="`gated` is alive; `dead` after three misses in a row over 20 minutes or more.")
-    at: str
-    because: str
-    misses: int = Field(description="In a row, up to `at`.")
-    since: str = Field(description="The time of the first of them.")
-
-
 class Excluded(ResponseModel):
     """A capability that the request asked to leave out, as it cannot be called now with what the caller holds."""
 
@@ -238,10 +227,9 @@ class RankedCapability(ResponseModel):
     effects: list[str] = Field(default=[], description=_EFFECTS)
     unfit: str = Field(
         default="",
-        description="Why it cannot be called now, with what the request `holds`; it is ranked behind equals. Empty if "
+        description="Why it cannot be called with what the request `holds`; it is ranked behind equals. Empty if "
         "nothing is known against it.",
     )
-    proof: Proof | None = None
     alternates: list[str] = Field(
         default=[],
         description="Ids of capabilities with nearly the same text that were left out for this one and others, at most "

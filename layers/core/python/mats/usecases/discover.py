@@ -17,7 +17,7 @@ from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.ranking.blend import Verdict, VerdictThresholds
 from mats.domain.ranking.named import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.fitness import Fitness, Proofs
+from mats.domain.shortlist.fitness import Fitness
 from mats.domain.shortlist.rank import Scoring, Shortlist, note_on_moved, note_on_none, place_unfit, present, rank
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
@@ -166,7 +166,6 @@ class Discover:
     calibration: CalibrationSource | None = None
     tallies: Callable[[Collection[Id]], Tallies] | None = None
     """Reads the reported outcomes of candidates; None: reliability is the trust alone."""
-    proofs: Callable[[], Proofs] = dict  # What endpoints last showed of life
     margin: float | None = None
     """The reranker is asked only where the first place is open: no exact match has it, and the relevance of the second
     is nearer than this. None: always."""
@@ -204,8 +203,7 @@ class Discover:
             calibration=self.calibration,
             began_ms=(began := stages.clock.elapsed_ms()),
         )
-        proofs = self.proofs()
-        fitness = Fitness(query.holds, proofs, {}) if query.holds or proofs else None
+        fitness = Fitness(query.holds, {}) if query.holds else None
         admitted = replace(Filter.of(query, audiences, scope), fitness=fitness)
         found, measuring, reading = self._find(query.texts, admitted, trace, asking(caller))
         complete = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)

@@ -10,7 +10,6 @@ the same role count. Their keys cannot be known, so they come from a scan, at mo
 import contextlib
 import logging
 import threading
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from typing import Any
 from mats.adapters.dynamodb.tables import InTable, Row, Tables, from_row, to_row
 from mats.domain.capability.capability import principal
 from mats.domain.errors import NotPermitted, RequestInvalid
-from mats.domain.shortlist.fitness import Proofs, proofs_from_text, proofs_to_text
 from mats.domain.text.variants import Groups, with_group
 from mats.domain.text.words import clean
 from mats.ports import ModelChoice, SwitchedRole
@@ -138,24 +136,6 @@ class DynamoSynonyms(InTable):
     def save(self, groups: Groups) -> None:
         item = {"name": "synonyms", "groups": [list(group) for group in groups]}
         self.tables.ask(self.table, "put_item", Item=to_row(item))
-
-
-_PROOFS = {"name": {"S": "proofs"}}
-_MAX_PROOFS = 380_000  # Bytes of an item, which DynamoDB limits to 409,600
-
-
-class DynamoProofs(InTable):
-    """The port `ProofBook`: one item of the table of switches, compressed."""
-
-    def load(self) -> Proofs:
-        row = self.tables.get(self.table, _PROOFS)
-        return proofs_from_text(zlib.decompress(row["proofs"]["B"]).decode()) if "proofs" in row else {}
-
-    def save(self, proofs: Proofs) -> None:
-        entries = list(proofs_from_text(proofs_to_text(proofs)).items())  # in the order of that
-        while len(packed := zlib.compress(proofs_to_text(dict(entries)).encode())) > _MAX_PROOFS:
-            entries = entries[: len(entries) * 3 // 4]
-        self.tables.ask(self.table, "put_item", Item={**_PROOFS, "proofs": {"B": packed}})
 
 
 def _text(value: object) -> str | None:

@@ -12,7 +12,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, PreconditionFailed
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
-from mats.domain.shortlist.fitness import Proofs, proofs_from_text, proofs_to_text
 from mats.domain.text.variants import Groups
 from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
 
@@ -197,21 +196,6 @@ class SqliteSynonyms:
             connection.execute("DELETE FROM synonyms")
             rows = [(json.dumps(group, ensure_ascii=False),) for group in groups]
             connection.executemany("INSERT INTO synonyms (words) VALUES (?)", rows)
-
-
-@dataclass(frozen=True, slots=True)
-class SqliteProofs:
-    """The port `ProofBook` over SQLite."""
-
-    database: Database
-
-    def load(self) -> Proofs:
-        rows = self.database.rows("SELECT proofs FROM proofs")
-        return proofs_from_text(rows[0][0] if rows else "")
-
-    def save(self, proofs: Proofs) -> None:
-        with self.database.writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO proofs (one, proofs) VALUES (1, ?)", (proofs_to_text(proofs),))
 
 
 _HELD = "SELECT id, json_extract(body, '$.held.digest') FROM profiles WHERE status = 'held'"

@@ -6,8 +6,6 @@ CREATE TABLE registry (
 CREATE TABLE trust (id TEXT PRIMARY KEY, assigned TEXT NOT NULL);
 -- Words that mean the same in this registry: each row is a JSON list of them.
 CREATE TABLE synonyms (words TEXT PRIMARY KEY);
--- What endpoints last showed of life, as JSON, in one row (domain/shortlist/fitness.py).
-CREATE TABLE proofs (one INTEGER PRIMARY KEY, proofs TEXT NOT NULL);
 
 -- The event queue: a row is written in the transaction of the change itself and deleted when the change is handled.
 CREATE TABLE events (

@@ -25,7 +25,7 @@ from mats.domain.ranking.blend import (
 )
 from mats.domain.ranking.named import Exactness, order_of_exact
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.fitness import Fitness, Proof
+from mats.domain.shortlist.fitness import Fitness
 from mats.domain.shortlist.trace import Trace
 from mats.domain.text.fence import spell_out
 from mats.domain.text.words import clip
@@ -96,8 +96,7 @@ class Result:
     why: MatchedWords | None = None
     alternates: tuple[Id, ...] = ()
     moved: bool = False  # Whether what callers reported places it higher
-    unfit: str = ""  # Why it cannot be called now; empty if nothing is known against it
-    proof: Proof | None = None
+    unfit: str = ""  # Why its caller cannot call it; empty if nothing is known against it
 
     @property
     def id(self) -> Id:
@@ -348,10 +347,7 @@ def place_unfit(ranked: Sequence[Result], fitness: Fitness, thresholds: Threshol
 
     The others keep their order.
     """
-    order = [
-        replace(each, unfit=fitness.because(profile), proof=fitness.proof(profile))
-        for each, profile in ((each, each.candidate.profile) for each in ranked)
-    ]
+    order = [replace(each, unfit=fitness.because(each.candidate.profile)) for each in ranked]
 
     def grade(result: Result) -> int:
         exact = result.candidate.exact in (Exactness.ID, Exactness.TAUGHT)

@@ -1,8 +1,8 @@
-"""The commands that repair, rebuild and enrich profiles, switch models and look at endpoints, here or in AWS."""
+"""The commands that repair, rebuild and enrich profiles, and switch models, here or in AWS."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -16,7 +16,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotPossible, ReplyUnusable, RequestInvalid
 from mats.domain.profile.profile import ChangeResult, Enrichment, Profile
-from mats.domain.shortlist.fitness import Life
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
 from mats.settings import Settings
@@ -245,40 +244,3 @@ def _compare(before: Profile, after: Profile) -> ui.Lines:
     yield from (ui.plain(note, "yellow") for note in after.notes)
     if after.suspicious:
         yield ui.plain(f"suspicious: {'; '.join(after.suspicious)}", "red")
-
-
-def probe(
-    context: typer.Context,
-    list_: Annotated[bool, ui.option("Show the endpoints that did not answer, and look at none.", "--list")] = False,
-    private: Annotated[
-        bool, ui.option("Look at addresses of this machine and of private networks, too.", "--private")
-    ] = False,
-) -> None:
-    """Look at the endpoints of all capabilities: a handshake or HEAD for each, never a call.
-
-    An endpoint that was looked at in the last ten minutes is left in peace. One that misses is ranked behind living
-    equals, and is dead after three rounds in a row over twenty minutes or more: run it from time to time.
-    """
-    with closing(open_system(context.obj, create=False)) as system:
-        rounds = system.probe(private=private)
-        if not list_:
-            counts = dict(rounds())
-            ui.show(counts, ui.readable(counts))
-            return
-        targets, proofs = rounds.targets(), rounds.book.load()
-    unwell = sorted(
-        (proof.life, proof.since, target.url, proof, ids)
-        for target, ids in targets.items()
-        if (proof := proofs.get(target)) and proof.life in (Life.MISSED, Life.DEAD)
-    )
-    found = [{"url": url, **proof._asdict(), "capabilities": ids} for *_, url, proof, ids in unwell]
-    table = ui.table_of("endpoint", "what it showed", "capabilities")
-    for _, _, url, proof, ids in unwell:
-        table.add_row(ui.plain(url, "bold cyan"), ui.plain(proof), ui.plain("\n".join(ids)))
-    looked_at = ui.count_of(len(proofs.keys() & targets), "endpoint")
-    well = (
-        f"Of {looked_at} that were looked at, each answered."
-        if proofs
-        else "No endpoint was looked at: run `mats probe`."
-    )
-    ui.show(found, table if unwell else well)
