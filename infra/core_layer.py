@@ -7,6 +7,7 @@ from infra.vendor import ROOT
 
 SOURCE = ROOT / "layers" / "core"
 LEFT_OUT = (
+    "adapters/dynamodb/copying.py",
     "adapters/encoder",
     "adapters/grouping.py",
     "adapters/prometheus.py",
@@ -19,6 +20,7 @@ LEFT_OUT = (
     "client",
     "domain/capability/beir.py",
     "domain/learning/demand.py",
+    "domain/protocols/addresses.py",
     "evaluation",
     "local",
     "resources.py",
