@@ -15,12 +15,6 @@ from mats.domain.ranking.blend import Verdict
 from mats.domain.shortlist.trace import DEGRADABLE_PARTS, STAGES
 from mats.edge.observers import change_metric
 
-FIRST_PLACES = '"position": 1, "id": "*", "rev": *, "provider": "*", "provider_verified": *, "score"'
-"""The first candidate in a record of the decision log, as a pattern of Logs Insights: `*` is captured."""
-_REST = '"filter": {*}, "audiences": [*], "verdict": "*"'
-ASKED = {"text": f'"query": "*", {_REST}', "hash": f'"query_hash": "*", {_REST}'}
-"""Patterns of a request and its verdict in a record of the decision log, by how queries are logged."""
-NEAREST = '"position": 1, "id": "*"'  # The best candidate of a record
 _HALF, _THIRD, _FULL = 12, 8, 24
 _GOOD = (
     "**Is discovery good today?** Yes, if no alarm is red, answers are rarely degraded, the share of `match` is what "
@@ -172,9 +166,8 @@ class Dashboard(Construct):
 
 
 _FIRST_PLACES_LINES = (
-    "fields message",
-    f"parse message '{FIRST_PLACES}' as first, rev, provider, verified",
-    "filter ispresent(provider)",
+    "fields candidates.0.provider as provider, candidates.0.provider_verified as verified",
+    'filter event = "discovered" and ispresent(provider)',
     "stats count(*) as first_places by provider, verified",
     "sort first_places desc",
     "limit 20",
@@ -184,11 +177,10 @@ _FIRST_PLACES_LINES = (
 
 def demand_lines(context: Context) -> Sequence[str]:
     """The query for demand: requests without a match, the most frequent first, each with the nearest capability."""
+    request = "query" if context.settings.log_queries == "text" else "query_hash"
     return (
-        "fields message",
-        f"parse message '{ASKED[context.settings.log_queries]}' as request, filters, audiences, verdict",
-        'filter verdict in ["none", "weak"]',
-        f"parse message '{NEAREST}' as nearest",
+        f"fields {request} as request, candidates.0.id as nearest",
+        'filter event = "discovered" and verdict in ["none", "weak"]',
         "stats count(*) as asked, latest(nearest) as best_candidate by request, verdict",
         "sort asked desc",
         "limit 50",

@@ -95,6 +95,7 @@ class Function:
             "AWS_LAMBDA_FUNCTION_VERSION": "1" if snap_start else "$LATEST",
             "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start" if snap_start else "on-demand",
             "AWS_LAMBDA_LOG_FORMAT": "JSON",
+            "AWS_LAMBDA_LOG_LEVEL": "INFO",  # what Lambda sets by default where the format is JSON
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
             "AWS_LAMBDA_LOG_STREAM_NAME": "local",
             "AWS_EC2_METADATA_DISABLED": "true",

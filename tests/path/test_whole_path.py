@@ -273,6 +273,7 @@ def test_every_metric_of_ours_that_an_alarm_watches_is_written_as_it_is_watched(
     watched = set(_watched(world.deployment))
     assert watched
     assert watched <= written
+    assert {"discovered", "enriched", "model_refused"} <= {record.get("event") for record in records}, "as fields"
 
 
 def test_with_tokens_the_authorizer_s_word_decides_and_no_table_of_callers_is_asked(made: Make) -> None:

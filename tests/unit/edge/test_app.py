@@ -11,7 +11,7 @@ from mats.domain.shortlist.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.http import Caller, Response
-from mats.edge.observers import LOG, MeasureObserver, Observers
+from mats.edge.observers import LOG, MeasureObserver, Observers, record_fields
 from mats.edge.routes import respond
 from mats.ports import RerankResult
 from mats.usecases.stages import CircuitBreaker
@@ -98,7 +98,7 @@ def test_refused_reranker_and_encoder_are_measured_and_logged(caplog):
     application = replace(an_application(*THREE, encoder=encoder, reranker=reranker), observe=observe)
     assert application.search(Caller(), Query(query="address")).degraded == ("neural", "llm")
     assert measured[2:] == [{"model": "micro", "role": "reranker"}, {"model": "titan", "role": "encoder"}]
-    causes = [json.loads(r.getMessage())["cause"] for r in caplog.records if r.levelname == "ERROR"]
+    causes = [r.cause for r in caplog.records if r.levelname == "ERROR"]
     assert causes == ["AccessDeniedException: no", cause]
 
 
@@ -108,7 +108,7 @@ def test_the_request_id_of_api_gateway_is_in_the_decision_log_and_in_the_models_
     with caplog.at_level("INFO", "mats"):
         answer = json.loads(ask("/discover", {"query": "address"}, application, requestId="c6af9ac6-7b61").body)
         ask("/discover", {"query": "address"}, application)
-    first, second = (json.loads(record.getMessage()) for record in caplog.records)
+    first, second = map(record_fields, caplog.records)
     assert (first["request_id"], first["query_id"]) == ("c6af9ac6-7b61", answer["query_id"])
     assert "request_id" not in second
     assert reranker.labels[0] == {"query_id": answer["query_id"], "request_id": "c6af9ac6-7b61"}

@@ -31,6 +31,7 @@ from mats.edge.ard.entries import (
     parse_identifier,
     publisher,
 )
+from mats.edge.observers import JsonFormatter
 from mats.local.cli import feedback as replay
 from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import call
@@ -142,7 +143,7 @@ def test_pages_of_results_are_disjoint_and_complete_and_their_tokens_for_one_sea
 def test_logged_search_can_be_replayed(caplog):
     caplog.set_level("INFO", logger="mats")
     search(filter={"publisher": ["acme.com"], "tags": ["a2a", "mcp"]})
-    record = json.loads(caplog.records[-1].message)
+    record = json.loads(JsonFormatter().format(caplog.records[-1]))
     again = an_application(*ALL).discover(replay.logged_query(record), record["audiences"], replay.logged_scope(record))
     assert [result.candidate.profile.name for result in again.results] == ["guide"]
     assert replay.logged_scope({}) == Scope()

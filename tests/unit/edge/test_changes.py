@@ -8,7 +8,7 @@ import pytest
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor, Learner, parse_change, process_batch, process_reports
-from mats.edge.observers import LOG, MeasureObserver, Observers
+from mats.edge.observers import LOG, MeasureObserver, Observers, record_fields
 from mats.ports import Change, Measure, ModelsRefused, NamespaceChange, QueuedChange
 from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch
@@ -190,7 +190,7 @@ def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):
     assert measured[0] == ({"ModelRefused": Measure(2, "Count")}, {})
     assert measured[1] == ({"ModelRefused": Measure(2, "Count")}, {"model": "lite", "role": "writer"})
     assert measured[2][0]["Refused"].value == 2
-    (line,) = (json.loads(record.getMessage()) for record in caplog.records)
+    (line,) = map(record_fields, caplog.records)
     assert line == {
         "event": "model_refused", "role": "writer", "model": "lite", "cause": "AccessDeniedException: no", "count": 2,
     }  # fmt: skip

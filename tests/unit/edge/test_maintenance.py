@@ -14,6 +14,7 @@ from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.learning.outcome import Feedback, Receipt
 from mats.domain.profile.profile import Cause
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
+from mats.edge.observers import record_fields
 from mats.ports import Change, Target
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile
@@ -173,7 +174,7 @@ def test_what_is_no_task_is_refused(event: dict[str, Any]):
 def test_every_piece_is_logged(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, "mats")
     registered().pieces({"task": "reconcile"}, left_ms=PLENTY_MS)
-    (record,) = [json.loads(one.message) for one in caplog.records if "maintained" in one.message]
+    (record,) = [record_fields(one) for one in caplog.records if one.message == "maintained"]
     assert (record["task"], record["done"], record["counts"]["compared"]) == ("reconcile", True, 7)
 
 

@@ -14,7 +14,7 @@ from mats.domain.profile.profile import ChangeResult
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.blend import Verdict
 from mats.domain.ranking.query import Query
-from mats.edge.observers import JsonFormatter, LogObserver, LogText, MeasureObserver
+from mats.edge.observers import JsonFormatter, LineFormatter, LogObserver, MeasureObserver, record_fields
 from mats.ports import Answered, BatchProcessed, Measure, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist
 
@@ -64,14 +64,15 @@ def test_a_batch_counts_every_outcome_including_zero():
     }  # fmt: skip
 
 
-def line(message: str, *arguments: object, **more) -> str:
-    record = logging.LogRecord("mats", logging.INFO, "here.py", 1, message, arguments, None, **more)
-    return JsonFormatter().format(record)
+def line(message: str, *arguments: object, formatter: logging.Formatter | None = None, **fields: object) -> str:
+    record = logging.LogRecord("mats", logging.INFO, "here.py", 1, message, arguments, None)
+    vars(record).update(fields)
+    return (formatter or JsonFormatter()).format(record)
 
 
 @given(NASTY)
 def test_no_text_breaks_or_hides_in_a_line(text):
-    for written in (line("%s", LogText({"event": "x", "query": text})), line("%s", text)):
+    for written in (line("x", event="x", query=text), line("%s", text)):
         assert written.isascii()
         assert written.isprintable()
         parsed = json.loads(written)
@@ -79,10 +80,23 @@ def test_no_text_breaks_or_hides_in_a_line(text):
 
 
 def test_a_wide_record_has_its_fields_beside_the_names_of_lambdas_log():
-    parsed = json.loads(line("%s", LogText({"event": "spread", "sent": 2})))
+    parsed = json.loads(line("spread", event="spread", sent=2))
     assert parsed.pop("timestamp").endswith("+00:00")
-    assert parsed == {"level": "INFO", "logger": "mats", "event": "spread", "sent": 2}
-    assert str(LogText({"a": "\x7f\n"})) == '{"a": "\\u007f\\n"}', "its text alone, where the log is not JSON"
+    assert parsed == {"level": "INFO", "logger": "mats", "message": "spread", "event": "spread", "sent": 2}
+    written = line("x", formatter=LineFormatter(), event="x", a="\x7f\n")
+    assert written.endswith('INFO mats {"event": "x", "a": "\\u007f\\n"}')
+
+
+def test_lambdas_formatter_writes_a_wide_record_as_top_level_fields(caplog):
+    runtime = pytest.importorskip("awslambdaric.lambda_runtime_log_utils")
+    with caplog.at_level("INFO", "mats"):
+        LogObserver()(answered(Verdict.WEAK, took_ms={"total": 7.5}))
+        LogObserver()(BatchProcessed(outcomes={"a": ChangeResult.INDEXED}, usage=Usage()))
+    answer, batch = (json.loads(runtime.JsonFormatter().format(record)) for record in caplog.records)
+    assert (answer["event"], answer["verdict"], answer["took_ms"]) == ("discovered", "weak", {"total": 7.5})
+    assert answer["query_id"]
+    assert next(reversed(answer)) == "candidates", "of many fields, Logs Insights extracts the first 200"
+    assert (batch["event"], batch["outcomes"]) == ("enriched", {"indexed": 1})
 
 
 def test_an_error_has_its_type_and_its_stack():
@@ -100,7 +114,7 @@ def test_requests_are_logged_where_that_is_asked_for(caplog):
         LogObserver()(HANDLED)
         assert caplog.messages == []
         LogObserver(requests=True)(HANDLED)
-    assert json.loads(caplog.messages[0]) == {
+    assert record_fields(caplog.records[0]) == {
         "event": "request", "request_id": "r1", "method": "POST", "route": "/discover", "status": 200, "ms": 3.14,
     }  # fmt: skip
 

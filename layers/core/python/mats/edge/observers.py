@@ -37,14 +37,39 @@ class Observers:
             observer(observation)
 
 
+def log_record(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
+    """Log a wide record: its `event` is the message, its fields are the `extra` of a `LogRecord`.
+
+    In Lambda, the runtime's own JSON formatter writes them as top-level fields, which Logs Insights can filter by.
+    """
+    LOGGER.log(level, fields["event"], extra=dict(fields))
+
+
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}  # Attributes of every `LogRecord`
+
+
+def record_fields(record: logging.LogRecord) -> dict[str, Any]:
+    """The fields of a wide record; none of any other."""
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+def _ascii_json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields).replace("\x7f", "\\u007f")
+
+
 class LineFormatter(logging.Formatter):
     """A record begins a line; further lines of its message or traceback are indented, so that no text forges a record.
 
-    Hidden and control characters are escaped.
+    A wide record's message is its fields as JSON. Hidden and control characters are escaped.
     """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a method of `logging.Formatter`
+        if fields := record_fields(record):
+            record.message = _ascii_json(fields)
+        return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
         lines = super().format(record).splitlines()
@@ -54,35 +79,25 @@ class LineFormatter(logging.Formatter):
 class JsonFormatter(logging.Formatter):
     """A record is one line: a JSON object in ASCII, with the names of Lambda's own JSON log.
 
-    The fields of a wide record stand beside them; any other record has a `message`.
+    The fields of a wide record stand beside them.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line: dict[str, Any] = {"timestamp": time, "level": record.levelname, "logger": record.name}
-        wide = record.args[0] if isinstance(record.args, tuple) and record.args else None
-        line |= wide.fields if isinstance(wide, LogText) else {"message": record.getMessage()}
+        line: dict[str, Any] = {
+            "timestamp": time,
+            "level": record.levelname,
+            "message": record.getMessage(),
+            "logger": record.name,
+            **record_fields(record),
+        }
         if record.exc_info and record.exc_info[0]:
             line |= {
                 "errorType": record.exc_info[0].__name__,
                 "errorMessage": str(record.exc_info[1]),
                 "stackTrace": self.formatException(record.exc_info).splitlines(),
             }
-        return str(LogText(line))
-
-
-@dataclass(frozen=True, slots=True)
-class LogText:
-    """A wide record: JSON in ASCII, which no text in it can break into lines. `JsonFormatter` takes its fields."""
-
-    fields: Mapping[str, Any]
-
-    def __str__(self) -> str:
-        return json.dumps(self.fields).replace("\x7f", "\\u007f")
-
-
-def log_record(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
-    LOGGER.log(level, "%s", LogText(fields))
+        return _ascii_json(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +143,12 @@ class LogObserver:
             **self._text("query", query.text),
             "filter": {"kinds": query.kinds, "namespaces": query.namespaces, "tags": query.tags},
             "audiences": sorted(answered.audiences),
-            **({"parts": parts} if parts else {}),
             "verdict": shortlist.verdict,
             "intent": shortlist.intent,
             "degraded": trace.degraded,
             "without": trace.without,
             "faults": trace.faults,
             **({"notes": trace.notes} if self.spell_out and trace.notes else {}),
-            "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
             "shown": shortlist.shown,
             "took_ms": {stage: round(ms, 2) for stage, ms in trace.took_ms.items()},
             "input_tokens": trace.usage.input_tokens,
@@ -148,6 +161,9 @@ class LogObserver:
             "calibration": asdict(trace.calibration) if trace.calibration else None,
             **({"request_id": answered.request_id} if answered.request_id else {}),
             **({"scope": {"homes": homes, "tag_choices": choices}} if scope != ANYWHERE else {}),
+            # The long ones last: Logs Insights extracts the first 200 fields of a record
+            **({"parts": parts} if parts else {}),
+            "candidates": [_candidate(result, position) for position, result in enumerate(shortlist.ranked, start=1)],
         }
 
     def _feedback(self, recorded: ports.FeedbackRecorded) -> dict[str, Any]:
