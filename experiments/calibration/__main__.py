@@ -29,7 +29,7 @@ from mats.ports import Encoder
 from mats.settings import Settings
 
 _TABLE = Path(mats.__file__).with_name("calibration.json")  # The constants that the service reads
-_LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: docs/decisions/0080
+_LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: docs/decisions/0017
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ def custom_domain(scope: Construct, api: apigateway.RestApi, context: Context) -
 def _caller_rules(context: Context) -> list[dict[str, Any]]:
     """A limit for each credential: a bearer token, or the session token of a role. A call without one is not counted.
 
-    docs/decisions/0030-limits-per-caller.md compares this with usage plans.
+    Usage plans count API keys, so each caller would need one beside its credentials.
     """
     if not context.caller_limit:
         return []

@@ -1,4 +1,4 @@
-"""The engine upgrade of docs/decisions/0029: an index of OpenSearch 2.19, opened by a node of 3.x."""
+"""The engine upgrade of docs/decisions/0012: an index of OpenSearch 2.19, opened by a node of 3.x."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Metrics as log lines in CloudWatch's embedded metric format (EMF): docs/decisions/0068-no-powertools.md."""
+"""Metrics as log lines in CloudWatch's embedded metric format (EMF): docs/decisions/0062."""
 
 import json
 import sys

@@ -69,7 +69,7 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]")
 
 
 def tokens(text: str) -> int:
-    """More tokens than tokenizers of language models make of the text: see docs/decisions/0076.
+    """More tokens than tokenizers of language models make of the text: see docs/decisions/0007.
 
     Four letters of a word, two capitals or digits, and every other character of ASCII count one; others their bytes.
     """
@@ -110,7 +110,7 @@ _NAME, _TYPES, _PROVIDER, _EXAMPLE, _NEGATIVE, _KEYWORDS, _INPUTS, _SKILLS, _FAC
 _WRITTEN, _WRITTEN_WITH_ACTION = 130, 45
 _DESCRIPTION, _DESCRIPTION_OF_SKILL = 42, 82
 """The most tokens of each field: none takes another's."""
-CARD_TOKENS = 310  # The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0076
+CARD_TOKENS = 310  # The most tokens of one candidate in a rerank request, with its labels: docs/decisions/0007
 
 
 def cards(profiles: Sequence[Profile]) -> str:

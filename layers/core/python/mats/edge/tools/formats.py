@@ -257,7 +257,7 @@ def tool_definition(profile: Profile, format: Format) -> dict[str, Any] | None:
     return None if _reason_to_leave_out(profile, tool, format) else _define(tool, format)
 
 
-_OF_UPPER_BOUND = 0.7  # Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0085
+_OF_UPPER_BOUND = 0.7  # Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0007
 
 
 def estimated_tokens(value: Any) -> int:
