@@ -13,7 +13,6 @@ LEFT_OUT = (
     "adapters/prometheus.py",
     "adapters/spans.py",
     "adapters/sqlite/backup.py",
-    "adapters/sqlite/first_pass.py",
     "adapters/sqlite/queue.py",
     "adapters/sqlite/sources.py",
     "bootstrap/local.py",

@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from mats.adapters.sqlite.index import SqliteIndex
-from mats.bootstrap.local import LocalSystem, local_system
+from mats.bootstrap.local import local_system
 from mats.domain.ranking.query import Query
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
-_WARM_UP, _COMPARED = 50, 500
+_WARM_UP = 50
 
 
 def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
@@ -55,25 +54,7 @@ def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
     began = time.perf_counter()
     with closing(local_system(settings)) as served:
         discover, start_s = served.discover, round(time.perf_counter() - began, 2)
-        measured = {**latencies(discover, texts), "start_s": start_s, "resident_mb": resident_mb()}
-        return {**measured, "exact": _compare(served, texts)}
-
-
-def _compare(served: LocalSystem, texts: Sequence[str]) -> dict[str, Any]:
-    """The first 15 results beside those of an index that searches all vectors exactly."""
-    discover, encoder = served.discover, served.models.encoder
-    assert encoder
-    exact = SqliteIndex(served.stores.database, encoder=encoder.name, exact_up_to=sys.maxsize)
-    both = [discover, replace(discover, retrieve=replace(discover.retrieve, index=exact))]
-    pairs = [
-        [[result.id for result in each(Query(query=text)).ranked[:15]] for each in both] for text in texts[:_COMPARED]
-    ]
-    shared = [len(set(ours) & set(all_)) / max(len(all_), 1) for ours, all_ in pairs]
-    return {
-        "queries": len(pairs),
-        "results_shared": round(float(np.mean(shared)), 4),
-        "top_15_equal": round(float(np.mean([ours == all_ for ours, all_ in pairs])), 4),
-    }
+        return {**latencies(discover, texts), "start_s": start_s, "resident_mb": resident_mb()}
 
 
 def resident_mb() -> int:

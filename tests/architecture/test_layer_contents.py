@@ -13,7 +13,6 @@ NEVER_TAKEN = {
     ("mats.bootstrap", "mats.bootstrap.local"),  # only without MATS_INDEX_ENDPOINT
     ("mats.bootstrap.models", "mats.adapters.encoder"),  # only without a Titan encoder
     ("mats.bootstrap.models", "mats.adapters.encoder.local"),
-    ("mats.adapters.sqlite.vectors", "mats.adapters.sqlite.first_pass"),  # only of an index without a bucket
 }
 """Imports of what is left out, on branches that no deployed function takes."""
 

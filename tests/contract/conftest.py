@@ -114,8 +114,6 @@ def _in_a_table(made: Callable[..., Any], *keys: str) -> Callable[..., Any]:
 class InSqlite:
     """One file."""
 
-    exact: dict[str, Any] = {}  # noqa: RUF012 - options of the index
-
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self.database = request.getfixturevalue("database")
 
@@ -124,7 +122,7 @@ class InSqlite:
     synonyms, sources = map(_over_database, (SqliteSynonyms, SqliteSources))
 
     def index(self) -> SqliteIndex:
-        return SqliteIndex(self.database, encoder=ENCODER.name, **self.exact)
+        return SqliteIndex(self.database, encoder=ENCODER.name)
 
     def renewable(self) -> Renewable:
         return Renewable(self.profiles(), self.index(), SqliteGenerations(self.database, self.index().name))
@@ -134,13 +132,6 @@ class InSqlite:
         return lambda encoder, dimension: Learning(
             outcomes, SqliteMemory(self.database, encoder=encoder), lambda ids: None
         )
-
-
-class InTwoPasses(InSqlite):
-    """The index of SQLite with a first pass over any number of vectors."""
-
-    exact = {"exact_up_to": 0}  # noqa: RUF012 - as above
-    registry = trust = synonyms = sources = profiles = receipts = outcomes = renewable = learning = None
 
 
 class InDynamo:
@@ -242,7 +233,6 @@ class InFiles:
 STORES: dict[str, tuple[type, ...]] = {
     "memory": (InMemory,),
     "sqlite": (InSqlite,),
-    "sqlite-two-passes": (InTwoPasses,),
     "files": (InFiles,),
     "aws": (InDynamo, InOpenSearch),
     "aws, OpenSearch 3": (InOpenSearch3,),

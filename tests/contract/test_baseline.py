@@ -27,7 +27,7 @@ def descriptions(chance: random.Random) -> list[str]:
     return [" ".join(chance.choices(VOCABULARY, weights, k=chance.randint(6, 24))) for _ in range(DOCUMENTS)]
 
 
-@pytest.mark.parametrize("index", stores_of("index", "memory", "sqlite-two-passes"), indirect=True)
+@pytest.mark.parametrize("index", stores_of("index", "memory"), indirect=True)
 def test_an_index_ranks_as_plain_bm25_does(index: SearchIndex):
     chance = random.Random(7)
     texts = descriptions(chance)

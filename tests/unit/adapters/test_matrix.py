@@ -1,6 +1,9 @@
 """The matrix in memory, updated in place."""
 
+from copy import copy
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +60,56 @@ def test_it_agrees_with_looking_at_every_row(changes, depth):
             rows[row] = unit(1, angle)
     expected = sorted(rows, key=lambda row: (-round(float(rows[row] @ unit(1, 0)), 6), f"n/{row}"))
     assert nearest(matrix, unit(1, 0), depth) == [f"n/{row}" for row in expected[:depth]]
+
+
+def clustered(count: int, seed: int) -> np.ndarray:
+    """Unit vectors around centres, with a spectrum that falls off as that of sentence vectors does."""
+    chance = np.random.default_rng(seed)
+    points = chance.normal(size=(9, 256))[chance.integers(9, size=count)] + chance.normal(size=(count, 256))
+    points *= np.exp(-np.arange(256) / 64)
+    points = (points @ np.linalg.qr(chance.normal(size=(256, 256)))[0]).astype(np.float32)
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def filled(points: np.ndarray) -> Matrix:
+    matrix, rows, size = Matrix(), range(len(points)), len(points)
+    ids, blobs = [Id(f"n/{row}") for row in rows], [point.tobytes() for point in points]
+    matrix.put(Entries(rows, ids, [Kind.TOOL] * size, ["n"] * size, [frozenset()] * size, [None] * size, blobs))
+    return matrix
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_nearest_are_those_of_exact_cosines(seed):
+    points = clustered(5_000, seed)
+    queries, points = points[:20], points[20:]
+    matrix = filled(points)
+    for query in queries:
+        cosines = dict(enumerate((points @ query).tolist()))
+        expected = sorted(cosines, key=lambda row: -cosines[row])[:200]
+        hits = matrix.nearest(query, matrix.mask(Filter()), 200)
+        assert {int(id[2:]) for id, _ in hits} == set(expected)
+        assert [cosine for _, cosine in hits] == pytest.approx([cosines[row] for row in expected], abs=1e-6)
+
+
+def test_equal_vectors_have_equal_cosines_in_every_way_to_ask():
+    points = clustered(50, 1)
+    matrix = filled(np.concatenate([points, points]))
+    for number, query in enumerate(points[:10]):
+        first, second, *_ = matrix.nearest(query, matrix.mask(Filter()), 5)
+        assert [first[0], second[0]] == [f"n/{row}" for row in sorted((number, 50 + number), key=str)]
+        assert {number: first[1], 50 + number: second[1]} == matrix.cosines(query, [number, 50 + number, 9_999])
+
+
+def test_a_copy_of_the_matrix_finds_the_same_and_changes_apart():
+    points = clustered(60, 5)
+    matrix = filled(points)
+    before = nearest(matrix, points[3])
+    copied = copy(matrix)
+    assert nearest(copied, points[3]) == before
+    put(copied, 60, points[3])
+    copied.drop(3)
+    assert nearest(copied, points[3])[0] == "n/60"
+    assert nearest(matrix, points[3]) == before
 
 
 @given(

@@ -26,8 +26,6 @@ from mats.domain.profile.profile import Profile
 from mats.ports import Stored, Vector
 
 LOGGER = logging.getLogger("mats")
-_ALL = 1 << 62
-"""Searches by meaning are exact among any number: the other way needs onnxruntime, which the layers do not have."""
 
 
 class IndexCopy:
@@ -41,7 +39,7 @@ class IndexCopy:
 
     @cached_property
     def index(self) -> SqliteIndex:
-        return SqliteIndex(self.database, encoder=self._encoder, exact_up_to=_ALL)
+        return SqliteIndex(self.database, encoder=self._encoder)
 
     def apply(self, records: Sequence[Record]) -> None:
         with self.database.writing(durable=False) as connection:

@@ -1,32 +1,23 @@
-"""Arrays by row number: with room for rows to come, and multiplied on two cores."""
+"""Arrays by row number, with room for rows to come, and the best places of one."""
 
 import ctypes
-import functools
 import math
-import os
 import sys
-import threading
-from collections.abc import Callable
 from copy import copy
 from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mats.adapters.threads import DaemonThreads, cores
-
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]  # Row numbers
 
 FIRST_ROOM = 1_024
-BLOCK = 16_384  # Rows of vectors that are computed together
 _SAMPLE = 4_096  # Values that a bound is guessed from
 _MARGIN = 4  # Of a guess, in standard deviations of the number of values in the sample
 
-Values = npt.NDArray[np.floating] | npt.NDArray[np.int32]
-
-A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32])
+A = TypeVar("A", Floats, Mask, npt.NDArray[np.int32], npt.NDArray[np.int8])
 
 
 class Copied:
@@ -47,7 +38,9 @@ def with_room(values: A, row: int) -> A:
     return grown
 
 
-def best_places(values: Values, depth: int, *, above: float = -np.inf, mask: Mask | None = None) -> Rows:
+def best_places(
+    values: npt.NDArray[np.floating], depth: int, *, above: float = -np.inf, mask: Mask | None = None
+) -> Rows:
     """Where the `depth` largest values above this one are, and those equal to the last of them; ascending.
 
     With a mask, only places of the mask count.
@@ -61,13 +54,13 @@ def best_places(values: Values, depth: int, *, above: float = -np.inf, mask: Mas
     return np.asarray(places[found >= np.partition(found, -depth)[-depth]])
 
 
-def _places_from(least: float, values: Values, above: float, mask: Mask | None) -> Rows:
+def _places_from(least: float, values: npt.NDArray[np.floating], above: float, mask: Mask | None) -> Rows:
     """Where values are at least one number and above another one."""
     places = np.flatnonzero(values >= least if least > above else values > above)
     return places if mask is None else places[mask[places]]
 
 
-def _guessed_bound(values: Values, depth: int, mask: Mask | None) -> float:
+def _guessed_bound(values: npt.NDArray[np.floating], depth: int, mask: Mask | None) -> float:
     """A bound that some more than `depth` values are likely to reach, from a sample."""
     step = max(1, len(values) // _SAMPLE)
     sample = values[::step] if mask is None else values[::step][mask[::step]]
@@ -82,28 +75,3 @@ def release_freed() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim:
             trim(0)
-
-
-def in_halves(work: Callable[[int, int], None], size: int, *, least: int) -> None:
-    """Call `work(start, end)` so that 0 to `size` is covered: all at once, or in two halves on two threads.
-
-    Two if there are two cores, the size is at least this, and no other search has the second thread.
-    """
-    threads, free = _second_thread(os.getpid())
-    if size < max(least, 2) or cores() < 2 or not free.acquire(blocking=False):
-        work(0, size)
-        return
-    try:
-        second = threads.submit(work, size // 2, size)
-        try:
-            work(0, size // 2)
-        finally:
-            second.result()
-    finally:
-        free.release()
-
-
-@functools.cache
-def _second_thread(process: int) -> tuple[DaemonThreads, threading.Lock]:
-    """That of a process, which a child made by a fork does not have, and a lock of the search that has it."""
-    return DaemonThreads(1, "mats-search"), threading.Lock()

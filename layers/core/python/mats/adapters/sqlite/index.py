@@ -20,7 +20,6 @@ from mats.adapters.sqlite.entries import drop_tombstones, read_ids, read_revisio
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
-from mats.adapters.sqlite.vectors import EXACT_UP_TO
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import Scores
@@ -65,15 +64,11 @@ class SqliteIndex:
     name = "sqlite-bm25-1"
     """The key of its calibration. BM25 has the scale of SQLite's FTS5, which it once was: docs/decisions/0052."""
 
-    def __init__(self, database: Database, *, encoder: str = "", exact_up_to: int = EXACT_UP_TO) -> None:
-        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out.
-
-        Searches by meaning are exact up to so many vectors; among more, they may miss some of the nearest.
-        """
+    def __init__(self, database: Database, *, encoder: str = "") -> None:
+        """Load the vectors of one encoder, by its name; those of any other are not comparable and are left out."""
         threadpool_limits(1, user_api="blas")  # BLAS threads spin between products and starve other queries
         self._database = database
         self._encoder = encoder
-        self._exact_up_to = exact_up_to
         self._matrix, self._postings = Matrix(), Postings()
         self._vocabulary = _Vocabulary()
         self._uses: dict[tuple[Filter, str], NameUse] = {}
@@ -256,16 +251,13 @@ class SqliteIndex:
                 release_freed()
             else:
                 self._postings.put([])
-            self._matrix.prepare()
-            if whole:
-                release_freed()
             self._version, self._change = version, last
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Make empty arrays with room for every row."""
         [last] = connection.execute("SELECT ifnull(max(row), 0) FROM entries").fetchone()
         room = max(FIRST_ROOM, last + 1 + last // _SPARE)
-        self._change, self._matrix, self._postings = 0, Matrix(room, exact_up_to=self._exact_up_to), Postings()
+        self._change, self._matrix, self._postings = 0, Matrix(room), Postings()
 
     def _take_over(self, changed: Sequence[Sequence[Any]]) -> None:
         """Apply rows of `_CHANGED` to the arrays."""

@@ -1,17 +1,21 @@
 """Every vector of the index and the filtered attributes in memory; updated in place."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import simsimd
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Copied, Floats, Mask, Rows, best_places, with_room
-from mats.adapters.sqlite.vectors import EXACT_UP_TO, Vectors
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.ranking.query import Filter
 
 V = TypeVar("V", bound=Hashable)
+Integers = npt.NDArray[np.int8]
+
+_LARGEST = 127  # Of the integers of a rounded vector
+_RESCORED = 2  # Rows whose cosine is computed, as a multiple of those wanted
 
 
 class _Codes(dict[V, int]):
@@ -44,6 +48,53 @@ class Column(Copied, Generic[V]):
         return np.ones(size, np.bool_) if table.all() else table[self._rows[:size]]
 
 
+class _Vectors(Copied):
+    """Vectors by row, and each as integers of 8 bits, whose products find the best ones. docs/decisions/0106."""
+
+    def __init__(self, room: int, width: int) -> None:
+        self._vectors: Floats = np.zeros((room, width), np.float32)
+        self._rounded: Integers = np.zeros((room, width), np.int8)
+        self._steps: Floats = np.zeros(room, np.float32)  # What an integer is multiplied by; 0: no vector
+
+    @property
+    def width(self) -> int:
+        return int(self._vectors.shape[1])
+
+    def put(self, rows: Rows, vectors: Floats) -> None:
+        last = int(rows.max())
+        self._vectors, self._rounded = with_room(self._vectors, last), with_room(self._rounded, last)
+        self._steps = with_room(self._steps, last)
+        self._vectors[rows] = vectors
+        self._rounded[rows], self._steps[rows] = _round(vectors)
+
+    def drop(self, rows: Rows) -> None:
+        self._steps[rows[rows < len(self._steps)]] = 0
+
+    def nearest(self, vector: Floats, mask: Mask, depth: int) -> tuple[Rows, Floats]:
+        """The `depth` best rows of the mask and some more, ascending, with the cosine of each."""
+        steps = self._steps[: len(mask)]
+        [wanted], _ = _round(vector[np.newaxis])
+        products = np.asarray(simsimd.dot(wanted, self._rounded[: len(steps)]), np.float32)
+        products *= steps
+        rows = best_places(products, _RESCORED * depth, mask=mask[: len(steps)] & (steps > 0))
+        return rows, self._cosines(vector, rows)
+
+    def cosines(self, vector: Floats, rows: Iterable[int]) -> Mapping[int, float]:
+        """The cosine of each of these rows that has a vector."""
+        known = [row for row in rows if row < len(self._steps) and self._steps[row] > 0]
+        return dict(zip(known, self._cosines(vector, known).tolist(), strict=True))
+
+    def _cosines(self, vector: Floats, rows: Rows | list[int]) -> Floats:
+        products: Floats = np.vecdot(self._vectors[rows], vector)
+        return np.clip(products, -1.0, 1.0, out=products)
+
+
+def _round(vectors: Floats) -> tuple[Integers, Floats]:
+    """Each vector as multiples of a step, which is the same for its components, and this step."""
+    steps = np.maximum(np.abs(vectors).max(axis=1) / _LARGEST, np.finfo(np.float32).tiny)
+    return np.rint(vectors / steps[:, np.newaxis]).astype(np.int8), steps
+
+
 class Entries(NamedTuple):
     """Findable rows of the index by column; `vectors`: float32, or None without one that can be compared."""
 
@@ -59,11 +110,11 @@ class Entries(NamedTuple):
 class Matrix(Copied):
     """Rows of the index by their number in the database. Not safe to share between threads without a lock."""
 
-    def __init__(self, room: int = FIRST_ROOM, *, exact_up_to: int = EXACT_UP_TO) -> None:
-        """Without rows, with room for so many; `exact_up_to`: see `Vectors`."""
+    def __init__(self, room: int = FIRST_ROOM) -> None:
+        """Without rows, with room for so many vectors."""
         self._ids: list[Id | None] = []  # By row number
-        self._room, self._exact_up_to = room, exact_up_to
-        self._vectors: Vectors | None = None
+        self._room = room
+        self._vectors: _Vectors | None = None
         self._findable: Mask = np.zeros(FIRST_ROOM, np.bool_)
         self._kinds: Column[Kind | None] = Column()
         self._namespaces: Column[str] = Column()
@@ -92,7 +143,7 @@ class Matrix(Copied):
         if blobs:
             vectors = np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1)
             if self._vectors is None:
-                self._vectors = Vectors(self._room, vectors.shape[1], exact_up_to=self._exact_up_to)
+                self._vectors = _Vectors(self._room, vectors.shape[1])
             self._vectors.put(encoded, vectors)
 
     def drop(self, row: int) -> None:
@@ -115,13 +166,8 @@ class Matrix(Copied):
     def namespaces(self, rows: Rows) -> frozenset[str]:
         return self._namespaces.values_of(rows)
 
-    def prepare(self) -> None:
-        """Compute what the next search would have to compute first."""
-        if self._vectors is not None:
-            self._vectors.prepare()
-
     def nearest(self, vector: Floats, mask: Mask, depth: int) -> list[tuple[Id, float]]:
-        """At most `depth` rows of the mask by cosine, best first, ties by id; where there are many, nearly the best."""
+        """At most `depth` rows of the mask by cosine, best first, ties by id."""
         vectors = self._of_width(vector)
         return [] if vectors is None else self.best(*vectors.nearest(vector, mask, depth), depth)
 
@@ -136,12 +182,12 @@ class Matrix(Copied):
         hits = [(id, score) for id, score in zip(ids, scores.tolist(), strict=True) if id is not None]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:depth]
 
-    def cosines(self, vector: Floats, rows: Collection[int]) -> Mapping[int, float]:
+    def cosines(self, vector: Floats, rows: Iterable[int]) -> Mapping[int, float]:
         """The cosine of each of these rows that has a vector."""
         vectors = self._of_width(vector)
         return {} if vectors is None else vectors.cosines(vector, rows)
 
-    def _of_width(self, vector: Floats) -> Vectors | None:
+    def _of_width(self, vector: Floats) -> _Vectors | None:
         """The vectors that this one can be compared with, if there are any."""
         return self._vectors if self._vectors is not None and vector.shape == (self._vectors.width,) else None
 
