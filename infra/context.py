@@ -13,13 +13,11 @@ from infra.inference_profiles import (
     ProfileUnknown,
     family_of,
     matches,
-    policy_characters,
 )
 from infra.sizes import SIZES, Size
 from mats.settings import COHERE, TITAN, Settings, fault_of, like, option, parse_value
 
 ENCODER, COHERE_ENCODER = f"{TITAN}:0", f"{COHERE}:0"  # The encoders on Bedrock that mats has a client for
-LONGEST_POLICY = 6_144  # Characters that IAM allows a managed policy, white space not counted
 _HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
@@ -248,9 +246,6 @@ class Context:
         " `us`, `eu` or `apac`: through the profile of this geography; for others name the regions that it may route "
         "to, as in `us:us-east-1,us-west-2`; `global`: for models that have such a profile; Nova has none",
     )
-    switch_models: tuple[str, ...] = option(
-        (), "other models that operators may choose with `mats switch`, without a deployment"
-    )
     encoder_model: str = option(
         ENCODER,
         "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
@@ -299,9 +294,8 @@ class Context:
 
     @property
     def language_models(self) -> tuple[str, ...]:
-        """The chosen reranker and writer and those that operators may choose instead, each once."""
-        chosen = (self.rerank_model, self.writer_model, *self.switch_models)
-        return tuple(dict.fromkeys(model for model in chosen if model != "none"))
+        """The chosen reranker and writer, each once."""
+        return tuple(dict.fromkeys(model for model in (self.rerank_model, self.writer_model) if model != "none"))
 
     def family_of(self, model: str) -> Family | None:
         """The family of a model, if the region decides how it is invoked."""
@@ -467,8 +461,7 @@ def _api_faults(context: Context) -> Iterator[str]:
 
 
 def _model_faults(context: Context) -> Iterator[str]:
-    chosen = [("rerank_model", context.rerank_model), ("writer_model", context.writer_model)]
-    for key, model in (*chosen, *(("switch_models", model) for model in context.switch_models)):
+    for key, model in (("rerank_model", context.rerank_model), ("writer_model", context.writer_model)):
         if model.split(".")[0] in _MODEL_PREFIXES:
             yield f"{key} must be without geography, not {model!r}: inference_profile says where"
         elif model != "none" and not _MODEL.fullmatch(model):
@@ -483,14 +476,6 @@ def _model_faults(context: Context) -> Iterator[str]:
     except ProfileUnknown as error:
         yield f"inference_profile {error}"
         return
-    apac = InferenceProfile.parse("apac")
-    invoked = dict.fromkeys((context.writer_model, ENCODER, *context.switch_models))
-    length = policy_characters((one, apac if context.family_of(one) else profile) for one in invoked)
-    if length > LONGEST_POLICY:
-        yield (
-            f"switch_models: the rights to all models take up to {length:,} characters, and IAM allows a policy "
-            f"{LONGEST_POLICY:,}: name fewer models, or fewer regions in inference_profile"
-        )
     if profile and profile.geography == "global":
         for model in context.language_models:
             if model in FAMILIES[0].models:

@@ -5,7 +5,7 @@ account.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -129,16 +129,6 @@ def profile_arn(model: str, geography: str, *, partition: str, region: str, acco
 
 def model_arn(model: str, *, partition: str, region: str) -> str:
     return f"arn:{partition}:bedrock:{region}::foundation-model/{model}"
-
-
-def policy_characters(models: "Iterable[tuple[str, InferenceProfile | None]]") -> int:
-    """The length of a policy that allows these models, at most: in the region with the longest names."""
-    total = 0
-    for model, profile in models:
-        directly, behind = arns(model, profile, partition="aws", region="ap-northeast-1", account="0" * 12)
-        through = len(directly[0]) + 150 if behind else 0
-        total += 80 + through + sum(len(arn) + 3 for arn in (*directly, *behind))
-    return total
 
 
 def arns(

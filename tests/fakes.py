@@ -27,10 +27,8 @@ from mats.ports import (
     NO_LABELS,
     Item,
     Labels,
-    ModelChoice,
     RerankResult,
     Stored,
-    SwitchedRole,
     Vector,
     Written,
 )
@@ -94,24 +92,6 @@ class MemoryRegistry:
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         found = sorted(id for id in self.items if after is None or id > after)
         yield from (id for id in found if not namespace or covers(namespace, id))
-
-
-class MemoryModelSwitch:
-    """The choice of models in a field; counts reads, and fails on request."""
-
-    def __init__(self, **choice: str) -> None:
-        self.choice = ModelChoice(**choice)
-        self.broken = False
-        self.reads = 0
-
-    def load(self) -> ModelChoice:
-        self.reads += 1
-        if self.broken:
-            raise DependencyFailed("the switches are down")
-        return self.choice
-
-    def choose(self, role: SwitchedRole, model: str | None) -> None:
-        self.choice = self.choice._replace(**{role: model})
 
 
 class MemoryTrust:

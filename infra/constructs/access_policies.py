@@ -109,7 +109,7 @@ class AccessPolicies(Construct):
 
 def _tables_access(tables: MatsTables) -> list[iam.PolicyStatement]:
     learned = (tables.receipts, tables.outcomes, tables.tallies)
-    kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.switches, *learned)]
+    kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.synonyms, *learned)]
     calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "PartiQLSelect", "DescribeTable")]
     return [
         allow(*calls, on=[tables.registry.table_arn, *kept]),

@@ -20,7 +20,7 @@ class EnrichmentFunction(Construct):
         context, models, tables = on.context, on.models, on.tables
         settings = on.settings(
             # outcomes and tallies for `mats erase`, which reads its settings here
-            **tables.settings("registry", "trust", "profiles", "switches", "outcomes", "tallies"),
+            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
             writer_calls=ENRICHED_AT_ONCE,
             **context.settings_of("enrichment"),
@@ -41,7 +41,6 @@ class EnrichmentFunction(Construct):
             made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"))
         )
         made.allow([_keep_from_indices(tables.profiles.table_arn)])
-        tables.switches.grant(made.role, "dynamodb:GetItem")
         path.allow_events(made.role, REJECTED, RESENT)
         on.domain.grant(made.role, "enrichment")
         made.allow([*models.statements(context.writer_model), *models.encoder_statements()])

@@ -69,7 +69,7 @@ class DiscoveryApi(Construct):
         context, models, tables = on.context, on.models, on.tables
         settings = on.settings(
             **context.settings_of("discovery"),
-            **tables.settings("switches", "receipts", "tallies", *(["callers"] if context.auth == "iam" else [])),
+            **tables.settings("synonyms", "receipts", "tallies", *(["callers"] if context.auth == "iam" else [])),
         )
         made = Function(
             self,
@@ -85,7 +85,7 @@ class DiscoveryApi(Construct):
         self.function, self.log = made.function, made.log
         on.domain.grant(made.role, "discovery")
         made.allow([*models.statements(context.rerank_model), *models.encoder_statements()])
-        tables.switches.grant(made.role, "dynamodb:GetItem")
+        tables.synonyms.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
         made.allow(_read_by_key(tables.tallies.table_arn))
         if context.auth == "iam":

@@ -176,7 +176,7 @@ class MaintenanceFunction(Construct):
         tables = on.tables
         settings = on.settings(
             # tallies only because settings take both or none
-            **tables.settings("registry", "trust", "profiles", "switches", "outcomes", "tallies"),
+            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
             **on.context.settings_of("maintenance"),
         )
@@ -192,7 +192,6 @@ class MaintenanceFunction(Construct):
         tables.registry.grant(made.role, "dynamodb:Scan", "dynamodb:BatchGetItem")
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
-        tables.switches.grant(made.role, "dynamodb:GetItem")
         reported = allow("dynamodb:Scan", on=tables.outcomes.table_arn)
         made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
         path.allow_events(made.role, RESENT)

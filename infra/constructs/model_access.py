@@ -44,16 +44,7 @@ class ModelAccess(Construct):
         return inference_profiles.invoked_as(model, self._context.profile)
 
     def statements(self, model: str) -> list[iam.PolicyStatement]:
-        """The right to invoke a model and what it may be switched to; in other regions only through a profile."""
-        models = dict.fromkeys((model, *self._context.switch_models))
-        return [statement for each in models for statement in self._statements(each)]
-
-    def encoder_statements(self) -> list[iam.PolicyStatement]:
-        """The right to invoke the encoder, which has no profile."""
-        directly, _ = inference_profiles.arns(self._context.encoder_model, None, **_HERE)
-        return [_invoke(directly)] if directly else []
-
-    def _statements(self, model: str) -> list[iam.PolicyStatement]:
+        """The right to invoke a language model; in other regions only through a profile."""
         if family := self._context.family_of(model):
             destinations = [self._in_region(family.mapping, f"Destination{n}") for n in range(1, _DESTINATIONS + 1)]
             through = profile_arn(model, self._in_region(family.mapping, "Geography"), **_HERE)
@@ -64,6 +55,11 @@ class ModelAccess(Construct):
             through = directly[0] if directly else ""
         found = [_invoke(directly)] if directly else []
         return [*found, _invoke(behind, through=through)] if behind else found
+
+    def encoder_statements(self) -> list[iam.PolicyStatement]:
+        """The right to invoke the encoder, which has no profile."""
+        directly, _ = inference_profiles.arns(self._context.encoder_model, None, **_HERE)
+        return [_invoke(directly)] if directly else []
 
     def _in_region(self, mapping: str, column: str) -> str:
         return self._regions[mapping].find_in_map(Aws.REGION, column)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.operators import DynamoModelSwitch, DynamoSynonyms
+from mats.adapters.dynamodb.operators import DynamoSynonyms
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
@@ -45,7 +45,6 @@ from tests.fakes import (
     FakeClock,
     FakeEncoder,
     MemoryIndex,
-    MemoryModelSwitch,
     MemoryProfiles,
     MemoryRegistry,
     MemoryTrust,
@@ -90,7 +89,7 @@ class InMemory:
     """The fakes of the unit tests, which keep the contracts, too."""
 
     registry, trust, outcomes = MemoryRegistry, MemoryTrust, MemoryOutcomes
-    model_switch, index = MemoryModelSwitch, MemoryIndex
+    index = MemoryIndex
     profiles, receipts = MemoryProfiles, MemoryReceipts
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
@@ -142,7 +141,7 @@ class InDynamo:
 
     registry, trust, profiles = map(_in_a_table, (DynamoRegistry, DynamoTrust, DynamoProfiles))
     receipts = _in_a_table(DynamoReceipts, "query_id")
-    synonyms, model_switch = (_in_a_table(made, "name") for made in (DynamoSynonyms, DynamoModelSwitch))
+    synonyms = _in_a_table(DynamoSynonyms, "name")
 
     def outcomes(self) -> DynamoOutcomes:
         return DynamoOutcomes(self.tables, an_outcomes_table(self.tables), a_table(self.tables, keys=("id", "caller")))
@@ -265,7 +264,7 @@ def over(port: str) -> Any:
 
 
 registry, trust, source_book, profiles = over("registry"), over("trust"), over("sources"), over("profiles")
-outcomes, index, model_switch = over("outcomes"), over("index"), over("model_switch")
+outcomes, index = over("outcomes"), over("index")
 renewable, learning, synonyms = over("renewable"), over("learning"), over("synonyms")
 
 

@@ -42,7 +42,7 @@ CONTEXTS = {
     },
     "callers": {
         **LIMITED, "caller_accounts": "111122223333,444455556666", "caller_organization": "o-a1b2c3d4e5",
-        "rejection_email": "owners@example.com", "switch_models": "amazon.nova-pro-v1:0", "inference_profile": "none",
+        "rejection_email": "owners@example.com", "inference_profile": "none",
     },
     "console": {**SIGN_IN, **LIMITED, "alarm_email": "someone@example.com"},
     "global inference, words only, canary": {

@@ -116,7 +116,6 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("console_token_host", {**CONSOLE, "console_token_host": "sign.example.com"}),
         # the models
         ("rerank_model", {"rerank_model": "us.amazon.nova-micro-v1:0"}),
-        ("switch_models", {"switch_models": "eu.amazon.nova-pro-v1:0"}),
         ("writer_model", {"writer_model": "Nova"}),
         ("encoder_model", {"encoder_model": "cohere.embed-english-v3"}),
         ("inference_profile", {"inference_profile": "mars"}),
@@ -225,14 +224,6 @@ def test_a_region_refuses_what_it_has_not():
             check_region(parse(given), region)
     check_region(parse({**milan, "master_type": "m6g.large.search"}), "eu-south-1")
     check_region(parse(silent), "eu-south-1")
-
-
-def test_more_models_than_a_policy_can_name_are_refused():
-    three = [f"amazon.nova-pro-v{n}:0" for n in range(2, 5)]
-    through = {"inference_profile": f"apac:{','.join(inference_profiles.GEOGRAPHIES['apac'].destinations)}"}
-    assert parse({**through, "switch_models": three}).switch_models == tuple(three)
-    with pytest.raises(ContextInvalid, match="switch_models: the rights to all models take up to"):
-        parse({**through, "switch_models": [f"{model}-of-a-long-name" for model in three * 2] + ["a.b", *three]})
 
 
 NOT_OF_THE_CONTEXT = {"key", "model_refused", "number_of_replicas", "request_id"}

@@ -322,7 +322,7 @@ def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():
 def test_streams_carry_keys_only(trial: Deployment):
     streams = {each["TableName"]: each.get("StreamSpecification") for each in trial.all("AWS::DynamoDB::Table")}
     keys = {"StreamViewType": "KEYS_ONLY"}
-    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-switches", "mats-receipts", "mats-tallies"))
+    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-synonyms", "mats-receipts", "mats-tallies"))
     assert streams == {"mats-registry": keys, "mats-trust": keys, "mats-outcomes": keys, **silent}
 
 
@@ -331,7 +331,7 @@ def test_receipts_expire_and_outcomes_stay(trial: Deployment):
     assert expiring == {"mats-profiles", "mats-receipts", "mats-outcomes"}
 
 
-@pytest.mark.parametrize("table", ["trust", "callers", "switches"])
+@pytest.mark.parametrize("table", ["trust", "callers", "synonyms"])
 def test_only_operators_write_what_operators_say(any_deployment: Deployment, table: str):
     arn = next(
         each.arn for each in any_deployment.all("AWS::DynamoDB::Table") if each["TableName"].endswith(f"-{table}")
@@ -648,16 +648,6 @@ def test_a_rejected_registration_is_mailed_to_whoever_asked():
     (target,) = rule["Targets"]
     assert target["Arn"] == deployed.one("AWS::SNS::Topic").ref
     assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == "owners@example.com"
-
-
-def test_operators_may_switch_to_the_models_of_the_context_and_to_no_other():
-    deployed = deployment(**CONTEXTS["callers"])
-    for name in ("discovery", "enrichment"):
-        allowed = allows(deployed, name)
-        here = f"arn:aws:bedrock:{deployed.region}::foundation-model"
-        assert iam.allowed(allowed, "bedrock:InvokeModel", f"{here}/amazon.nova-pro-v1:0")
-        assert not iam.allowed(allowed, "bedrock:InvokeModel", f"{here}/amazon.nova-premier-v1:0")
-        assert iam.allowed(allowed, "dynamodb:GetItem", deployed.one("AWS::DynamoDB::Table", "Switches").arn)
 
 
 def test_an_audit_records_writes_by_their_table():

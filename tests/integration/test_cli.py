@@ -95,7 +95,6 @@ def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
         (["remove", "--yes"], "--namespace"),
         (["remove", "a/b", "--namespace", "com.acme", "--yes"], "--namespace"),
         (["remove", "--namespace", "*", "--yes"], "--namespace"),
-        (["switch", "--rerank", "none"], "MATS_SWITCHES_TABLE"),
         (["teach", "refund"], "REQUEST and ID"),
     ],
 )

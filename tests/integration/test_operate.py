@@ -23,7 +23,7 @@ class Account:
         self._mats = mats
         settings = Settings(
             index_endpoint=opensearch, registry_table=a_table(tables), trust_table=a_table(tables),
-            profiles_table=a_table(tables), switches_table=a_table(tables, keys=("name",)),
+            profiles_table=a_table(tables), synonyms_table=a_table(tables, keys=("name",)),
         )  # fmt: skip
         self.settings = settings
         self.environment = {**settings.to_env(), "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}
@@ -91,17 +91,3 @@ def test_on_one_machine_an_index_is_made_anew_in_place(mats: Mats):
     assert mats("backfill", "--per-minute", "60", "--json").json == {"compared": 1}
     assert mats("reindex", "--rollback").code == 2
     assert mats("reindex", "--rollback", "--retire").code == 2
-
-
-@pytest.mark.server
-def test_an_operator_switches_models_and_back(account: Account):
-    shown = account("switch", "--show")
-    assert shown["switched"] == {"rerank_model": None, "writer_model": None}
-    assert account("switch", "--rerank", "none", "--writer", "eu.amazon.nova-pro-v1:0")["switched"] == {
-        "rerank_model": "none", "writer_model": "eu.amazon.nova-pro-v1:0",
-    }  # fmt: skip
-    assert account("switch", "--writer", "default")["switched"] == {"rerank_model": "none", "writer_model": None}
-    assert account("switch")["rerank_model"] == "none"
-    assert "model id" in account("switch", "--rerank", " ", code=2)["err"]
-    account("switch", "--show", "--rerank", "none", code=2)
-    assert "no-such-table" in account("switch", code=3, MATS_SWITCHES_TABLE="no-such-table")["err"]

@@ -11,7 +11,6 @@ import pytest
 
 from mats import bootstrap
 from mats.adapters.cloudwatch import CloudWatchMetrics
-from mats.adapters.dynamodb.operators import DynamoModelSwitch
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
@@ -29,7 +28,7 @@ from mats.edge.observers import MeasureObserver
 from mats.ports import OperationFailed
 from mats.settings import TITAN, Settings, SettingsInvalid
 from tests.aws.tables import credentials
-from tests.fakes import FakeClock, FakeEncoder, MemoryModelSwitch
+from tests.fakes import FakeClock, FakeEncoder
 
 TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
 NOWHERE = "https://search.invalid"
@@ -152,24 +151,6 @@ def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):
     system = cloud_system(Settings(index_endpoint=NOWHERE, encoder="/nowhere/at/all", **TABLES))
     assert system.models.encoder is None
     assert system.models.without_encoder
-
-
-def test_a_table_of_switches_governs_both_roles_with_one_read(offline, monkeypatch: pytest.MonkeyPatch):
-    switch = MemoryModelSwitch(rerank="none", writer="pro")
-    monkeypatch.setattr(CloudStores, "model_switch", switch)
-    settings = Settings(index_endpoint=NOWHERE, encoder="none", bedrock=True, switches_table="switches", **TABLES)
-    system = bootstrap.open_system(settings)
-    assert system.discover.rerank.current() is None
-    writer = system.enrich.maker.begin().maker.writer
-    assert writer is not None
-    assert (writer.name, switch.reads) == ("pro", 1)
-
-
-def test_without_a_table_of_switches_the_configured_models_stay(offline):
-    system = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none", bedrock=True, **TABLES))
-    assert system.stores.model_switch is None
-    assert system.discover.rerank.switch is None
-    assert isinstance(bootstrap.open_system(in_aws(switches_table="t")).stores.model_switch, DynamoModelSwitch)
 
 
 def test_a_refusal_in_enrichment_is_measured(offline, capsys):

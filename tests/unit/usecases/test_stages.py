@@ -1,5 +1,6 @@
 """Stages wait no longer than their budget, which counts from their start."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -7,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.errors import OutOfTime
+from mats.domain.errors import DependencyFailed, OutOfTime
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.trace import Trace
 from mats.usecases.retrieve import Retrieve
-from mats.usecases.stages import CircuitBreaker, Stage, Stages
+from mats.usecases.stages import Cached, CircuitBreaker, Stage, Stages
 from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex
 
 
@@ -101,3 +102,37 @@ def test_the_fetch_gets_what_the_searches_left_of_the_retrieval_budget():
         **dict.fromkeys(("names", "spelling", "encode", "lexical", "exact", "neural", "products")),
         "fetch": 350,
     }
+
+
+def test_a_cached_value_is_loaded_once_in_its_time_and_stays_when_a_load_fails():
+    clock, failures, loads = FakeClock(), [], iter(["a", "b", DependencyFailed("down"), "c"])
+
+    def load() -> str:
+        loaded = next(loads)
+        if isinstance(loaded, DependencyFailed):
+            raise loaded
+        return loaded
+
+    cached, read = Cached(load, "", clock, 60_000, failures.append), []
+    for clock.ms in (0, 59_999, 60_000, 120_000, 179_999, 180_000):
+        read.append(cached())
+    assert read == ["a", "a", "b", "b", "b", "c"]
+    assert [str(failure) for failure in failures] == ["down"]
+
+
+def test_other_threads_do_not_wait_for_a_load():
+    loading, go_on = threading.Event(), threading.Event()
+
+    def load() -> str:
+        loading.set()
+        assert go_on.wait(5)
+        return "loaded"
+
+    cached = Cached(load, "before", FakeClock(), 60_000, print)
+    reader = threading.Thread(target=cached)
+    reader.start()
+    assert loading.wait(5)
+    assert cached() == "before"
+    go_on.set()
+    reader.join()
+    assert cached() == "loaded"

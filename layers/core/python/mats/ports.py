@@ -102,18 +102,6 @@ class Reranker(Protocol):
         """
 
 
-SwitchedRole = Literal["rerank", "writer"]
-"""The roles whose model can be switched; another encoder would need other vectors."""
-OFF = "none"  # Chosen in place of a model: the role has none
-
-
-class ModelChoice(NamedTuple):
-    """The chosen model of each role: its id, `none`, or None for the configured one."""
-
-    rerank: str | None = None
-    writer: str | None = None
-
-
 # --- registrations, trust, profiles, sources, and the changes of all ---
 
 

@@ -237,9 +237,7 @@ class Settings:
     trust_table: str = option("", "DynamoDB table of trust")
     profiles_table: str = option("", "DynamoDB table of profiles")
     callers_table: str = option("", "DynamoDB table of the audiences of IAM callers")
-    switches_table: str = option(
-        "", "DynamoDB table of what operators chose: models (`mats switch`) and synonyms; empty: none"
-    )
+    synonyms_table: str = option("", "DynamoDB table of synonyms (`mats synonym`); empty: none")
     receipts_table: str = option("", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = option("", "DynamoDB table of the outcomes that callers report")
     tallies_table: str = option("", "DynamoDB table of tallies")

@@ -85,7 +85,6 @@ class LocalStores:
 
     audiences_of = None
     spread = None
-    model_switch = None
     early_receipts = None
 
     def __init__(

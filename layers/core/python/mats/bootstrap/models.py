@@ -89,16 +89,14 @@ class ConfiguredModels:
 
     @cached_property
     def writer(self) -> Writer | None:
-        return self.given_writer or self.make_writer(self.settings.writer_model)
+        model = self.settings.writer_model
+        if self.given_writer or model == "none" or not self.service:
+            return self.given_writer
+        return self.service.writer(_name(self.settings, model), prompt("enrich"))
 
     @cached_property
     def reranker(self) -> Reranker | None:
         return self.make_reranker(self.settings.rerank_model)
-
-    def make_writer(self, model: str) -> Writer | None:
-        """The writer of a model id; None without a service, or for `none`."""
-        service = None if model == "none" else self.service
-        return service.writer(_name(self.settings, model), prompt("enrich")) if service else None
 
     def make_reranker(self, model: str) -> Reranker | None:
         """The reranker of a model id; None without a service, or for `none`."""

@@ -22,7 +22,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
 from mats.domain.ranking.query import Filter
 from mats.domain.shortlist.rank import Scoring
-from mats.domain.text.variants import synonyms_of
+from mats.domain.text.variants import Groups, synonyms_of
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.settings import Settings
@@ -30,12 +30,11 @@ from mats.usecases.digest import Digest
 from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
 from mats.usecases.look_up import LookUp
-from mats.usecases.models import SwitchedModel, observe_writer
+from mats.usecases.models import observe_writer
 from mats.usecases.retrieve import Recall, Recent, Retrieve
-from mats.usecases.stages import CurrentChoice, Stages
+from mats.usecases.stages import Cached, Stages
 
 if TYPE_CHECKING:
-    from mats.adapters.dynamodb.operators import DynamoModelSwitch
     from mats.edge.changes import ChangeProcessor
     from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
@@ -64,8 +63,6 @@ class Stores(Protocol):
     @property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None: ...  # By ARN; None: tokens carry them
     @property
-    def model_switch(self) -> "DynamoModelSwitch | None": ...  # The operators' choice of models
-    @property
     def synonyms(self) -> ports.SynonymBook | None: ...
     @property
     def receipts(self) -> ports.Receipts | None: ...  # Stores them in the background
@@ -91,13 +88,11 @@ class Stores(Protocol):
         """Release files and connections."""
 
 
-M = TypeVar("M", ports.Reranker, ports.Writer)
 S_co = TypeVar("S_co", bound=Stores, covariant=True)
 
 LOGGER = logging.getLogger("mats")
 _OPEN_S = 2.0  # Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore
 _THREADS = 256  # Threads start on demand, and an idle one is cheap
-_FRESH_MS = 60_000
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -136,7 +131,6 @@ class System(Generic[S_co]):
             ),
             rerank=Rerank(
                 reranker=self.models.reranker,
-                switch=self._switch_of(self.models.make_reranker, lambda choice: choice.rerank),
                 shuffle=self.settings.candidate_order == "shuffled",
                 shared=Recent(fresh_ms=1_000 * share_s, now_ms=self.clock.elapsed_ms) if share_s else None,
             ),
@@ -167,32 +161,13 @@ class System(Generic[S_co]):
         return book.tallies if book and self.settings.learning == "on" else None
 
     @cached_property
-    def _choice(self) -> CurrentChoice[ports.ModelChoice] | None:
-        """The operators' choice of models, cached for both roles."""
-        switch = self.stores.model_switch
-        return (
-            CurrentChoice(switch.load, self.clock, on_failure=_log_unread("the choice of models")) if switch else None
-        )
-
-    @property
-    def _fresh_ms(self) -> float:
-        """How long what is read for answers counts: a minute, locally a second."""
-        return _FRESH_MS if self.settings.in_aws else _FRESH_MS / 60
-
-    @cached_property
     def _synonyms(self) -> Callable[[str], Sequence[str]]:
         """Rewrites a request by synonyms as they were within the last minute, locally the last second."""
         if (book := self.stores.synonyms) is None:
             return lambda text: ()
-        groups = CurrentChoice(book.load, self.clock, self._fresh_ms, _log_unread("synonyms"), ())
+        fresh_ms = 60_000 if self.settings.in_aws else 1_000
+        groups = Cached[Groups](book.load, (), self.clock, fresh_ms, _log_unread)
         return lambda text: synonyms_of(known).rewrites(text) if (known := groups()) else ()
-
-    def _switch_of(
-        self, make: Callable[[str], M | None], chosen: Callable[[ports.ModelChoice], str | None]
-    ) -> SwitchedModel[M] | None:
-        """The switch of one role; None where operators cannot switch models."""
-        choice = self._choice
-        return SwitchedModel(lambda: chosen(choice()), make) if choice else None
 
     @cached_property
     def application(self) -> Application:
@@ -237,12 +212,9 @@ class System(Generic[S_co]):
     def profile_maker(self) -> "ProfileMaker":
         from mats.usecases.enrich import ProfileMaker  # noqa: PLC0415 - not for discovery
 
-        make = self.models.make_writer
-        show = partial(observe_writer, observe=self.observe("enrichment"), clock=self.clock)
         return ProfileMaker(
             encoder=self.models.encoder,
-            writer=show(self.models.writer),
-            switch=self._switch_of(lambda model: show(make(model)), lambda choice: choice.writer),
+            writer=observe_writer(self.models.writer, self.observe("enrichment"), self.clock),
             sparse_only=self.settings.enrich == "sparse",
         )
 
@@ -308,10 +280,9 @@ class System(Generic[S_co]):
 
         Its own failures are logged only: the answer will name what it lacks.
         """
-        work = [*self.stores.openers(), *self.models.openers()]
-        if self._choice:
-            work.append(self._choice)
-        threads = DaemonThreads(len(work) or 1, "open")
+        read = partial(self._synonyms, "")
+        work: list[Callable[[], object]] = [*self.stores.openers(), *self.models.openers(), read]
+        threads = DaemonThreads(len(work), "open")
         for call in [threads.submit(each) for each in work]:
             try:
                 call.result(timeout=_OPEN_S)
@@ -361,8 +332,8 @@ def _trust_rule(settings: Settings) -> TrustRule:
     return TrustRule(prior=prior, proportional=settings.trust_rule == "proportional")
 
 
-def _log_unread(what: str) -> Callable[[DependencyFailed], None]:
-    return lambda error: LOGGER.warning("%s cannot be read, so what was read last stays: %s", what, error)
+def _log_unread(error: DependencyFailed) -> None:
+    LOGGER.warning("synonyms cannot be read, so what was read last stays: %s", error)
 
 
 def service_observer(settings: Settings, service: str, further: Sequence[ports.Observer] = ()) -> ports.Observer:

@@ -112,7 +112,7 @@ class Application:
 
         Raises DependencyFailed: the index did not answer, or what was written last could not be stored.
         """
-        retrieve, reranker = self.discover.retrieve, self.discover.rerank.current()
+        retrieve, reranker = self.discover.retrieve, self.discover.rerank.reranker
         with self._failures_recorded("health"):
             self.check_stores()
             retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory

@@ -22,7 +22,6 @@ from mats.domain.shortlist.rank import Scoring, Shortlist, note_on_moved, note_o
 from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import NO_LABELS, Ids, Labels, Receipts, Reranker
-from mats.usecases.models import SwitchedModel
 from mats.usecases.retrieve import Measured, Recent, Retrieve, Retrieved
 from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
 
@@ -96,16 +95,11 @@ class Reranked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerank:
     reranker: Reranker | None
-    switch: SwitchedModel[Reranker] | None = None  # May replace the configured reranker
     shuffle: bool = False  # Send candidates in a pseudo-random order, seeded by the query
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     shared: Recent[RerankResult] | None = None
     """Usable replies by all that they depend on, model, request and candidates as indexed: equal questions cost one
     call, and callers with other audiences share a reply only where they see the same."""
-
-    def current(self) -> Reranker | None:
-        """The reranker to call now; to be asked for once in an answer."""
-        return self.switch(self.reranker) if self.switch else self.reranker
 
     def __call__(
         self,
@@ -194,7 +188,7 @@ class Discover:
         limit, query_id = query.limit or self.retrieve.k, self.ids()
         if limit > self.retrieve.k:
             raise RequestInvalid([Fault("limit", f"must be at most {self.retrieve.k}, the number of candidates")])
-        stages, reranker, encoder = self.stages, self.rerank.current(), self.retrieve.encoder
+        stages, reranker, encoder = self.stages, self.rerank.reranker, self.retrieve.encoder
         trace = Trace(
             index=self.retrieve.index.name,
             encoder=encoder.name if encoder else None,

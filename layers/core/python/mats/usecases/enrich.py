@@ -64,7 +64,7 @@ from mats.ports import (
     Writer,
 )
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline
-from mats.usecases.models import Probe, ProbedEncoder, SwitchedModel, WrappedWriter
+from mats.usecases.models import Probe, ProbedEncoder, WrappedWriter
 
 _MAX_ERROR_BYTES = 16_000
 """Limit of the error message: an item can have thousands of faults, and the row must still fit."""
@@ -93,16 +93,15 @@ class ProfileMaker:
 
     encoder: Encoder | None
     writer: Writer | None
-    switch: SwitchedModel[Writer] | None = None  # May replace the configured writer when a pass begins
     sparse_only: bool = False
     """The writer describes sparse registrations only; what any wrote about the same text of others is kept."""
 
     def begin(self, *, probe: bool = False) -> "Pass":
-        """A pass with the models to call now; with `probe`, a model that has refused once is not called again."""
-        encoder, writer = self.encoder, self.switch(self.writer) if self.switch else self.writer
+        """A pass; with `probe`, a model that has refused once is not called again."""
+        encoder, writer = self.encoder, self.writer
         if probe:
             encoder, writer = encoder and ProbedEncoder(encoder), writer and WrappedWriter(writer, Probe().call)
-        return Pass(maker=replace(self, encoder=encoder, writer=writer, switch=None))
+        return Pass(maker=replace(self, encoder=encoder, writer=writer))
 
     @property
     def raw_recipe(self) -> Recipe:

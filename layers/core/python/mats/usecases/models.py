@@ -1,15 +1,15 @@
-"""Models of a run: which one is called, how its calls are observed, and how a run stops asking one that refuses."""
+"""Models of a run: how their calls are observed, and how a run stops asking one that refuses."""
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
 from mats.domain.prompts.prompt import Written
 from mats.domain.prompts.usage import Usage
-from mats.ports import NO_LABELS, OFF, Clock, Encoder, Labels, Observer, Reranker, Vector, Writer, WriterCalled
+from mats.ports import NO_LABELS, Clock, Encoder, Labels, Observer, Vector, Writer, WriterCalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,26 +125,3 @@ class ProbedEncoder(WrappedEncoder):
                 if isinstance(error, ModelRefused):
                     raise  # the call that follows shows any other failure
         return self.probe.call(lambda: self.encoder.encode_documents(texts))
-
-
-M = TypeVar("M", Reranker, Writer)
-
-
-@dataclass(slots=True)
-class SwitchedModel(Generic[M]):
-    """The model of one role. `make` builds a model by its id, once; None: Bedrock is not configured."""
-
-    chosen: Callable[[], str | None]
-    make: Callable[[str], M | None]
-    _made: dict[str, M | None] = field(default_factory=dict)
-
-    def __call__(self, configured: M | None) -> M | None:
-        """The model to call now; None if the role has none."""
-        id = self.chosen()
-        if id is None or (configured is not None and id == configured.name):
-            return configured
-        if id == OFF:
-            return None
-        if id not in self._made:
-            self._made[id] = self.make(id)
-        return self._made[id]

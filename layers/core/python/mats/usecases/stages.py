@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
 from mats.domain.profile.profile import Refusal
 from mats.domain.shortlist.trace import StageRun, Trace
-from mats.ports import Clock, ModelChoice
+from mats.ports import Clock
 
 
 class CircuitBreaker:
@@ -164,31 +164,30 @@ class Stages:
 
 
 @dataclass(slots=True)
-class CurrentChoice(Generic[T]):
-    """The choice of operators as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
+class Cached(Generic[T]):
+    """A value that is loaded at most once in `fresh_ms`, by one thread; others get the last one without waiting.
 
-    A failed read counts as a read, and the last choice stays; before the first, the configured models are used.
+    A failed load counts as a load, and the last value stays.
     """
 
     load: Callable[[], T]  # Raises DependencyFailed: the store did not answer
+    value: T  # Before the first load, what counts
     clock: Clock
-    fresh_ms: float = 60_000
-    on_failure: Callable[[DependencyFailed], None] = lambda error: None
-    _choice: Any = ModelChoice()
-    _read_ms: float | None = None
-    _lock: Any = field(default_factory=threading.Lock)
+    fresh_ms: float
+    on_failure: Callable[[DependencyFailed], None]
+    _loaded_ms: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self) -> T:
-        """The choice; blocks no longer than one read."""
+        """The value; blocks no longer than one load."""
         now = self.clock.elapsed_ms()
-        due = self._read_ms is None or now - self._read_ms >= self.fresh_ms
+        due = self._loaded_ms is None or now - self._loaded_ms >= self.fresh_ms
         if due and self._lock.acquire(blocking=False):
             try:
-                self._read_ms = now
-                self._choice = self.load()
+                self._loaded_ms = now
+                self.value = self.load()
             except DependencyFailed as error:
                 self.on_failure(error)
             finally:
                 self._lock.release()
-        chosen: T = self._choice
-        return chosen
+        return self.value

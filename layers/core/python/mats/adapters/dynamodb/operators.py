@@ -1,4 +1,4 @@
-"""Items that operators write: the audiences of IAM callers, the choice of models, and synonyms.
+"""Items that operators write: the audiences of IAM callers, and synonyms.
 
 Audiences are in a table with the key `caller`: the ARN of a role or user.
 
@@ -20,7 +20,6 @@ from mats.domain.capability.capability import principal
 from mats.domain.errors import NotPermitted, RequestInvalid
 from mats.domain.text.variants import Groups, with_group
 from mats.domain.text.words import clean
-from mats.ports import ModelChoice, SwitchedRole
 
 LOGGER = logging.getLogger("mats")
 _FRESH_MS, _MAX_CACHED = 60_000, 10_000
@@ -89,41 +88,11 @@ def _audiences(row: Row) -> frozenset[str]:
     return frozenset(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else frozenset()
 
 
-_KEY = {"name": {"S": "models"}}
-
-
-class DynamoModelSwitch(InTable):
-    """The choice of models, shared by all functions of a deployment.
-
-    Attributes `rerank_model` and `writer_model`, either absent for the configured model.
-    """
-
-    def load(self) -> ModelChoice:
-        """The current choice; values that are no text count as no choice.
-
-        Raises DependencyFailed: the store did not answer.
-        """
-        item = from_row(self.tables.get(self.table, _KEY))
-        return ModelChoice(_text(item.get("rerank_model")), _text(item.get("writer_model")))
-
-    def choose(self, role: SwitchedRole, model: str | None) -> None:
-        """Set the choice of one role; None: the configured model again.
-
-        Raises DependencyFailed: the store did not answer; safe to repeat.
-        """
-        update: dict[str, Any] = {"UpdateExpression": "REMOVE #model"}
-        if model is not None:
-            values = {":model": {"S": model}}
-            update = {"UpdateExpression": "SET #model = :model", "ExpressionAttributeValues": values}
-        names = {"#model": f"{role}_model"}
-        self.tables.ask(self.table, "update_item", Key=_KEY, ExpressionAttributeNames=names, **update)
-
-
 _SYNONYMS = {"name": {"S": "synonyms"}}
 
 
 class DynamoSynonyms(InTable):
-    """The port `SynonymBook`: one item of the table of switches, with the list `groups` of lists of words."""
+    """The port `SynonymBook`: one item, with the list `groups` of lists of words."""
 
     def load(self) -> Groups:
         listed = from_row(self.tables.get(self.table, _SYNONYMS)).get("groups")
@@ -136,8 +105,3 @@ class DynamoSynonyms(InTable):
     def save(self, groups: Groups) -> None:
         item = {"name": "synonyms", "groups": [list(group) for group in groups]}
         self.tables.ask(self.table, "put_item", Item=to_row(item))
-
-
-def _text(value: object) -> str | None:
-    """The text that people may have typed into the item; None if there is none."""
-    return value.strip() or None if isinstance(value, str) else None

@@ -15,7 +15,7 @@ from mats.local.cli.evaluation import commands as dataset_commands
 from mats.local.cli.feedback import confirm, demand, feedback, mirror, replay
 from mats.local.cli.import_ import import_
 from mats.local.cli.move import backup, copy_table, export, restore
-from mats.local.cli.operate import backfill, enrich, reconcile, reindex, switch
+from mats.local.cli.operate import backfill, enrich, reconcile, reindex
 from mats.local.cli.output import ExitCodes, note, option, with_json
 from mats.local.cli.preview import preview
 from mats.local.cli.registry import add, edit, erase, list_, remove, show, stats
@@ -68,7 +68,7 @@ _PLAIN = (serve, init, mcp, export, gate)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
     unpin, review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill,
-    switch, enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
+    enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     name = command.__name__.removesuffix("_").replace("_", "-")

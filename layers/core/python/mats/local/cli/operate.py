@@ -1,4 +1,4 @@
-"""The commands that repair, rebuild and enrich profiles, and switch models, here or in AWS."""
+"""The commands that repair, rebuild and enrich profiles, here or in AWS."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,9 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotP
 from mats.domain.profile.profile import ChangeResult, Enrichment, Profile
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
-from mats.settings import Settings
 from mats.usecases.enrich import NO_WRITER
 
 After = Annotated[str, ui.option("Continue after this id, which an interrupted run has printed.", metavar="ID")]
-_MODEL = "A Converse model id or ARN, `none` to turn it off, or `default` for the configured model."
 
 
 def reconcile(context: typer.Context, after: After = "") -> None:
@@ -116,45 +114,6 @@ def _show_outcomes(total: Mapping[str, int], outcomes: Counter[str], system: Any
     if waiting := outcomes[ChangeResult.DEGRADED] + outcomes[ChangeResult.REFUSED]:
         ui.complain(f"{waiting:,} wait ({system.why_waiting or 'a model did not answer'}); run it again")
         raise typer.Exit(ui.Exit.UNAVAILABLE)
-
-
-def switch(
-    context: typer.Context,
-    rerank: Annotated[str | None, ui.option(f"The reranker: {_MODEL}", metavar="MODEL")] = None,
-    writer: Annotated[str | None, ui.option(f"The writer: {_MODEL}", metavar="MODEL")] = None,
-    show: Annotated[bool, ui.option("Show the choice and change nothing.", "--show")] = False,
-) -> None:
-    """Turn off or replace a model of the system in AWS without a deployment. Takes effect within a minute.
-
-    The functions' roles must allow the model; otherwise answers are degraded, and the log names the cause. After a
-    switch of the writer, `mats backfill` renews the profiles of the one before.
-    """
-    if show and (rerank or writer):
-        raise typer.BadParameter("--show changes nothing: leave out --rerank and --writer")
-    settings: Settings = context.obj
-    choices = open_system(settings).stores.model_switch if settings.in_aws else None
-    if choices is None:
-        fault = "works in AWS only: set MATS_SWITCHES_TABLE and the other settings of the functions"
-        raise RequestInvalid([Fault("", f"mats switch {fault}; elsewhere, set MATS_RERANK_MODEL or MATS_WRITER_MODEL")])
-    if rerank is not None:
-        choices.choose("rerank", _model(rerank, "--rerank"))
-    if writer is not None:
-        choices.choose("writer", _model(writer, "--writer"))
-    chosen = choices.load()
-    switched = {"rerank_model": chosen.rerank, "writer_model": chosen.writer}
-    configured = {"rerank_model": settings.rerank_model, "writer_model": settings.writer_model}
-    models = {name: model or configured[name] for name, model in switched.items()}
-    text = "\n".join(
-        f"{name}: {model} ({'switched' if switched[name] else 'as configured'})" for name, model in models.items()
-    )
-    ui.show({**models, "switched": switched}, text)
-
-
-def _model(text: str, option: str) -> str | None:
-    """The choice for the text of an option; None for the configured model."""
-    if not text.strip():
-        raise RequestInvalid([Fault(option, "must be a model id, `none` or `default`")])
-    return None if text == "default" else text.strip()
 
 
 _PAGE = 16

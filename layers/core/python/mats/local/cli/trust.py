@@ -249,7 +249,7 @@ def synonym(
         raise typer.BadParameter("give WORDs, with or without --remove, or --list, or --import FILE")
     with closing(open_system(context.obj, create=False)) as system:
         if (book := system.stores.synonyms) is None:
-            raise SettingsInvalid("missing: set MATS_SWITCHES_TABLE")
+            raise SettingsInvalid("missing: set MATS_SYNONYMS_TABLE")
         before = book.load()
         after = parse_groups(import_) if import_ else changed_groups(before, words or (), remove=remove)
         if after != before:
