@@ -18,6 +18,7 @@ from mats.domain.errors import (
     KindConflict,
     PreconditionFailed,
     RegistrationInvalid,
+    RequestInvalid,
     StorageUnusable,
 )
 from mats.domain.profile.assignment import Assigned, pattern_id
@@ -25,8 +26,8 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, SourceRun, TrackedSource
 from mats.evaluation.systems.workbench import index_changes
 from mats.local.cli.registry import counts
+from mats.local.console import actions, capability_list
 from mats.local.console import api as files
-from mats.local.console import capability_list
 from mats.local.console.api import precondition
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
@@ -307,3 +308,15 @@ def test_sources_are_those_of_the_command_line(local, service):
     assert (source["name"], source["succeeded"], source["error"]) == ("acme", None, "not found")
     assert "secret" not in source["from"]
     assert service.overview()["sources"] == 1
+
+
+@pytest.mark.parametrize("change", [
+    lambda owners: owners.assign(actions.TrustRequest(namespace="com.acme", trust=100)),
+    lambda owners: owners.teach(actions.LessonRequest(request="refund a payment", id=REFUND)),
+    lambda owners: owners.change_synonyms(actions.SynonymRequest(words=("pr", "pull request"))),
+    lambda owners: owners.review(actions.ReviewRequest(id=REFUND, digest="x", approve=True)),
+    lambda owners: owners.act(actions.ActionRequest(action="trust", ids=(REFUND,), trust=100)),
+])  # fmt: skip
+def test_what_is_for_operators_refuses_owners_itself(service, change):
+    with pytest.raises(RequestInvalid, match="for operators"):
+        change(service.for_owners())

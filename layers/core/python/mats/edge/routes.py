@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, InstructionsNotFound
@@ -158,9 +159,9 @@ class Route:
         return self.path.replace("+}", "}") + self.ending
 
     def matches(self, path: str) -> bool:
-        """True if a percent-decoded path is this endpoint's."""
+        """True if a path is this endpoint's, as it was sent: only the rest that is a parameter may be encoded."""
         prefix, parameter, _ = self.path.partition("{")
-        return path.startswith(prefix) and path.endswith(self.ending) if parameter else path == prefix
+        return path.startswith(prefix) and unquote(path).endswith(self.ending) if parameter else path == prefix
 
     def respond(self, application: Application, request: Request) -> Response:
         if request.method != self.method:
@@ -182,14 +183,13 @@ class Route:
 
 
 def respond(application: Application, request: Request) -> Response:
-    path = request.decoded_path
-    if route := route_at(path):
+    if route := route_at(request.path):
         return route.respond(application, request)
-    return problem(404, f"there is nothing at {path[:200]}; see /openapi.json")
+    return problem(404, f"there is nothing at {request.path[:200]}; see /openapi.json")
 
 
 def route_at(path: str) -> Route | None:
-    """The endpoint at a percent-decoded path."""
+    """The endpoint at a path as it was sent."""
     return next((route for route in ROUTES if route.matches(path)), None)
 
 

@@ -6,7 +6,7 @@ request forgery). The first has a foreign `Host`, the second a foreign `Origin`,
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mats.domain.errors import CapabilityError
 from mats.domain.protocols.protocol import is_ip
 from mats.edge import http
-from mats.edge.routes import TokenScope, route_at
+from mats.edge.routes import Route, TokenScope
 from mats.local.tokens import Token, TokenBook
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
-OPEN_BELOW = ("/console/", "/evaluation/", "/docs/assets/", "/static/")
-"""Files of the release and the state of the service: the same for every registry."""
 LOGGER = logging.getLogger("mats.service")
 _CHALLENGE = 'Bearer realm="mats"'
 
@@ -128,30 +125,61 @@ def registry_problem(method: str, scheme: str, headers: Headers, access: Access 
     return None
 
 
-_KEY = "mats.access"
+PLACE, _TOKEN = "mats.place", "mats.token"  # Keys of the ASGI scope
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path of the service, or all paths of an endpoint with a parameter."""
+
+    template: str  # As OpenAPI spells it
+    routes: Sequence[Route] = ()  # One for each method; files and metrics have none
+    is_open: bool = False  # Nobody needs a token
+
+    def scope_needed(self, method: str) -> TokenScope:
+        """The scope of a token for a method; the highest for one that the registry does not have here."""
+        wanted = "GET" if method == "HEAD" else method
+        found = next((route.scope for route in self.routes if route.method == wanted), None)
+        if found is None and self.template.startswith("/registry"):
+            return TokenScope.OPERATE
+        return found or next((route.scope for route in self.routes), TokenScope.READ)
+
+
+def place_at(scope: Scope) -> Place | None:
+    """The place of a request; None where nothing is."""
+    place: Place | None = scope.get(PLACE)
+    return place
 
 
 def token_of(scope: Scope) -> Token | None:
     """The token with which a request passed the guard; None if it needed none."""
-    token: Token | None = scope.get(_KEY)
+    token: Token | None = scope.get(_TOKEN)
     return token
+
+
+def to_starlette(scope: Scope, answer: http.Response) -> Response:
+    """The response to a request, an error in the format of its endpoint."""
+    place = place_at(scope)
+    formatted = place.routes[0].with_error_format(answer) if place and place.routes else answer
+    return Response(formatted.body, formatted.status, dict(formatted.headers))
 
 
 class TokenGuard:
     """Rejects requests without the token they need, before anything else is read of them."""
 
-    def __init__(self, app: ASGIApp, access: Access, scope_needed: Callable[[str, str], TokenScope]) -> None:
-        self._app, self._access, self._scope_needed = app, access, scope_needed
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "")
-        is_open = scope["type"] != "http" or path in _OPEN or path.startswith(OPEN_BELOW)
-        problem = None if is_open else self._problem(scope)
-        await (to_starlette(path, problem) if problem else self._app)(scope, receive, send)
+        problem = self._problem(scope) if scope["type"] == "http" else None
+        await (to_starlette(scope, problem) if problem else self._app)(scope, receive, send)
 
     def _problem(self, scope: Scope) -> http.Response | None:
         """The error of a request; None if it needs no token, or has one with the scope it needs, which is noted."""
-        needed = self._scope_needed(scope["method"], scope["path"])
+        place = place_at(scope)
+        if place and place.is_open:
+            return None
+        needed = place.scope_needed(scope["method"]) if place else TokenScope.OPERATE
         tokens = self._access.tokens
         if tokens is None or not self._access.asks_for_token(scope["method"], needed):
             return None
@@ -162,7 +190,7 @@ class TokenGuard:
             LOGGER.error("%s", error)
             return http.error_response(error, internal_details=False)
         if token and token.scope.includes(needed):
-            scope[_KEY] = token
+            scope[_TOKEN] = token
             return None
         if token:
             challenge = {"WWW-Authenticate": f'{_CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
@@ -174,10 +202,3 @@ class TokenGuard:
         wanted = f"the token in {own}" if own else f"a token of this service with the scope {needed}"
         challenge = {"WWW-Authenticate": f"{_CHALLENGE}{reason}"}
         return http.problem(401, f"{problem}: send {wanted} as Authorization: Bearer", headers=challenge)
-
-
-def to_starlette(path: str, answer: http.Response) -> Response:
-    """The response, an error in the format of the endpoint at this path."""
-    route = route_at(path)
-    formatted = route.with_error_format(answer) if route else answer
-    return Response(formatted.body, formatted.status, dict(formatted.headers))

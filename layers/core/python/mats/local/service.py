@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -31,22 +31,22 @@ from mats.edge.observers import Observers
 from mats.edge.routes import ROUTES, TokenScope, respond
 from mats.local.access import (
     METHODS,
-    OPEN_BELOW,
     THIS_MACHINE,
     Access,
     TokenGuard,
     header_fields,
     origin_problem,
+    place_at,
     raw_path,
     read_body,
     to_starlette,
     token_of,
 )
 from mats.local.console import api
-from mats.local.console.api import scope_needed
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
+from mats.local.places import FindPlace
 from mats.local.worker import EnrichmentWorker
 from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState
 from mats.resources import swagger_ui
@@ -55,7 +55,6 @@ OTHER = "other"  # The route of a path that is nobody's, and the method that is 
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_FIXED = frozenset({"/", "/metrics", "/docs"})
 _SCOPE = "mats.request"
 
 
@@ -69,17 +68,6 @@ class CurrentRequest:
     def keep(self, observation: Observation) -> None:
         if isinstance(observation, Answered):
             self.answers.append(observation)
-
-
-@lru_cache(maxsize=1_024)
-def route_of(path: str) -> str:
-    """The template of a percent-decoded path; `other` if it is no endpoint's."""
-    if path in _FIXED:
-        return path
-    for prefix in OPEN_BELOW:
-        if path.startswith(prefix):
-            return f"{prefix}{{file}}"
-    return next((route.documented_path for route in (*ROUTES, *api.ROUTES) if route.matches(path)), OTHER)
 
 
 class ObservedRequests:
@@ -112,7 +100,7 @@ class ObservedRequests:
             self._observe(
                 RequestHandled(
                     method=method if method in METHODS else OTHER,
-                    route=route_of(scope["path"]),
+                    route=place.template if (place := place_at(scope)) else OTHER,
                     status=status,
                     began_ms=began,
                     took_ms=self._clock.elapsed_ms() - began,
@@ -188,11 +176,10 @@ def application(
     observed = Middleware(
         ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
     )
-    guard = Middleware(TokenGuard, access=access, scope_needed=scope_needed)
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[observed, guard],
+        middleware=[observed, Middleware(FindPlace), Middleware(TokenGuard, access=access)],
         exception_handlers={
             404: _not_found,
             405: _wrong_method,
@@ -223,10 +210,10 @@ def _endpoint(
             named = {"sees_internal_errors": token.scope is TokenScope.OPERATE, "subject": token.caller}
         hosts = request.headers.getlist("host")
         if request.url.path == _MCP and not access.is_shared and (len(hosts) != 1 or not access.knows(hosts[0])):
-            return to_starlette(_MCP, http.problem(403, "unknown host: use 127.0.0.1 or localhost"))
+            return to_starlette(request.scope, http.problem(403, "unknown host: use 127.0.0.1 or localhost"))
         if access.is_shared or request.url.path != _MCP:
             if refused := origin_problem(request.url.scheme, request.headers, access):
-                return to_starlette(request.url.path, refused)
+                return to_starlette(request.scope, refused)
             headers.pop("origin", None)
         parsed = http.Request(
             method="GET" if request.method == "HEAD" else request.method,  # uvicorn drops the body of its answer
@@ -253,13 +240,13 @@ def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> R
 
     async def answer(request: Request) -> Response:
         if problem := origin_problem(request.url.scheme, request.headers, access):
-            return to_starlette("/metrics", problem)
+            return to_starlette(request.scope, problem)
         if request.method not in ("GET", "HEAD"):
             return _problem(request, 405, "use GET", {"Allow": "GET"})
         try:
             content, media_type = await anyio.to_thread.run_sync(render)
         except DependencyFailed as error:
-            return to_starlette("/metrics", http.error_response(error))
+            return to_starlette(request.scope, http.error_response(error))
         return Response(content, headers={"Content-Type": media_type, "Cache-Control": "no-store"})
 
     return Route("/metrics", answer, methods=METHODS)
@@ -311,4 +298,4 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
 
 
 def _problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    return to_starlette(request.url.path, http.problem(status, detail, headers=headers))
+    return to_starlette(request.scope, http.problem(status, detail, headers=headers))

@@ -197,15 +197,6 @@ ROUTES: tuple[RegistryRoute, ...] = (
 )  # fmt: skip
 
 
-def scope_needed(method: str, path: str) -> TokenScope:
-    """The scope of a token for a request at a percent-decoded path; a path that is nobody's needs any token."""
-    wanted = "GET" if method == "HEAD" else method
-    if found := next((route for route in ROUTES if route.method == wanted and route.matches(path)), None):
-        return found.scope
-    route = edge.route_at(path)
-    return TokenScope.WRITE if f"{path}/".startswith("/registry/") else route.scope if route else TokenScope.READ
-
-
 class _Anything(StringConvertor):
     regex = "(?s:.+)"  # The rest of a path, slashes and line breaks included: ids may hold them
 
@@ -221,11 +212,9 @@ def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[Base
 
     def guard(path: str, methods: Mapping[str, RegistryRoute]) -> Route:
         async def endpoint(request: Request) -> Response:
-            body = await read_body(request, max((route.most for route in methods.values()), default=0) + 1)
+            body = await read_body(request, max(route.most for route in methods.values()) + 1)
             if problem := registry_problem(request.method, request.url.scheme, request.headers, access):
                 return _response(problem)
-            if not methods:
-                return _response(http.problem(404, "there is nothing at this path of the registry"))
             route = methods.get("GET" if request.method == "HEAD" else request.method)
             if route is None:
                 allowed = ", ".join(methods)
@@ -238,7 +227,7 @@ def routes(service: RegistryService, access: Access = THIS_MACHINE) -> list[Base
 
         return Route(path, endpoint, methods=METHODS)
 
-    return [*(guard(path, methods) for path, methods in at.items()), guard("/registry/{rest:anything}", {})]
+    return [guard(path, methods) for path, methods in at.items()]
 
 
 def _handle(handler: Handler, service: RegistryService, request: RegistryRequest) -> Response:

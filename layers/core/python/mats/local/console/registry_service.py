@@ -58,12 +58,12 @@ class RegistryService:
         self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck, self._encoder)
         self._demand = ReportReader(lambda days: demand_json(find_demand(local, days)))
         self._mirror = ReportReader(lambda days: Mirror.over(local, days))
-        self._assigns_trust = True
+        self._is_operator = True
 
     def for_owners(self) -> Self:
         """The same for requests of owners: only operators assign trust."""
         owners = copy(self)
-        owners._assigns_trust = False
+        owners._is_operator = False
         return owners
 
     def refresh(self) -> None:
@@ -245,17 +245,22 @@ class RegistryService:
 
     def _find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
         """Those that only operators write, if this is an owner's request: what is trusted is theirs."""
-        return () if self._assigns_trust else assignment.of_operators(self._stores.trust.get(ids))
+        return () if self._is_operator else assignment.of_operators(self._stores.trust.get(ids))
 
     def _require_free(self, ids: Collection[Id]) -> None:
         """Raises RequestInvalid: only operators write one of these."""
         if reserved := self._find_reserved(ids):
             raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
 
+    def _require_operator(self, field: str = "") -> None:
+        """Raises RequestInvalid: this is an owner's request."""
+        if not self._is_operator:
+            raise RequestInvalid([Fault(field, "is for operators: send a token with the scope operate")])
+
     def act(self, request: actions.ActionRequest) -> dict[str, Any]:
         """The number of capabilities that are as asked for now, and the reason for each other one."""
-        if request.action in (actions.Action.TRUST, actions.Action.CLEAR) and not self._assigns_trust:
-            raise RequestInvalid([Fault("action", "is for operators: send a token with the scope operate")])
+        if request.action in (actions.Action.TRUST, actions.Action.CLEAR):
+            self._require_operator("action")
         done: list[Id] = []
         failed: list[dict[str, str]] = []
         for id in map(Id, dict.fromkeys(request.ids)):
@@ -293,6 +298,7 @@ class RegistryService:
         return {"waiting": waiting(self._local)}
 
     def review(self, request: actions.ReviewRequest) -> dict[str, Any]:
+        self._require_operator()
         decide(self._local, Id(request.id), request.digest, approve=request.approve)
         self._settle([Id(request.id)])
         return request.model_dump()
@@ -301,6 +307,7 @@ class RegistryService:
         return {"lessons": [{"request": text, "id": id} for text, id in self._local.teach.lessons()]}
 
     def teach(self, lesson: actions.LessonRequest) -> dict[str, Any]:
+        self._require_operator()
         if lesson.id is None:
             return {"request": lesson.request, "withdrawn": self._local.teach.forget(lesson.request)}
         self._local.teach(lesson.request, Id(lesson.id))
@@ -311,6 +318,7 @@ class RegistryService:
 
     def change_synonyms(self, request: actions.SynonymRequest) -> dict[str, Any]:
         """Add or remove words; all groups as they are now."""
+        self._require_operator()
         book = self._stores.synonyms
         book.save(actions.changed_groups(book.load(), request.words, remove=request.remove))
         return self.synonyms()
@@ -321,6 +329,7 @@ class RegistryService:
 
     def assign(self, request: actions.TrustRequest) -> dict[str, Any]:
         """Write the row of a namespace, with the number of capabilities that it concerns."""
+        self._require_operator()
         key, provider, trust = _pattern(request.namespace), request.provider.strip(), self._stores.trust
         if provider and not assignment.is_provider(provider):
             raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
