@@ -142,7 +142,7 @@ cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
 
-maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire, backfill, relearn, versions or models (TASK=reconcile MAINTAIN=--help)
+maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire, backfill, relearn or versions (TASK=reconcile MAINTAIN=--help)
 	@$(BIN)/python -m infra.maintain $(TASK) $(MAINTAIN)
 
 # --- infra: docs/aws.md ---

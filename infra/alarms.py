@@ -11,7 +11,7 @@ from mats.edge.observers import SLOW_MS, change_metric
 
 HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", "Registry", "Trust", "Outcomes")
 """Hops with a queue of dead letters."""
-UNHEALTHY, MODEL_DAYS = "Unhealthy", "ModelDaysLeft"
+UNHEALTHY = "Unhealthy"
 _USAGE = ("InputTokens", "OutputTokens", "Usd")
 OWN: Mapping[str, tuple[str, ...]] = {
     "discovery": (
@@ -122,7 +122,6 @@ _SPENT = total({name: metric._replace(minutes=60) for name, metric in USD.items(
 _CLAIMED = Metric("account", "ClaimedAccountConcurrency", "Maximum")
 _DEAD = Metric("each", "ApproximateNumberOfMessagesVisible", "Maximum")
 _WAITING = Metric("queue", "ApproximateAgeOfOldestMessage", "Maximum")
-_DAYS_LEFT = Metric("own.models", MODEL_DAYS, "Minimum", minutes=24 * 60)
 _LATE = Metric("streams", "IteratorAge", "Maximum")
 
 
@@ -148,7 +147,6 @@ _CHANGES = (
     Alarm("LearningFailing", Metric("learning", "Errors"), "Learning fails", 0, periods=(3, 3)),
     Alarm("EnrichmentThrottled", Metric("enrichment", "Throttles"), "Functions are throttled", 0, periods=(3, 3)),
     Alarm("MaintenanceFailing", Metric("maintenance", "ExecutionsFailed"), "Maintenance fails", 0),
-    Alarm("ModelEnds", _DAYS_LEFT, "A model ends", under=60),
     Alarm("StreamsFailing", Metric("streams", "Errors"), "Streams are not read", 0, periods=(2, 3)),
     Alarm("StreamsLate", _LATE, "Streams are not read", _OLDEST_S * 1000, periods=(3, 3)),
 )
@@ -189,7 +187,6 @@ _MEANINGS = {
     "MaintenanceFailing": (
         "A repair, reindex or backfill gave up: what was lost stays lost until the next night's repair."
     ),
-    "ModelEnds": "Bedrock offers a model for less than 60 days more, or to former customers only.",
     "StreamsFailing": "Changes do not get from the tables' streams to the bus: they come late.",
     "StreamsLate": f"A change has been in its stream for {_OLDEST_S // 60} minutes; after 24 hours it is gone.",
     "IndexRed": "Part of the index is missing: answers fail or are incomplete.",

@@ -11,7 +11,7 @@ from typing import Any
 from mats.adapters.aws import call, client
 from mats.domain.errors import DependencyFailed
 
-TASKS = ("reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "versions", "models")
+TASKS = ("reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "versions")
 _POLL_S = 5.0
 
 

@@ -1,7 +1,6 @@
 """Maintenance: the function that repairs and rebuilds, the state machine that calls it, and what starts that."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,12 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra.alarms import MODEL_DAYS
 from infra.constructs.event_path import RESENT, EventPath
 from infra.constructs.function import Foundation, Function
 from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
 from infra.constructs.rights import allow
 from infra.context import Context
-from infra.inference_profiles import model_arn
 
 REFILLED_AFTER = (
     "CREATE_COMPLETE",
@@ -30,8 +27,6 @@ REFILLED_AFTER = (
 )
 """States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
 one is in use already; so a refill begins with the cleanup, and once more after it."""
-_DAILY = events.Schedule.cron(minute="17", hour="3")
-_WEEKLY = events.Schedule.cron(minute="17", hour="4", week_day="MON")
 _SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
 """Errors that a repetition does not resolve, by the names of their classes."""
 
@@ -45,33 +40,23 @@ class MaintenanceMachine(Construct):
     def __init__(
         self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction, discovery: lambda_.IFunction
     ) -> None:
-        """Run tasks of `function`, delete old versions of `discovery`, and look how long the models live."""
+        """Run tasks of `function`, and delete old versions of `discovery`."""
         super().__init__(scope, id)
-        models = [model for model in (*context.language_models, context.encoder_model) if model != "none"]
-        of_models = [model_arn(model, partition=Aws.PARTITION, region=Aws.REGION) for model in models]
-        ours = {"StringEquals": {"cloudwatch:namespace": context.name}}
         rights = [
             allow("lambda:InvokeFunction", on=function.function_arn),
             allow("lambda:ListVersionsByFunction", "lambda:ListAliases", on=discovery.function_arn),
             allow("lambda:DeleteFunction", on=f"{discovery.function_arn}:*"),
-            *([allow("bedrock:GetFoundationModel", on=of_models)] if models else []),
-            allow("cloudwatch:PutMetricData", on="*", where=ours),
         ]
         runs, policy = iam.ServicePrincipal("states.amazonaws.com"), iam.PolicyDocument(statements=rights)
         role = iam.Role(self, "Role", assumed_by=runs, inline_policies={"run": policy})
-        accept_each(role, {"IAM5[Resource::*]": "Log delivery, tracing and metrics know no resources"})
+        accept_each(role, {"IAM5[Resource::*]": "Log delivery and tracing know no resources"})
         accept_wildcards(
             role,
             [f"<{logical_id(discovery)}.Arn>:*"],
             "Versions have numbers; the function itself has no number, and so cannot be deleted",
         )
-        states = definition(
-            function.function_arn,
-            discovery.function_name,
-            kept=context.capacity.kept_versions,
-            models=models,
-            namespace=context.name,
-        )
+        kept = context.capacity.kept_versions
+        states = definition(function.function_arn, discovery.function_name, kept=kept)
         self.machine = sfn.StateMachine(
             self,
             "Machine",
@@ -84,16 +69,17 @@ class MaintenanceMachine(Construct):
                 level=sfn.LogLevel.ALL,
             ),
         )
-        self._rules(models)
+        self._rules()
         CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
 
-    def _rules(self, models: Sequence[str]) -> None:
-        for id, wanted, schedule, task, description in (
-            ("Weekly", models, _WEEKLY, "models", "Every week Bedrock is asked how long it offers the models"),
-            ("Daily", True, _DAILY, "reconcile", "Every night registry, profiles and index are compared"),
-        ):
-            if wanted:
-                events.Rule(self, id, description=description, schedule=schedule, targets=[self._start(task)])
+    def _rules(self) -> None:
+        events.Rule(
+            self,
+            "Daily",
+            description="Every night registry, profiles and index are compared",
+            schedule=events.Schedule.cron(minute="17", hour="3"),
+            targets=[self._start("reconcile")],
+        )
         events.Rule(
             self,
             "Deployed",
@@ -135,7 +121,7 @@ _RETRY = [
 ]
 
 
-def definition(function: str, discovery: str, *, kept: int, models: Sequence[str], namespace: str) -> dict[str, Any]:
+def definition(function: str, discovery: str, *, kept: int) -> dict[str, Any]:
     """The state machine in Amazon States Language.
 
     It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data.
@@ -144,8 +130,6 @@ def definition(function: str, discovery: str, *, kept: int, models: Sequence[str
         function: ARN of the function of maintenance.
         discovery: Name of the function whose old versions the task `versions` deletes.
         kept: Its newest versions that stay, as those do that an alias names or sends a part of its calls to.
-        models: Those whose remaining days the task `models` writes as a metric.
-        namespace: Of the metric.
     """
     text = Path(__file__).with_name("maintenance.asl.json").read_text("utf-8")
     for name, value in {
@@ -154,9 +138,6 @@ def definition(function: str, discovery: str, *, kept: int, models: Sequence[str
         "<discovery>": discovery,
         "<kept>": str(kept),
         '"<retry>"': json.dumps(_RETRY),
-        '"<models>"': json.dumps(list(models)),
-        "<namespace>": namespace,
-        "<model_days>": MODEL_DAYS,
     }.items():
         text = text.replace(name, value)
     machine: dict[str, Any] = json.loads(text)

@@ -1,4 +1,4 @@
-"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Switches, Receipts, Outcomes, Tallies."""
+"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Synonyms, Receipts, Outcomes, Tallies."""
 
 from typing import Any
 

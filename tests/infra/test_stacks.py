@@ -80,20 +80,20 @@ WRITES = (
 )  # fmt: skip
 CALLS_OF_TABLES: dict[str, dict[str, set[str]]] = {
     "discovery": {
-        "Callers": {"GetItem", "Scan"}, "Switches": {"GetItem"}, "Receipts": {"PutItem"}, "Tallies": {"PartiQLSelect"},
+        "Callers": {"GetItem", "Scan"}, "Synonyms": {"GetItem"}, "Receipts": {"PutItem"}, "Tallies": {"PartiQLSelect"},
     },
     "feedback": {
         "Receipts": {"GetItem"}, "Outcomes": {"Query", "PutItem", "UpdateItem"}, "Tallies": {"UpdateItem"},
     },
     "enrichment": {
-        "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"}, "Switches": {"GetItem"},
+        "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"},
         "Profiles": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
     },
     "learner": {
         "Registry": {"BatchGetItem"}, "Outcomes": {"Query", "DeleteItem"}, "Tallies": {"Query", "DeleteItem"},
     },
     "maintenance": {
-        "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"}, "Switches": {"GetItem"},
+        "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"},
         "Profiles": {"GetItem", "BatchGetItem", "Scan"}, "Outcomes": {"Scan"},
     },
 }  # fmt: skip
@@ -221,8 +221,7 @@ def test_maintenance_starts_every_night_and_when_the_stack_has_changed(any_deplo
     machine = any_deployment.one("AWS::StepFunctions::StateMachine", "Repair")
     assert machine["StateMachineName"] == f"{any_deployment.one('AWS::Events::EventBus')['Name']}-maintenance"
     assert [(each.id, given) for each, given in started_by_schedule(any_deployment)] == [
-        (machine.id, {"task": "models"}),
-        (machine.id, {"task": "reconcile"}),
+        (machine.id, {"task": "reconcile"})
     ]
     pattern = any_deployment.one("AWS::Events::Rule", "Deployed")["EventPattern"]
     (stack,) = pattern["detail"].pop("stack-id")

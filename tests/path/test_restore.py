@@ -12,7 +12,7 @@ from tests.path.test_feedback import ANN, BOB, receipt
 from tests.path.world import Make, World, item
 
 pytestmark = pytest.mark.server
-TABLES = ("Registry", "Trust", "Profiles", "Callers", "Switches", "Outcomes", "Tallies")
+TABLES = ("Registry", "Trust", "Profiles", "Callers", "Synonyms", "Outcomes", "Tallies")
 
 
 class Operator:

@@ -298,13 +298,13 @@ def test_without_an_encoder_words_alone_find_and_nothing_is_encoded(made: Make) 
 
 
 def _watched(deployment: Deployment) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Name and dimensions of each metric of a function that an alarm watches; a state machine writes `models`."""
+    """Name and dimensions of each metric of a function that an alarm watches."""
     for alarm in deployment.all("AWS::CloudWatch::Alarm"):
         alone = {name: alarm.get(name) for name in ("Namespace", "MetricName", "Dimensions")}
         several = [each["MetricStat"]["Metric"] for each in alarm.get("Metrics", []) if "MetricStat" in each]
         for metric in [alone, *several]:
             dimensions = {each["Name"]: each["Value"] for each in metric.get("Dimensions") or ()}
-            if metric.get("Namespace") == "mats" and dimensions.get("service", "models") != "models":
+            if metric.get("Namespace") == "mats" and "service" in dimensions:
                 yield metric["MetricName"], tuple(sorted(dimensions.items()))
 
 

@@ -305,9 +305,8 @@ class World:
         self.refresh()
 
     def night(self) -> list[Any]:
-        """What repairs on its own every night runs until it is done; the outputs. Others test versions and models."""
-        starts = started_by_schedule(self.deployment)
-        return [self._execute(machine, given) for machine, given in starts if given["task"] != "models"]
+        """What repairs on its own every night runs until it is done; the outputs. Others test versions."""
+        return [self._execute(machine, given) for machine, given in started_by_schedule(self.deployment)]
 
     def deployed(self, status: str = "UPDATE_COMPLETE") -> list[Any]:
         """CloudFormation says that the stack is in this state; the outputs of what that starts."""

@@ -45,5 +45,5 @@ def test_what_failed_is_said(ended: dict[str, str], said: str):
 
 
 def test_every_other_task_is_the_maintenance_function_s():
-    of_its_own = {"versions", "models"}
-    assert {MaintenanceEvent(task=task).task for task in set(TASKS) - of_its_own} == set(TASKS) - of_its_own
+    for task in set(TASKS) - {"versions"}:
+        assert MaintenanceEvent(task=task).task == task
