@@ -136,7 +136,7 @@ lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 	@$(LAYER_LOCK) --group pyproject.toml:jwt -o layers/jwt/requirements.txt
 	@$(LAYER_LOCK) --group pyproject.toml:files -o layers/files/requirements.txt
 
-cost: setup ## Estimate a month in AWS (COST="--queries 1e6 --size production", `COST=--help` for all)
+cost: setup ## Estimate a month in AWS, by service and size (COST="--queries 1e6 --changes 1e4 --capabilities 1e5")
 	@$(BIN)/python -m infra.cost $(COST)
 
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)

@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 
 from experiments.report.results import load_results, paper
-from experiments.report.scale import cost_table, domain_table, growth_table
+from experiments.report.scale import growth_table
 from experiments.report.security import attack_tables
 from experiments.studies.language_model import together
+from infra import cost
 from mats.evaluation.results import Json
 from mats.local.cli.search import answer_lines
 from mats.resources import REPOSITORY
@@ -148,8 +149,8 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     DOCS / "scoring.md": {"answer": _answer},
     DOCS / "results.md": {"results": _results_block},
     DOCS / "security.md": {"attacks": lambda: attack_tables(load_results("bench-attacks"))},
-    DOCS / "scale.md": {"growth": lambda: "\n".join(growth_table()), "cost": lambda: "\n".join(cost_table())},
-    DOCS / "aws.md": {"domains": lambda: "\n".join(domain_table())},
+    DOCS / "scale.md": {"growth": lambda: "\n".join(growth_table())},
+    DOCS / "aws.md": {"cost": lambda: "\n".join(cost.table())},
 }
 """The parts of pages that are rendered, by the name in their marks."""
 

@@ -1,26 +1,15 @@
-"""Render the tables of docs/scale.md and docs/aws.md that come from results and prices."""
+"""Render the tables of docs/scale.md that come from results."""
 
 from collections.abc import Iterator
 from itertools import product
 
-from infra.cost import NODES, SECONDS, Traffic, domain_for, estimate, gigabytes, growth_rows, index_of
+from experiments.report.results import load_results
 
 _SIZES = (10_000, 100_000, 300_000, 1_000_000)
 
 
-def cost_table() -> Iterator[str]:
-    """The six most expensive services for 10,000 queries a second."""
-    traffic = Traffic(queries=10_000 * SECONDS, capabilities=10_000_000, size="production")
-    costs: dict[str, float] = {}
-    for line in estimate(traffic):
-        costs[line.service] = costs.get(line.service, 0.0) + line.usd
-    yield from ("| service | dollars a month | dollars a million queries |", "|---|---:|---:|")
-    for name, usd in sorted(costs.items(), key=lambda each: -each[1])[:6]:
-        yield f"| {name} | {usd:,.0f} | {1e6 * usd / traffic.queries:.2f} |"
-
-
 def growth_table() -> Iterator[str]:
-    rows = growth_rows()
+    rows = load_results("aws-growth")["rows"]
     yield (
         "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
         "| disk | memory | recall@15 / @200 | filling, on the node |"
@@ -33,7 +22,7 @@ def growth_table() -> Iterator[str]:
         yield (
             f"| {row['documents']:,} | {row['dimension']:,} | {row['encoding']} "
             f"| {state['ms']['p50']:.0f} / {state['ms']['p99']:.0f} ms | {beside} | {state['node_cpu_ms']:.0f} core-ms "
-            f"| {gigabytes(state['disk_gb'])} | {gigabytes(state['searched_gb'])} "
+            f"| {_gigabytes(state['disk_gb'])} | {_gigabytes(state['searched_gb'])} "
             f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} |"
         )
     measured = {(row["dimension"], row["encoding"], row["documents"]) for row in rows}
@@ -47,14 +36,8 @@ def growth_table() -> Iterator[str]:
     yield from ("", f"Not measured: {'; '.join(missing)}." if missing else "Every size was measured.")
 
 
-def domain_table() -> Iterator[str]:
-    yield "| capabilities | queries a second | the index in each copy | domain | dollars a month |"
-    yield "|---:|---:|---|---|---:|"
-    for index, per_second in product(map(index_of, _SIZES), (10, 100)):
-        domain = domain_for(index, per_second)
-        yield (
-            f"| {index.capabilities:,} | {per_second} | {gigabytes(index.disk_gb)} on disk, "
-            f"{gigabytes(index.memory_gb)} of memory, {index.cpu_ms:.0f} core-ms a query"
-            f"{'' if index.measured else ' (not measured; from the curve)'} "
-            f"| {NODES} × `{domain.node}`, {domain.gb_each} GB each | {domain.usd:,.0f} |"
-        )
+def _gigabytes(size: float) -> str:
+    """Two decimals below 1 GB, one from there on."""
+    if size < 0.01:
+        return "under 0.01 GB"
+    return f"{size:.1f} GB" if size >= 1 else f"{size:.2f} GB"
