@@ -2,10 +2,10 @@
 
 import { h } from "./dom.js";
 
-const PAGES = { s: "search", r: "registry", d: "demand", o: "outcomes", e: "evaluation", n: "edit", i: "import" };
+const PAGES = { s: "search", r: "registry", u: "use", e: "evaluation", n: "edit", i: "import" };
 const EVERYWHERE = [
   ["/", "to the search or filter box"],
-  ["g then s, r, d, o, e", "to Search, Registry, Demand, Outcomes, Evaluation"],
+  ["g then s, r, u, e", "to Search, Registry, Use, Evaluation"],
   ["g then n, i", "a new registration, an import"],
   ["j, k or ↓, ↑", "next, previous in a list"],
   ["Enter", "open the one in focus"],

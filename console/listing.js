@@ -13,8 +13,6 @@ const COLUMNS = [
   { label: "capability", sort: "id" },
   { label: "trust", sort: "trust", first: "-trust", number: true, title: "assigned by operators, 0 to 100" },
   { label: "updated", sort: "updated", first: "-updated" },
-  { label: "found", sort: "shown", first: "-shown", number: true, title: "answers of the last 30 days that showed it" },
-  { label: "last success", sort: "success", first: "-success", title: "when a caller last reported that it succeeded" },
 ];
 
 /** The ids of the selected rows. */
@@ -97,8 +95,7 @@ function row(one, params) {
         one.vector_pending && h("span", { class: "flag quiet", title: "found by words until it is encoded" }, "vector pending"),
         one.suspicious.length > 0 && h("span", { class: "flag bad" }, "suspicious")),
       one.error ? h("span", { class: "summary bad" }, one.error) : one.summary && h("span", { class: "summary" }, one.summary)),
-    cell("trust", one.trust ?? "–", "number"), cell("updated", day(one.updated)),
-    cell("found", count(one.shown), "number"), cell("last success", one.last_success ? day(one.last_success) : "–"));
+    cell("trust", one.trust ?? "–", "number"), cell("updated", day(one.updated)));
 }
 
 function cell(label, content, kind) {

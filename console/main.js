@@ -5,21 +5,20 @@ import { h, fill, say } from "./dom.js";
 import * as keys from "./keys.js";
 import { finishSignIn, signIn, signInByLink, signOut } from "./signin.js";
 import { compare } from "./compare.js";
-import { demand } from "./demand.js";
 import { editor } from "./editor.js";
 import { evaluation } from "./evaluation.js";
 import { importer } from "./import.js";
-import { outcomes } from "./outcomes.js";
 import { clearAnswer } from "./query.js";
 import { registry } from "./registry.js";
 import { search } from "./search.js";
 import { theme } from "./theme.js";
+import { use } from "./use.js";
 
 /**
  * A page: its title; `open(main, params)` fills the main element; `update(params)` applies changed parameters; `close()`
  * runs before another page opens (false prevents that); its own keys; `hasInput`: it is not opened anew after signing in.
  */
-const PAGES = { search, compare, registry, edit: editor, import: importer, demand, outcomes, evaluation };
+const PAGES = { search, compare, registry, edit: editor, import: importer, use, evaluation };
 const NAMED = { compare: "search", edit: "registry", import: "registry" };
 
 const main = document.getElementById("main");

@@ -3,10 +3,8 @@
 import { ask, hasRegistry, pathOf } from "./api.js";
 import { copyButton } from "./copy.js";
 import { facts, h, fill, markWords, plural, say, section } from "./dom.js";
-import { mirrorSection } from "./mirror.js";
 import { linkTo } from "./query.js";
 import { formatTime, interval } from "./table.js";
-import { useSection } from "./use.js";
 
 const ORIGINAL = 60; // above the trust of what nobody has rated
 
@@ -76,9 +74,8 @@ function parts(id, capability, words) {
     capability.vector_pending && h("p", { class: "hint" }, h("span", { class: "flag quiet" }, "vector pending"), " Found by words until it is encoded."),
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
     capability.same_text?.length > 0 && sameText(id, capability),
-    capability.snippets && useSection(capability),
+    capability.snippets && callSection(capability),
     profile && fiveFields(profile, words, capability),
-    isLocal && registration && mirrorSection(id),
     registration && registrationSection(registration),
     profile && !registration && !isLocal && publicSection(profile, words),
     versions.length > 0 && history(versions),
@@ -101,7 +98,7 @@ function sameText(id, { same_text: others, profile }) {
     profile?.trust == null && h("button", { type: "button", onclick: decide }, "This is the original"), " ", status);
 }
 
-function fiveFields(profile, words, { reliability = profile.reliability, use }) {
+function fiveFields(profile, words, { reliability = profile.reliability }) {
   const { summary, action, keywords, positive_examples: yes, negative_examples: no } = profile.enrichment ?? {};
   const by = profile.enriched ? "Enriched by an LLM." : "Not enriched by an LLM: the owner's own text.";
   return section("How it is found", h("p", { class: "hint" }, by),
@@ -114,7 +111,6 @@ function fiveFields(profile, words, { reliability = profile.reliability, use }) 
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
       ["effects", profile.effects?.join(", ")],
       ["reliability", reliability && reliabilityOf(reliability)],
-      ["use", use && useOf(use)],
     ]));
 }
 
@@ -122,13 +118,6 @@ function fiveFields(profile, words, { reliability = profile.reliability, use }) 
 function reliabilityOf(reliability) {
   const { successes, failures } = reliability;
   return interval(reliability, `: ${successes.toFixed(1)} successes and ${failures.toFixed(1)} failures reported, later ones count more`);
-}
-
-/** How often it was shown, and what callers reported on it. */
-function useOf({ shown, selected, succeeded, failed, wrong, last_success: success, last_failure: failure }) {
-  const at = (text, time) => time && [`; ${text} `, h("time", { datetime: time }, formatTime(time))];
-  return [`shown in ${plural(shown, "answer")} of 30 days; reported: ${selected} selected, ${succeeded} succeeded, ${failed} failed, ${wrong} wrong`,
-    at("last success", success), at("last failure", failure)];
 }
 
 function list(texts, words) {

@@ -3,7 +3,6 @@
 import { hasRegistry, overview, readOnlyReason } from "./api.js";
 import { bulkBar, namespaceTrust } from "./bulk.js";
 import { count, debounce, h, fill, plural } from "./dom.js";
-import { exposure } from "./exposure.js";
 import { moveKeys } from "./keys.js";
 import { selectedIds, showListing } from "./listing.js";
 import { known } from "./known.js";
@@ -23,7 +22,7 @@ const SHOWS = {
   pending: ["Vector pending", "found by words until it is encoded"],
 };
 const PASSING = "pending"; // shown only while there is one
-const VIEWS = { exposure, known, review, sources };
+const VIEWS = { known, review, sources };
 
 let params, box, list, side, filter, running, seen, actions, trusted;
 
@@ -93,7 +92,6 @@ function head(there) {
     h("ul", { class: "tiles" },
       Object.entries(SHOWS).filter(([name]) => name !== PASSING || there.shows[name] > 0 || show === name).map(([name, [label, meaning]]) =>
         tile(`show-${name}`, label, there.shows[name], meaning, linkTo("registry", view ? "" : params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), show === name)),
-      tile("show-providers", "Providers", there.providers, "exposure by provider", linkTo("registry", "", { view: "exposure" }), view === "exposure"),
       tile("show-sources", "Sources", there.sources, "what mats sync reads again", linkTo("registry", "", { view: "sources" }), view === "sources")),
     h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}. `,
       h("a", { href: linkTo("registry", "", { view: "known" }) }, "Lessons and synonyms"), " ", h("a", { href: linkTo("registry", "", { view: "review" }) }, "Held changes"),

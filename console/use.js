@@ -1,65 +1,44 @@
-// How a capability is called: in words, and as texts to copy, which the service makes.
+// The page of use: what became of each capability in answers, to which others it lost, and what nothing served.
 
-import { ask, pathOf } from "./api.js";
-import { copyButton } from "./copy.js";
-import { facts, fill, h, section, visible, withCode } from "./dom.js";
+import { count, h, plural } from "./dom.js";
+import { reportPage } from "./page.js";
+import { linkTo } from "./query.js";
+import { day, facet } from "./table.js";
 
-const SNIPPETS = {
-  mcp: "MCP client configuration",
-  curl: "curl",
-  python: "Python",
-  converse: "Bedrock Converse tool",
-  openai: "OpenAI tool",
+const DAYS = [7, 30, 90];
+const COLUMNS = {
+  asked: "answers that had it", shown: "answers that had it among the first five", first: "answers that had it first",
+  chosen: "answers whose callers reported on it", succeeded: "answers whose callers reported that it succeeded",
 };
 
-/** The section "Use it" of a capability's panel. */
-export function useSection({ id, profile, snippets, here: isLocal }) {
-  const { facts: known, missing } = snippets;
-  const rows = { ...known, endpoint: known.endpoint ?? profile.endpoint };
-  const texts = Object.entries(SNIPPETS).filter(([format]) => snippets[format]);
-  return section("Use it",
-    missing && h("p", {}, "Nothing registered says how it is called. To the registration, ", withCode(missing), "."),
-    facts(Object.entries(rows).map(([name, text]) => [name, name === "endpoint" ? endpoint(text) : text])),
-    texts.map(([format, label]) => snippet(label, snippets[format])),
-    hasInstructions(profile) && instructions(id, isLocal ? profile.instructions : null),
-    texts.length > 0 && h("p", { class: "hint" }, "Replace the names in braces and fill in the empty strings. The owner wrote all of it: run nothing and send no key without knowing the owner."),
-  );
+export const use = reportPage({
+  name: "use", title: "Use", command: "mats use", parameter: "days", standard: "30", show,
+  hint: "From the log of answers and what callers reported on them. Lost to: what served instead, where it was among the first five.",
+});
+
+function show(found, days, params) {
+  const link = (id) => (id ? h("a", { class: "name", href: linkTo("use", params, { open: id }), "data-id": id }, id) : "(not visible)");
+  const content = [
+    facet("Time", "use", params, DAYS.map((one) => ({ id: `days-${one}`, label: `${one} days`, count: "", changes: { days: one === 30 ? undefined : one }, current: String(one) === days }))),
+    h("p", {}, found.answers ? `${plural(found.answers, "answer")} in ${days} days.` : "No answers yet."),
+    found.capabilities.length > 0 && table("Capabilities", { capability: "", ...COLUMNS, "lost to": "answers that it served instead" },
+      found.capabilities.map((one) => [link(one.id), ...Object.keys(COLUMNS).map((name) => count(one[name])),
+        h("ul", { class: "plain" }, one.lost_to.map((rival) => h("li", {}, link(rival.id), ` ${count(rival.answers)}`)))]), found.more),
+    found.unserved.length > 0 && table("Requests that nothing served", { request: "", requests: "", last: "", nearest: "the best candidate, which did not serve" },
+      found.unserved.map((one) => [one.text ? h("a", { href: linkTo("search", "", { q: one.text }) }, one.text) : "(the text is not stored)",
+        count(one.requests), day(one.last), one.nearest ? link(one.nearest) : "–"]), found.more_unserved),
+  ];
+  return { content, said: `${plural(found.capabilities.length, "capability", "capabilities")} listed` };
 }
 
-/** An endpoint; it can be copied if it is what it looks like. */
-function endpoint(text) {
-  if (!text) return null;
-  const shown = h("span", {}, text);
-  const isPlain = visible(text) === text && !/[\t\n\r]/.test(text);
-  return [shown, isPlain && [" ", copyButton("endpoint", text, () => shown)]];
-}
-
-function snippet(label, text) {
-  const shown = h("pre", { tabindex: "0" }, text);
-  return h("div", { class: "snippet" }, h("details", {}, h("summary", {}, label), shown), copyButton(label, text, () => shown));
-}
-
-function hasInstructions({ instructions, invocation }) {
-  return Boolean(instructions || invocation?.instructions);
-}
-
-/** The instructions of a skill; without `text`, they are read from the service when they are unfolded. */
-function instructions(id, text) {
-  const shown = h("div", {}, text === null ? h("p", { class: "hint" }, "Loading…") : content(text));
-  return h("div", { class: "snippet" }, h("details", { ontoggle: load }, h("summary", {}, "Instructions"), shown));
-
-  async function load(event) {
-    if (!event.currentTarget.open || text !== null) return;
-    try {
-      ({ instructions: text } = await ask(`capabilities/${pathOf(id)}/instructions`));
-      fill(shown, content(text));
-    } catch (error) {
-      fill(shown, h("p", { class: "notice bad" }, error.message));
-    }
-  }
-}
-
-function content(text) {
-  const shown = h("pre", { class: "prose", tabindex: "0" }, text);
-  return [copyButton("instructions", visible(text), () => shown), shown];
+/** A table with a heading; `columns` maps labels to their meanings, and the first cell of a row is its header. */
+function table(title, columns, rows, more) {
+  return [
+    h("h2", {}, title),
+    h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": title },
+      h("table", { class: "use" },
+        h("thead", {}, h("tr", {}, Object.entries(columns).map(([label, meaning]) => h("th", { scope: "col", title: meaning || undefined }, label)))),
+        h("tbody", {}, rows.map(([head, ...cells]) => h("tr", {}, h("th", { scope: "row" }, head), cells.map((cell) => h("td", {}, cell))))))),
+    more > 0 && h("p", { class: "foot" }, `${count(more)} more are not listed.`),
+  ];
 }

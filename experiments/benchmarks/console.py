@@ -57,7 +57,6 @@ def _pages(page: Any, queries: Sequence[str], id: str) -> Mapping[str, list[floa
     def open_page(name: str, **route: str) -> float:
         return float(page.evaluate(_script("open"), [f"#/{name}?{urlencode(route)}"]))
 
-    open_page("demand")  # the first one computes the groups
     steps: Sequence[tuple[str, Callable[[int], float]]] = (
         ("home", lambda n: open_page("search")),
         ("search", lambda n: open_page("search", q=queries[n])),
@@ -66,13 +65,10 @@ def _pages(page: Any, queries: Sequence[str], id: str) -> Mapping[str, list[floa
         ("registry, sparse ones", lambda n: open_page("registry", show="sparse")),
         ("one beside the registry", lambda n: open_page("registry", show="sparse", open=id)),
         ("registry, filtered", lambda n: open_page("registry", q=f"{n:02}")),
-        ("registry, by times found", lambda n: open_page("registry", sort="-shown")),
         ("registry, a kind by trust", lambda n: open_page("registry", kind="tool", sort="-trust")),
         ("registry, a namespace", lambda n: open_page("registry", ns=id.partition("/")[0])),
-        ("exposure", lambda n: open_page("registry", view="exposure")),
         ("sources", lambda n: open_page("registry", view="sources")),
-        ("demand", lambda n: open_page("demand")),
-        ("outcomes", lambda n: open_page("outcomes", sort=("rate", "failed")[n % 2])),
+        ("use", lambda n: open_page("use")),
         ("compare", lambda n: open_page("compare", q=queries[n])),
         ("an import", lambda n: open_page("import")),
         ("an edit", lambda n: open_page("edit", id=id)),

@@ -1,4 +1,4 @@
-"""The pages of a registry in use: home, demand, outcomes, imports, and several capabilities at once."""
+"""The pages of a registry in use: home, use, imports, and several capabilities at once."""
 
 import json
 import re
@@ -33,9 +33,7 @@ def two(blank, empty):
     return blank
 
 
-def test_home_shows_kinds_what_is_new_and_what_was_not_found(two, empty):
-    for query in ("translate a poem to French", "translate a poem into French"):
-        assert answered(empty, query)["verdict"] == "none"
+def test_home_shows_kinds_and_what_is_new(two):
     page = two.open()
     ready(page)
     expect(page.get_by_role("searchbox", name="What do you need to do?")).to_be_focused()
@@ -43,51 +41,30 @@ def test_home_shows_kinds_what_is_new_and_what_was_not_found(two, empty):
     expect(kinds.get_by_role("link")).to_have_text(["0models", "1agent", "1tool", "0skills", "All 2 capabilities"])
     new = page.get_by_role("region", name="New").get_by_role("listitem")
     expect(new).to_contain_text(["rents_boat", "refund_payment"])
-    gaps = page.get_by_role("region", name="Asked for and not found")
-    expect(gaps.get_by_text("2 of 2 answers in 30 days had no clear match.")).to_be_visible()
-    expect(gaps.get_by_role("listitem")).to_contain_text("2 requests by 1 caller")
-    never = page.get_by_role("region", name="Registered and never found")
-    expect(never.get_by_text("never among the first five results in 30 days")).to_be_visible()
     kinds.get_by_role("link", name="agent").click()
     expect(rows(page)).to_have_count(1)
 
 
-def test_demand_shows_groups_with_the_nearest_and_why_it_did_not_fit(two, empty):
-    for query in ("refund a train ticket in cash", "refund a train ticket with cash"):
-        answered(empty, query)
-    [gap] = told(empty, "/registry/demand?days=7")["gaps"]
-    page = two.open("#/demand")
-    expect(page.get_by_text("2 of 2 requests in 30 days were not served.")).to_be_visible()
-    expect(page.get_by_role("heading", level=2)).to_have_text(gap["name"])
-    expect(page.get_by_role("list", name="Examples").get_by_role("listitem")).to_have_text(gap["examples"])
-    expect(page.get_by_text("did not fit: relevance")).to_contain_text(gap["nearest"]["lacks"][0])
-    page.get_by_role("link", name="7 days").press("Enter")
-    expect(page.get_by_text("2 of 2 requests in 7 days were not served.")).to_be_visible()
-    expect(page.get_by_role("link", name="7 days")).to_be_focused()
-    page.get_by_role("link", name=gap["nearest"]["id"]).click()
-    expect(panel(page).get_by_role("heading", name="Use it")).to_be_visible()
-    page.keyboard.press("Escape")
-    page.get_by_role("link", name="Register what serves this").click()
-    expect(page.get_by_label("Example requests")).to_have_value("\n".join(gap["examples"]))
-
-
-def test_outcomes_show_shares_with_intervals_and_the_latest_failures(two, empty):
+def test_use_shows_what_was_found_what_it_lost_and_what_nothing_served(two, empty):
     report(empty, answered(empty, "give money back to a card"), selected=1, succeeded=1)
-    report(empty, answered(empty, "rent a boat on a lake"), failed=1)
-    page = two.open("#/outcomes")
-    expect(
-        page.get_by_text("On 2 capabilities: 1 succeeded, 1 failed, 0 wrong, 0 selected without more.")
-    ).to_be_visible()
-    lines = page.get_by_role("main").get_by_role("listitem").filter(has=page.locator("a[data-id]"))
-    expect(lines).to_have_count(3)
-    expect(lines.first).to_contain_text(f"{BOATS}0 % (95 % interval 0 % to 79 %)")
-    expect(lines.nth(1)).to_contain_text(f"{REFUNDS}100 % (95 % interval 21 % to 100 %)")
-    expect(lines.last).to_contain_text("Asked for: rent a boat on a lake")
-    page.get_by_role("link", name="most reports").press("Enter")
-    expect(page).to_have_url(re.compile("sort=reported"))
-    expect(page.get_by_role("link", name="most reports")).to_be_focused()
-    lines.last.get_by_role("link", name=BOATS).click()
-    expect(panel(page).get_by_text("1 failed, 0 wrong")).to_be_visible()
+    for _ in range(2):
+        assert answered(empty, "translate a poem to French")["verdict"] == "none"
+    page = two.open("#/use")
+    expect(page.get_by_text("3 answers in 30 days.")).to_be_visible()
+    found = told(empty, "/registry/use")["capabilities"]
+    used = page.get_by_role("group", name="Capabilities").locator("tbody tr")
+    expect(used).to_have_count(len(found))
+    for line, one in zip(used.all(), found, strict=True):
+        expect(line.get_by_role("rowheader")).to_have_text(one["id"])
+        numbers = [str(one[name]) for name in ("asked", "shown", "first", "chosen", "succeeded")]
+        assert line.get_by_role("cell").all_text_contents()[:5] == numbers
+    unserved = page.get_by_role("group", name="Requests that nothing served").locator("tbody tr")
+    expect(unserved).to_contain_text(["translate a poem to French2"])
+    page.get_by_role("link", name="7 days").press("Enter")
+    expect(page.get_by_text("3 answers in 7 days.")).to_be_visible()
+    expect(page.get_by_role("link", name="7 days")).to_be_focused()
+    used.first.get_by_role("link", name=found[0]["id"]).first.click()
+    expect(panel(page).get_by_role("heading", name="Use it")).to_be_visible()
 
 
 def test_columns_sort_and_keep_the_focus(console, sample):
@@ -104,10 +81,8 @@ def test_columns_sort_and_keep_the_focus(console, sample):
     trust.press("Enter")
     expect(page.get_by_role("columnheader", name="trust")).to_have_attribute("aria-sort", "ascending")
     ready(page)
-    for label, sort in (("updated", "-updated"), ("found", "-shown"), ("last success", "-success")):
-        page.get_by_role("columnheader", name=label).get_by_role("link").press("Enter")
-        expect(page).to_have_url(re.compile(f"sort={sort}"))
-        ready(page)
+    page.get_by_role("columnheader", name="updated").get_by_role("link").press("Enter")
+    expect(page).to_have_url(re.compile("sort=-updated"))
 
 
 def test_several_are_tagged_trusted_and_removed_at_once(two, empty):
@@ -246,6 +221,6 @@ def test_a_service_that_only_answers_says_so(console):
     )
     page = console.open()
     expect(page.get_by_text("Describe the task in your own words.")).to_be_visible()
-    for hash in ("demand", "outcomes", "import"):
+    for hash in ("use", "import"):
         page.goto(f"{console.url}/#/{hash}")
         expect(page.get_by_text("This service has no registry of its own.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The list of registrations with their problems, and the exposure of providers."""
+"""The list of registrations with their problems."""
 
 import re
 
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from mats.domain.capability.capability import Id
 from tests.builders import an_item
 from tests.console import homes
-from tests.console.pages import answered, panel, rows, told
+from tests.console.pages import panel, rows, told
 from tests.integration.conftest import Mats, serving
 
 SHOWS = {
@@ -49,7 +49,6 @@ def test_the_counts_are_those_of_the_registry(console, sample):
     overview = told(sample, "/registry")
     for label, show in SHOWS.items():
         expect(tile(page, label)).to_have_text(f"{overview['shows'][show]}{label}")
-    expect(tile(page, "Providers")).to_have_text(f"{overview['providers']}Providers")
     about = f"{overview['registered']} registrations in {overview['home']}, {overview['findable']} findable."
     expect(page.get_by_text(about)).to_be_visible()
     expect(page.get_by_text("Writer: none.")).to_be_visible()
@@ -135,31 +134,3 @@ def test_a_wish_that_the_registry_does_not_know_is_refused_readably(console):
     expect(page.get_by_role("alert")).to_contain_text("show: must be 'all', 'sparse'")
     page.get_by_role("link", name="Registry").click()
     expect(rows(page).first).to_be_visible()
-
-
-def shown_provider(one) -> str:
-    if not one["provider"]:
-        return "(not named)"
-    return one["provider"] if one["verified"] else f"{one['provider']} (claimed)"
-
-
-def test_exposure_shows_the_counts_of_each_provider(console, sample):
-    for _ in range(3):
-        answered(sample, "refund a card payment")
-    page = console.open("#/registry")
-    tile(page, "Providers").click()
-    expect(page.get_by_role("heading", name="Exposure by provider")).to_be_visible()
-    page.reload()
-    exposure = told(sample, "/registry/exposure")
-    assert exposure["answers"] >= 3
-    expect(page.get_by_text(f"Of the last {exposure['answers']} answers, from ")).to_be_visible()
-    for time, end in zip(page.get_by_role("time").all(), ("since", "until"), strict=True):
-        expect(time).to_have_attribute("datetime", exposure[end])
-    lines = page.get_by_role("row").all()[1:]
-    assert len(lines) == len(exposure["providers"])
-    for line, one in zip(lines[:5], exposure["providers"], strict=False):
-        numbers = [one[name] for name in ("shown", "first", "answers", "candidates", "registered")]
-        expect(line.get_by_role("rowheader")).to_have_text(shown_provider(one))
-        expect(line.get_by_role("cell")).to_have_text([f"{100 * one['share']:.1f} %", *(f"{n:,}" for n in numbers)])
-    page.get_by_role("link", name="Stripe", exact=True).click()
-    expect(rows(page)).to_have_count(listed(sample, "q=Stripe")["total"])

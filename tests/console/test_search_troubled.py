@@ -89,9 +89,7 @@ def test_pages_of_an_empty_registry_say_what_fills_them(blank):
     page = blank.open("#/search")
     for route, told in (
         ("registry", "None."),
-        ("registry?view=exposure", "Exposure by provider"),
-        ("demand", "No requests yet."),
-        ("outcomes", "No outcomes yet. Callers report them with POST /feedback"),
+        ("use", "No answers yet."),
         ("search", "Nothing is registered yet. Import a document."),
     ):
         page.goto(f"{blank.url}/#/{route}")

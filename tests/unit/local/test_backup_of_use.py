@@ -9,14 +9,12 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.learning.outcome import pack_vector
 
 
-def test_answers_and_vectors_of_requests_are_restored(local: LocalSystem, tmp_path: Path):
+def test_vectors_of_requests_are_restored(local: LocalSystem, tmp_path: Path):
     receipts = ("a" * 32, pack_vector([0.1, -0.2, 0.97])), ("b" * 32, pack_vector([-0.5, 0.5, 0.7]))
     with closing(sqlite3.connect(tmp_path / "home" / "mats.db")) as connection, connection:
-        connection.execute("INSERT INTO answers (at, shown, providers) VALUES ('2026-01-01', 3, '[\"Acme\"]')")
         connection.executemany(
             "INSERT INTO receipts VALUES (?, '', '', '[]', '', '[]', '', '', 0.5, 0, '[]', 'mini', ?, 1)", receipts
         )
     restore(tmp_path / "home" / "mats.db", tmp_path / "other" / "mats.db", stamp="now")
     with closing(sqlite3.connect(tmp_path / "other" / "mats.db")) as connection:
-        assert connection.execute("SELECT shown FROM answers").fetchall() == [(3,)]
         assert connection.execute("SELECT query_id, vector FROM receipts ORDER BY query_id").fetchall() == [*receipts]

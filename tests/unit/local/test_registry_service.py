@@ -21,7 +21,7 @@ from mats.domain.errors import (
     RequestInvalid,
     StorageUnusable,
 )
-from mats.domain.profile.assignment import Assigned, pattern_id
+from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, SourceRun, TrackedSource
 from mats.evaluation.systems.workbench import index_changes
@@ -34,7 +34,7 @@ from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
 from mats.local.worker import drain
 from mats.settings import Settings
-from tests.builders import a_profile, a_registration, a_shortlist, an_item
+from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder
 
 ANY = precondition(None, None)
@@ -209,45 +209,6 @@ def test_pages_stay_consistent_while_rows_come_and_go(local, service):
     assert [one["name"] for one in second["capabilities"]] == ["tool-2", "tool-3"]
     last = service.page(ListQuery(limit=2, after=second["following"]))
     assert ([one["name"] for one in last["capabilities"]], last["following"]) == (["tool-4", "tool-5"], None)
-
-
-def test_exposure_counts_the_answers_recorded_so_far_by_provider(local, service):
-    local.stores.registry.put([a_registration(provider="Acme"), a_registration(name="other", provider="Acme")])
-    drain(local)
-    local.stores.exposure.record(a_shortlist(a_profile(provider="Acme"), a_profile(provider="Bank"), shown=1))
-    exposure = service.exposure()
-    assert exposure["answers"] == 1
-    assert exposure["since"] == exposure["until"]
-    assert exposure["providers"] == [{**one, "verified": False} for one in (
-        {"provider": "Acme", "answers": 1, "first": 1, "shown": 1, "candidates": 1, "share": 1.0, "registered": 2},
-        {"provider": "Bank", "answers": 0, "first": 0, "shown": 0, "candidates": 1, "share": 0.0, "registered": 0},
-    )]  # fmt: skip
-
-
-def test_a_claimed_provider_is_exposed_apart_from_the_verified_one(local, service):
-    local.stores.trust.put(pattern_id("com.acme"), Assigned(provider="Acme"))
-    local.stores.registry.put(
-        [
-            a_registration(namespace=namespace, provider="Acme")
-            for namespace in ("com.acme", "com.acme.pay", "evil.example")
-        ]
-    )
-    drain(local)
-    claimed = a_profile(namespace="evil.example", provider="Acme")
-    local.stores.exposure.record(a_shortlist(claimed, a_profile(verified="Acme")))
-    providers = service.exposure()["providers"]
-    assert {(one["provider"], one["verified"], one["registered"]) for one in providers} == {
-        ("Acme", True, 2), ("Acme", False, 1),
-    }  # fmt: skip
-    rows = service.page(ListQuery())["capabilities"]
-    assert {row["namespace"] for row in rows if row["provider_verified"]} == {"com.acme", "com.acme.pay"}
-
-
-def test_a_refresh_stores_recorded_answers(local, service):
-    local.stores.exposure.record(a_shortlist(a_profile(provider="Acme")))
-    service.refresh()
-    with local.stores.database.reading() as connection:
-        assert connection.execute("SELECT providers FROM answers").fetchall() == [('["Acme"]',)]
 
 
 @pytest.mark.parametrize("fails", [False, True])

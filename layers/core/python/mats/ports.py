@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError
-from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, ReportedAnswer
+from mats.domain.learning.outcome import Feedback, Outcome, Receipt, ReportedAnswer
 from mats.domain.learning.reliability import Tally
 from mats.domain.learning.remembered import Near, Remembered
 from mats.domain.profile.assignment import Assigned
@@ -451,26 +451,6 @@ class Receipts(Protocol):
         """The receipt of an answer; None if it is unknown or has expired."""
 
 
-class ReceiptLog(Protocol):
-    """The receipts that are kept, from a time on (ISO 8601 in UTC), the latest first."""
-
-    def since(self, at: str, *, most: int) -> Sequence[Receipt]: ...
-
-
-class Grouped(NamedTuple):
-    """Positions of the vectors of a group, its leader first, and of the others beside it."""
-
-    members: Sequence[int]
-    beside: Sequence[int]
-
-
-class Grouping(Protocol):
-    """Groups vectors that resemble each other."""
-
-    def __call__(self, vectors: Sequence[bytes], others: Sequence[bytes], *, least_cosine: float) -> Sequence[Grouped]:
-        """Each vector in one group; all are packed as in receipts. Deterministic."""
-
-
 class TallyBook(Protocol):
     """The sums of what callers have reported, by capability and caller."""
 
@@ -542,43 +522,6 @@ class MemoryWriter(Protocol):
         """Remove requests."""
 
 
-class ShownAnswer(NamedTuple):
-    """When an answer was given (ISO 8601, UTC), what it showed, and whether its verdict was `weak` or `none`."""
-
-    at: str
-    shown: Sequence[Id]
-    unmatched: bool
-
-
-class ShownAnswers(NamedTuple):
-    """Answers, and the position to ask from next."""
-
-    position: int
-    answers: Sequence[ShownAnswer]
-
-
-class OutcomeCounts(NamedTuple):
-    """Results of a capability by their effective event, and the times of the latest success and failure (ISO 8601)."""
-
-    selected: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    wrong: int = 0
-    last_success: str | None = None
-    last_failure: str | None = None
-
-
-class ReportedResult(NamedTuple):
-    """The effective event of one result, with its request; the text is empty if texts are not stored."""
-
-    id: Id
-    event: Event
-    at: str
-    text: str
-    caller: str
-    query_id: str
-
-
 # --- clock, identifiers, and what observers are told: log, metrics and spans read the same values ---
 
 
@@ -607,26 +550,6 @@ class Metrics(Protocol):
 
     def __call__(self, measures: Mapping[str, Measure], dimensions: Mapping[str, str] = NO_DIMENSIONS) -> None:
         """Emit these at one time, under dimensions in addition to the service's name."""
-
-
-class ProviderExposure(NamedTuple):
-    """Counts of one provider; the empty name stands for capabilities without one."""
-
-    provider: str
-    answers: int  # Answers that showed at least one of its capabilities
-    first: int  # Answers that showed one of them at rank 1
-    shown: int
-    candidates: int
-    verified: bool = False  # True if operators verified the provider; a claimed one is counted apart
-
-
-class Exposure(NamedTuple):
-    """Counts over the answers from `since` (the first) until `until` (the last; ISO 8601 in UTC, seconds)."""
-
-    answers: int
-    since: str | None
-    until: str | None
-    providers: Sequence[ProviderExposure]  # Most shown first; ties by name, then a claimed one before a verified one
 
 
 class ServiceState(NamedTuple):

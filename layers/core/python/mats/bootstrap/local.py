@@ -16,7 +16,7 @@ from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.home import WriteInProgress, open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
-from mats.adapters.sqlite.receipts import SqliteExposure, SqliteOutcomes, SqliteReceipts, SqliteUseLog
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.models import ConfiguredModels, needed_by
@@ -26,7 +26,6 @@ from mats.domain.errors import NotInstalled, RegistryNotFound
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Profile
 from mats.settings import Settings, SettingsInvalid, variable_of
-from mats.usecases.find_demand import Demand, FindDemand
 
 if TYPE_CHECKING:
     from mats.adapters.dynamodb.copying import CopyStep
@@ -99,7 +98,6 @@ class LocalStores:
         self.sources = SqliteSources(database)
         self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)
-        self.exposure = SqliteExposure(watch, SystemClock())
         self.receipt_log = SqliteReceipts(watch, Retention(receipt_days))
         self.receipts = (
             BackgroundReceipts(self.receipt_log, gather_s=_GATHER_S, outage=lambda: database.failure)
@@ -107,7 +105,6 @@ class LocalStores:
             else None
         )
         self.outcomes = self.tally_book = SqliteOutcomes(database)
-        self.use_log = SqliteUseLog(database)
 
     @cached_property
     def index(self) -> ports.CandidateIndex:
@@ -189,24 +186,6 @@ def _tables_to_fill(region: str) -> "Tables":
     from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - boto3, as above
 
     return Tables(region=region, writers=8, attempts=10, timeout_s=10)
-
-
-def find_demand(local: LocalSystem, days: int) -> Demand:
-    """The demand of the last days, answers that were given until now included.
-
-    Raises:
-        DependencyFailed: the file cannot be used.
-    """
-    from mats.adapters.grouping import group_by_similarity  # noqa: PLC0415 - numpy, for those who ask for demand
-
-    stores = local.stores
-    if stores.receipts:
-        stores.receipts.flush()
-    find = FindDemand(
-        receipts=stores.receipt_log, outcomes=stores.outcomes, index=stores.index, group=group_by_similarity
-    )
-    since = datetime.fromisoformat(local.clock.now()) - timedelta(days=days)
-    return find(since.isoformat(timespec="seconds"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

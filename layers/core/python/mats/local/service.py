@@ -140,11 +140,7 @@ def application(
     caller, registry = local_caller(local.settings), RegistryService(local)
     telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
 
-    def count_exposure(observation: Observation) -> None:
-        if isinstance(observation, Answered):
-            local.stores.exposure.record(observation.shortlist)
-
-    observers: list[Observer] = [count_exposure, *telemetry.observers]
+    observers = telemetry.observers
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:

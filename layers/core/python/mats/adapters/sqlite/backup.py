@@ -140,7 +140,7 @@ def _our_tables() -> dict[str, dict[str, str]]:
 
 _DERIVED = ("lexical", "vocabulary")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {"TEXT": str, "INTEGER": int, "REAL": (int, float), "BLOB": bytes}
-_JSON = frozenset("item assigned definition outcome audiences shown events providers words tags visible_to".split())
+_JSON = frozenset("item assigned definition outcome audiences shown events words tags visible_to".split())
 _PROFILES = ("body", "profile")
 
 

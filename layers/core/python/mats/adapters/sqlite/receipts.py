@@ -1,33 +1,18 @@
-"""Receipts, reported outcomes, and the counts of both, in SQLite. Queries for counts are bounded, or walk an index."""
+"""Receipts and reported outcomes in SQLite."""
 
 import json
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from mats.adapters.clock import Retention
-from mats.adapters.sqlite.database import Database, Readable, Watch
+from mats.adapters.sqlite.database import Database, Watch
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
-from mats.domain.learning.reliability import Tally, time_of_weight, weight_at
-from mats.domain.shortlist.rank import Shortlist
-from mats.ports import (
-    ChangedIds,
-    Clock,
-    Exposure,
-    OutcomeCounts,
-    ProviderExposure,
-    ReportedResult,
-    ShownAnswer,
-    ShownAnswers,
-)
+from mats.domain.learning.reliability import Tally, weight_at
 
 _FIELDS = (
     "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "relevance", "narrowed", "kinds",
@@ -80,6 +65,7 @@ class SqliteReceipts:
         return receipt_of(rows[0]) if rows else None
 
     def since(self, at: str, *, most: int) -> Sequence[Receipt]:
+        """The receipts from a time on (ISO 8601 in UTC), the latest first."""
         query = f"SELECT {_COLUMNS} FROM receipts WHERE at >= ? AND expires_at > ? ORDER BY at DESC, query_id LIMIT ?"
         with self.database.reading() as connection:
             return [receipt_of(row) for row in connection.execute(query, (at, self.retention.now(), most))]
@@ -177,125 +163,3 @@ def _count(connection: sqlite3.Connection, caller: str, id: Id, event: str | Non
         connection.execute(
             f"UPDATE tallies SET {column} = {column} + ? WHERE id = ? AND caller = ?", (weight, id, caller)
         )
-
-
-_ANSWERS = "SELECT rowid, at, shown, verdict IN ('none', 'weak') FROM receipts WHERE rowid > ? ORDER BY rowid LIMIT ?"
-_COUNTS = f"""
-SELECT id, sum(counted = 'selected'), sum(counted = 'succeeded'), sum(counted = 'failed'), sum(counted = 'wrong'),
-       max(iif(counted = 'succeeded', weight, NULL)), max(iif(counted IN ('failed', 'wrong'), weight, NULL))
-FROM outcomes WHERE id IN {IN} AND counted NOT NULL GROUP BY id
-"""
-_FAILURES = """
-SELECT outcomes.id, counted, weight, text, caller, outcomes.query_id
-FROM memory JOIN outcomes ON outcomes.query_id = memory.query_id JOIN reports ON reports.query_id = memory.query_id
-WHERE memory.change > (SELECT max(change) FROM memory) - ? AND counted IN ('failed', 'wrong')
-ORDER BY memory.change DESC, outcomes.id LIMIT ?
-"""
-_LATEST_REPORTS = 5_000  # Reported answers among which failures are looked for
-
-
-@dataclass(frozen=True, slots=True)
-class SqliteUseLog:
-    """Answers and outcomes in the order in which they were stored, for readers that keep sums.
-
-    The position of an answer is its row's number, that of an outcome the change of its answer (schema.sql).
-    """
-
-    database: Readable
-
-    def answers(self, since: int | None, *, most: int) -> ShownAnswers:
-        """Up to `most` answers after a position, oldest first; without a position, the latest."""
-        [(latest,)] = self.database.rows("SELECT coalesce(max(rowid), 0) FROM receipts")
-        position = latest - most if since is None or since > latest else since
-        rows = self.database.rows(_ANSWERS, (max(0, position), most))
-        answers = [ShownAnswer(at, tuple(json.loads(shown)), bool(unmatched)) for _, at, shown, unmatched in rows]
-        return ShownAnswers(rows[-1][0] if rows else max(0, position), answers)
-
-    def changes(self, since: int | None) -> ChangedIds:
-        """Every capability with an outcome stored or changed after a position; None: every one with an outcome."""
-        [(position,)] = self.database.rows("SELECT coalesce(max(change), 0) FROM memory")
-        if since is None:
-            rows = self.database.rows("SELECT DISTINCT id FROM outcomes")
-        else:
-            query = "SELECT DISTINCT outcomes.id FROM memory JOIN outcomes USING (query_id) WHERE change > ?"
-            rows = self.database.rows(query, (since,))
-        return ChangedIds(position, [Id(id) for (id,) in rows])
-
-    def counts(self, ids: Collection[Id]) -> Mapping[Id, OutcomeCounts]:
-        """The counts of these capabilities; those without any are left out."""
-        rows = self.database.rows(_COUNTS, (as_json(ids),))
-        return {
-            Id(id): OutcomeCounts(selected, succeeded, failed, wrong, _time(success), _time(failure))
-            for id, selected, succeeded, failed, wrong, success, failure in rows
-        }
-
-    def latest_failures(self, *, most: int) -> Sequence[ReportedResult]:
-        """Up to `most` results that failed or were wrong, latest first, among the latest reported answers."""
-        rows = self.database.rows(_FAILURES, (_LATEST_REPORTS, most))
-        return [
-            ReportedResult(Id(id), Event(event), time_of_weight(weight), text, caller, query_id)
-            for id, event, weight, text, caller, query_id in rows
-        ]
-
-
-def _time(weight: float | None) -> str | None:
-    return None if weight is None else time_of_weight(weight)
-
-
-LATEST = 1_000  # Number of stored answers; older ones are deleted with every flush
-
-_BY_PROVIDER = """
-SELECT iif(entry.type = 'array', json_extract(entry.value, '$[0]'), entry.value),
-       count(DISTINCT iif(entry.key < shown, answer, NULL)), sum(entry.key = 0 AND shown > 0),
-       sum(entry.key < shown) AS times, count(*), entry.type = 'array' AS verified
-FROM answers, json_each(answers.providers) AS entry GROUP BY 1, verified ORDER BY times DESC, 1, verified
-"""
-"""A verified provider is stored as a list with its name, a claimed one as the name alone."""
-
-
-class SqliteExposure:
-    """A bounded number of the latest answers, in the table `answers`. Safe to share between threads.
-
-    `record` only appends to a buffer, so no answer waits for the disk; `flush` inserts a row per answer in one
-    transaction. Answers not flushed yet are lost in a crash. The table is written through a `Watch`, which ignores its
-    own writes: recording answers does not make the console's list refresh.
-    """
-
-    def __init__(self, watch: Watch, clock: Clock, latest: int = LATEST) -> None:
-        self._watch, self._clock, self._latest = watch, clock, latest
-        self._pending: deque[tuple[str, int, str]] = deque(maxlen=latest)
-        self._flushing = threading.Lock()
-
-    def record(self, shortlist: Shortlist) -> None:
-        """Count an answer. Returns at once and never fails; storage follows within a second or two."""
-        at = datetime.fromisoformat(self._clock.now()).isoformat(timespec="seconds")
-        profiles = [result.candidate.profile for result in shortlist.ranked]
-        providers = [[each.provider] if each.provider_verified else each.provider for each in profiles]
-        self._pending.append((at, min(shortlist.shown, len(providers)), json.dumps(providers, ensure_ascii=False)))
-
-    def flush(self) -> None:
-        """Store the answers recorded so far.
-
-        Raises DependencyFailed: the storage cannot be written; the next flush retries.
-        """
-        surplus = "DELETE FROM answers WHERE answer <= (SELECT max(answer) FROM answers) - ?"
-        with self._flushing:
-            rows = [self._pending.popleft() for _ in range(len(self._pending))]
-            if not rows:
-                return
-            try:
-                with self._watch.writing() as connection:
-                    connection.executemany("INSERT INTO answers (at, shown, providers) VALUES (?, ?, ?)", rows)
-                    connection.execute(surplus, (self._latest,))
-            except DependencyFailed:
-                self._pending.extendleft(reversed(rows))
-                raise
-
-    def exposure(self) -> Exposure:
-        """Counts over the latest answers, including those not flushed. Raises as `flush` does."""
-        self.flush()
-        with self._watch.reading() as connection:
-            count, since, until = connection.execute("SELECT count(*), min(at), max(at) FROM answers").fetchone()
-            rows = connection.execute(_BY_PROVIDER).fetchall()
-        providers = [ProviderExposure(*row)._replace(verified=bool(row[-1])) for row in rows]
-        return Exposure(count, since, until, providers)

@@ -49,11 +49,6 @@ CREATE INDEX entries_change ON entries (change);
 CREATE TABLE vocabulary (number INTEGER PRIMARY KEY, stem TEXT NOT NULL UNIQUE, word TEXT NOT NULL);
 CREATE TABLE lexical (row INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
 
--- The latest answers: the provider of each candidate, best first, as a JSON list.
-CREATE TABLE answers (
-    answer INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, shown INTEGER NOT NULL, providers TEXT NOT NULL
-);
-
 -- Sources that `mats sync` reads again, and what came from each into a target: '' is this registry,
 -- any other one the name of a DynamoDB table. docs/decisions/0042.
 CREATE TABLE sources (name TEXT PRIMARY KEY, definition TEXT NOT NULL);

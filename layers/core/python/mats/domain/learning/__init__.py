@@ -1,1 +1,1 @@
-"""Learning from use: receipts, outcomes, memory, reliability, demand."""
+"""Learning from use: receipts, outcomes, memory, reliability, use."""

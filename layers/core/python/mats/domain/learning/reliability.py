@@ -67,11 +67,6 @@ def weight_at(at: str) -> float:
     return float(2.0 ** ((datetime.fromisoformat(at) - _EPOCH) / HALF_LIFE))
 
 
-def time_of_weight(weight: float) -> str:
-    """The time of an outcome of this weight, ISO 8601 in UTC: the inverse of `weight_at`."""
-    return (_EPOCH + math.log2(weight) * HALF_LIFE).isoformat(timespec="seconds")
-
-
 def count(tallies: Collection[Tally], *, asking: str, now: str) -> Counts:
     """The outcomes that count for the caller who asks, from one tally of each caller.
 

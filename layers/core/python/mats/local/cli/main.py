@@ -12,7 +12,7 @@ from mats import __version__
 from mats.local.cli.doctor import doctor
 from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
 from mats.local.cli.evaluation import commands as dataset_commands
-from mats.local.cli.feedback import confirm, demand, feedback, mirror, replay
+from mats.local.cli.feedback import confirm, feedback, use
 from mats.local.cli.import_ import import_
 from mats.local.cli.move import backup, copy_table, export, restore
 from mats.local.cli.operate import backfill, enrich, reconcile, reindex
@@ -68,7 +68,7 @@ _PLAIN = (serve, init, mcp, export, gate)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
     unpin, review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill,
-    enrich, erase, show, stats, demand, mirror, replay, evaluate, compare, calibrate, gate,
+    enrich, erase, show, stats, use, evaluate, compare, calibrate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     name = command.__name__.removesuffix("_").replace("_", "-")

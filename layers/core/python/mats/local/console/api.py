@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import anyio.to_thread
-from pydantic import Field
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -31,8 +30,7 @@ from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body
 from mats.local.console import actions
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
-from mats.local.console.use_counts import OutcomeQuery
-from mats.local.preview.mirror import MirrorQuery
+from mats.local.use import UseQuery
 from mats.ports import Precondition
 from mats.resources import resource
 
@@ -78,10 +76,6 @@ def headers_of(console: Path) -> dict[str, str]:
     """The headers of all files of the console, here and in AWS."""
     headers: dict[str, str] = json.loads((console / "headers.json").read_text("utf-8"))
     return headers
-
-
-class DemandQuery(Parameters):
-    days: Annotated[int, Field(ge=1, le=3650)] = 30
 
 
 class RegistryRequest(NamedTuple):
@@ -187,13 +181,9 @@ ROUTES: tuple[RegistryRoute, ...] = (
     _route("GET", "/synonyms", "listSynonyms", "List words that mean the same", _S.synonyms),
     _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, actions.SynonymRequest,
            scope=_OPERATE),
-    _route("GET", "", "overview", "Count capabilities, changes and providers", _S.overview),
-    _route("GET", "/home", "home", "Summarise the registry", _S.home),
+    _route("GET", "", "overview", "Count capabilities and changes", _S.overview),
     _route("GET", "/sources", "listSources", "List the sources of `mats sync`", _S.sources),
-    _route("GET", "/exposure", "exposure", "Count how often each provider was shown", _S.exposure),
-    _route("GET", "/outcomes", "outcomes", "Count what was reported", _S.outcomes, OutcomeQuery),
-    _route("GET", "/demand", "demand", "Group requests that found nothing", lambda s, q: s.demand(q.days), DemandQuery),
-    _route("GET", "/mirror", "mirror", "Show what is not found, and why", _S.mirror, MirrorQuery, is_slow=True),
+    _route("GET", "/use", "use", "Report what was found, and what nothing served", _S.use, UseQuery, is_slow=True),
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,6 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Status
 from mats.local.console.selection import ListQuery, ListRow, Sort, count_shows, list_row
-from mats.local.console.use_counts import UseCounts
 
 _BATCH = 500  # Profiles read per query; between two batches other threads run
 _KINDS = frozenset(Kind)
@@ -36,32 +35,23 @@ class Snapshot:
         self.rows, self.findable = rows, findable
         self.kinds = {kind: kinds[kind] for kind in Kind}
         self.shows = count_shows(rows)
-        self.providers: Mapping[tuple[str, bool], int] = Counter((row.provider, row.provider_verified) for row in rows)
-        """Capabilities by provider and whether it is verified."""
         self._facets = lru_cache(_MOST_COUNTED)(lambda query: query.facets(rows))
-        self._ordered = lru_cache(_MOST_ORDERS)(lambda query, uses, version: query.order(query.select(rows), uses))
+        self._ordered = lru_cache(_MOST_ORDERS)(lambda query: query.order(query.select(rows)))
 
-    def page(self, query: ListQuery, uses: UseCounts) -> dict[str, Any]:
+    def page(self, query: ListQuery) -> dict[str, Any]:
         """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins.
 
         The first page has the facets. After an id that is gone from a list in another order than that of ids, nothing
         follows.
         """
         narrowed = query.model_copy(update={"after": "", "limit": 1})
-        rows = self._ordered(narrowed, uses, uses.version)  # made again once a count has changed
+        rows = self._ordered(narrowed)
         first = self._start(rows, query)
         last = first + query.limit
         following = rows[last - 1].id if last < len(rows) else None
         page = {
             "total": len(rows),
-            "capabilities": [
-                {
-                    **row.to_json(),
-                    "shown": uses.times_shown(row.id),
-                    "last_success": uses.outcomes_of(row.id).last_success,
-                }
-                for row in rows[first:last]
-            ],
+            "capabilities": [row.to_json() for row in rows[first:last]],
             "following": following,
         }
         if query.after:
@@ -82,16 +72,9 @@ class CapabilityList:
     A long list is up to two seconds old, unless this process has written since: `expire`.
     """
 
-    def __init__(
-        self,
-        listing: SqliteListing,
-        queue: SqliteQueue,
-        notice_changes: Callable[[Collection[Id]], None],
-        encoder: str,
-    ) -> None:
-        """`notice_changes` is called with the ids of changed profiles; `encoder` as of `list_row`."""
-        self._encoder = encoder
-        self._listing, self._queue, self._notice_changes = listing, queue, notice_changes
+    def __init__(self, listing: SqliteListing, queue: SqliteQueue, encoder: str) -> None:
+        """`encoder` as of `list_row`."""
+        self._listing, self._queue, self._encoder = listing, queue, encoder
         self._lock = threading.Lock()
         self._version: int | None = None
         self._position: int | None = None
@@ -124,7 +107,6 @@ class CapabilityList:
         registered = self._listing.kinds()
         position, changed = self._listing.changes(self._position)
         ids = list(self._not_indexed.union(changed))
-        self._notice_changes(ids)
         for start in range(0, len(ids), _BATCH):
             for profile, indexed in self._listing.profiles(ids[start : start + _BATCH]):
                 self._profiled[profile.id] = list_row(profile, indexed=indexed, encoder=self._encoder)

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
-from mats.bootstrap.local import LocalSystem, find_demand
+from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.capability.registration import Registration, apply_patch
 from mats.domain.errors import (
@@ -30,19 +30,16 @@ from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console import actions
 from mats.local.console.capability_list import CapabilityList, Snapshot
-from mats.local.console.demand import ReportReader, demand_json
-from mats.local.console.selection import ListQuery, Sort, is_vector_pending
-from mats.local.console.use_counts import DAYS, OutcomeQuery, UseCounts, counts_json, outcomes_page
+from mats.local.console.selection import ListQuery, is_vector_pending
 from mats.local.imports.importer import RESERVED
 from mats.local.imports.sources import state_json
-from mats.local.preview.mirror import Mirror, MirrorQuery
 from mats.local.preview.report import near_duplicates, preview_over
 from mats.local.review import decide, waiting
+from mats.local.use import UseQuery, report_use
 from mats.ports import Item, Precondition, Stored
 
 _POLL_S = 0.05
-_NEWEST, _GAPS, _NEVER = 6, 5, 20
-_FEW = 300  # Answers whose demand is computed while the home page waits
+_NEWEST = 6
 _BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
 """Fields that differ between revisions without a change of the capability."""
 
@@ -53,11 +50,8 @@ class RegistryService:
     def __init__(self, local: LocalSystem, *, timeout_s: float = 5.0) -> None:
         """`timeout_s` is how long a write waits for the index."""
         self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
-        self._uses = UseCounts(local.stores.use_log, local.clock)
         self._encoder = local.models.encoder.name if local.models.encoder else ""
-        self._list = CapabilityList(local.stores.listing, local.stores.queue, self._uses.recheck, self._encoder)
-        self._demand = ReportReader(lambda days: demand_json(find_demand(local, days)))
-        self._mirror = ReportReader(lambda days: Mirror.over(local, days))
+        self._list = CapabilityList(local.stores.listing, local.stores.queue, self._encoder)
         self._is_operator = True
 
     def for_owners(self) -> Self:
@@ -67,17 +61,8 @@ class RegistryService:
         return owners
 
     def refresh(self) -> None:
-        """Store recorded answers, and read the changes since the last refresh."""
-        self._stores.exposure.flush()
+        """Read the changes since the last refresh."""
         self._list.refresh()
-        self._current_uses()
-
-    def _current_uses(self) -> UseCounts:
-        """The counts, with the answers that were given until now."""
-        if self._stores.receipts:
-            self._stores.receipts.flush()
-        self._uses.refresh()
-        return self._uses
 
     def snapshot(self) -> Snapshot:
         return self._list.current()
@@ -91,41 +76,21 @@ class RegistryService:
             "kinds": snapshot.kinds,
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
-            "unmatched": self._current_uses().unmatched_count,
-            "providers": sum(1 for provider, _ in snapshot.providers if provider),
             "sources": len(self._stores.sources.all()),
             "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
             "writer": models.writer.name if models.writer else None,
         }
 
     def page(self, query: ListQuery) -> dict[str, Any]:
-        return self._list.current().page(query, self._current_uses())
+        return self._list.current().page(query)
 
-    def home(self) -> dict[str, Any]:
-        """Counts, the newest entries, and requests that found nothing; `demand` is null until it is computed."""
-        snapshot, uses = self._list.current(), self._current_uses()
-        found = self._demand.get(DAYS) if uses.answers <= _FEW else self._demand.peek(DAYS)
-        rows = snapshot.rows if uses.answers else []
-        never = [row.id for row in rows if row.findable and not uses.times_found(row.id)]
-        shown = ("name", "requests", "callers", "examples")
-        return {
-            "kinds": snapshot.kinds,
-            "registered": len(snapshot.rows),
-            "newest": snapshot.page(ListQuery(sort=Sort.REGISTERED_DOWN, limit=_NEWEST), uses)["capabilities"],
-            "answers": uses.answers,
-            "unmatched": uses.unmatched_count,
-            "never_found": {"count": len(never), "ids": never[:_NEVER]},
-            "demand": found and [{name: gap[name] for name in shown} for gap in found["gaps"][:_GAPS]],
-        }
-
-    def outcomes(self, query: OutcomeQuery) -> dict[str, Any]:
-        return outcomes_page(self._current_uses(), self._stores.use_log, query)
+    def use(self, query: UseQuery) -> dict[str, Any]:
+        return report_use(self._local, query)
 
     def get(self, id: Id) -> dict[str, Any]:
         item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
-        uses = self._current_uses()
         profiles = [*self._stores.profiles.versions(id), *([stored.profile] if stored else [])]
         read = self._local.reliability
         reliability = read(id, stored.profile.trust, LOCAL) if stored and read else None
@@ -134,7 +99,6 @@ class RegistryService:
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
             "reliability": reliability.to_json() if reliability else None,
-            "use": {"shown": uses.times_shown(id), **counts_json(uses.outcomes_of(id))},
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "same_text": self._same_text(stored) if stored and stored.profile.findable else [],
             "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
@@ -149,33 +113,8 @@ class RegistryService:
         near = near_duplicates(self._stores.index, stored.profile, stored.vector, admitted)
         return [one.id for one in near if not one.same_namespace and one.overlap >= COPY]
 
-    def exposure(self) -> dict[str, Any]:
-        """How often each provider was shown in the latest answers, and its share of all shown results."""
-        exposure, registered = self._stores.exposure.exposure(), self._list.current().providers
-        shown = sum(one.shown for one in exposure.providers)
-        providers = [
-            {
-                **one._asdict(),
-                "share": round(one.shown / shown, 4) if shown else 0.0,
-                "registered": registered.get((one.provider, one.verified), 0),
-            }
-            for one in exposure.providers
-        ]
-        return {**exposure._asdict(), "providers": providers}
-
     def sources(self) -> dict[str, Any]:
         return {"sources": [state_json(state) for state in self._stores.sources.all()]}
-
-    def demand(self, days: int) -> dict[str, Any]:
-        """Requests of the last days for which nothing was found."""
-        return self._demand.get(days)
-
-    def mirror(self, query: MirrorQuery) -> dict[str, Any]:
-        """What is not found and why; with an id, all of one capability. Operators see everything, owners what they may.
-
-        Raises CapabilityNotFound: nothing is registered under the id, or the owner does not see it.
-        """
-        return self._mirror.get(query.days).answer(query)
 
     def check(self, item: object) -> dict[str, Any]:
         """Validate an item; if it is valid, with the placement a put would have."""

@@ -14,7 +14,6 @@ from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile
 from mats.domain.text.words import clip, content_words
 from mats.edge.schema import Parameters
-from mats.local.console.use_counts import UseCounts
 from mats.local.preview.report import SPARSE
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
@@ -137,18 +136,12 @@ class Sort(StrEnum):
     UPDATED = "updated"
     UPDATED_DOWN = "-updated"
     REGISTERED_DOWN = "-registered"
-    SHOWN = "shown"
-    SHOWN_DOWN = "-shown"
-    SUCCESS = "success"
-    SUCCESS_DOWN = "-success"
 
 
-_COLUMNS: Mapping[str, Callable[[ListRow, UseCounts], Any]] = {
-    "trust": lambda row, uses: row.trust,
-    "updated": lambda row, uses: row.updated or None,
-    "registered": lambda row, uses: row.registered or None,
-    "shown": lambda row, uses: uses.times_shown(row.id),
-    "success": lambda row, uses: uses.outcomes_of(row.id).last_success,
+_COLUMNS: Mapping[str, Callable[[ListRow], Any]] = {
+    "trust": lambda row: row.trust,
+    "updated": lambda row: row.updated or None,
+    "registered": lambda row: row.registered or None,
 }
 """The value of a row in each column; None: it has none, and comes last."""
 
@@ -175,12 +168,12 @@ class ListQuery(Parameters):
             rows = [row for row in rows if f"{row.namespace}.".startswith(below)]
         return [row for row in rows if text in row.search_text] if text else rows
 
-    def order(self, rows: Sequence[ListRow], uses: UseCounts) -> Sequence[ListRow]:
+    def order(self, rows: Sequence[ListRow]) -> Sequence[ListRow]:
         """Rows, which are in order of id, in the order asked for; ties by id."""
         if self.sort is Sort.ID:
             return rows
         name, column = self.sort.removeprefix("-"), _COLUMNS[self.sort.removeprefix("-")]
-        values = [column(row, uses) for row in rows]  # no pairs: so many new objects start a garbage collection
+        values = [column(row) for row in rows]  # no pairs: so many new objects start a garbage collection
         present = (place for place, value in enumerate(values) if value is not None)
         places = sorted(present, key=values.__getitem__, reverse=name != self.sort)
         return [
