@@ -1,4 +1,4 @@
-"""The CloudWatch dashboard, and the query for demand that is saved in Logs Insights, too."""
+"""The CloudWatch dashboard, and its query for requests without a match, which is saved in Logs Insights, too."""
 
 from collections.abc import Mapping, Sequence
 
@@ -46,13 +46,15 @@ class Dashboard(Construct):
         page.add_widgets(*self._answers())
         page.add_widgets(*self._latency())
         page.add_widgets(*self._models(), self._functions())
-        log = watched.discovery_log
-        page.add_widgets(
-            _log_table(log, "First places by provider", _FIRST_PLACES_LINES, cloudwatch.LogQueryVisualizationType.BAR),
-            _log_table(log, "Asked and not found", demand_lines(context), cloudwatch.LogQueryVisualizationType.TABLE),
+        unserved = cloudwatch.LogQueryWidget(
+            title="Asked and not found",
+            log_group_names=[watched.discovery_log.log_group_name],
+            query_lines=list(unserved_lines(context)),
+            view=cloudwatch.LogQueryVisualizationType.TABLE,
+            width=_HALF,
         )
         reported = _own("feedback", *_capital(tuple(Event)), prefix="Outcomes")
-        page.add_widgets(self._graph("Outcomes that callers report", reported, stacked=True))
+        page.add_widgets(unserved, self._graph("Outcomes that callers report", reported, stacked=True))
         page.add_widgets(*self._changes())
         if watched.domain:
             page.add_widgets(*self._index())
@@ -165,18 +167,8 @@ class Dashboard(Construct):
         )
 
 
-_FIRST_PLACES_LINES = (
-    "fields candidates.0.provider as provider, candidates.0.provider_verified as verified",
-    'filter event = "discovered" and ispresent(provider)',
-    "stats count(*) as first_places by provider, verified",
-    "sort first_places desc",
-    "limit 20",
-)
-"""First places by provider, verified or claimed, to see whether one provider takes them all."""
-
-
-def demand_lines(context: Context) -> Sequence[str]:
-    """The query for demand: requests without a match, the most frequent first, each with the nearest capability."""
+def unserved_lines(context: Context) -> Sequence[str]:
+    """The query for requests without a match, the most frequent first, each with the nearest capability."""
     request = "query" if context.settings.log_queries == "text" else "query_hash"
     return (
         f"fields {request} as request, candidates.0.id as nearest",
@@ -187,23 +179,15 @@ def demand_lines(context: Context) -> Sequence[str]:
     )
 
 
-class SavedDemandQuery(Construct):
-    """The query for demand, saved in Logs Insights."""
+class SavedQuery(Construct):
+    """The query for requests without a match, saved in Logs Insights."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, log: logs.ILogGroup) -> None:
         super().__init__(scope, id)
         logs.CfnQueryDefinition(
             self,
             "Saved",
-            name=f"{context.name}/demand",
+            name=f"{context.name}/unserved",
             log_group_names=[log.log_group_name],
-            query_string="\n| ".join(demand_lines(context)),
+            query_string="\n| ".join(unserved_lines(context)),
         )
-
-
-def _log_table(
-    log: logs.ILogGroup, title: str, lines: Sequence[str], view: cloudwatch.LogQueryVisualizationType
-) -> cloudwatch.IWidget:
-    return cloudwatch.LogQueryWidget(
-        title=title, log_group_names=[log.log_group_name], query_lines=list(lines), view=view, width=_HALF
-    )

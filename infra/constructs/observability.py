@@ -11,13 +11,13 @@ from constructs import Construct
 
 from infra import alarms
 from infra.alarms import Alarm
-from infra.constructs.dashboard import Dashboard, SavedDemandQuery
+from infra.constructs.dashboard import Dashboard, SavedQuery
 from infra.constructs.watched import Watched
 from infra.context import Context
 
 
 class Observability(Construct):
-    """The alarms of `infra.alarms`, the dashboard, and the saved query for demand."""
+    """The alarms of `infra.alarms`, the dashboard, and the saved query for requests without a match."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, watched: Watched) -> None:
         super().__init__(scope, id)
@@ -36,7 +36,7 @@ class Observability(Construct):
         brakes = alarms.BRAKES if context.steps != "all-at-once" else ()
         self.brakes = [self._add(alarm, "", alarm_name=f"{context.name}-{alarm.id}-{version}") for alarm in brakes]
         """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
-        SavedDemandQuery(self, "Demand", context=context, log=watched.discovery_log)
+        SavedQuery(self, "Unserved", context=context, log=watched.discovery_log)
         if context.size == "small":
             return
         Dashboard(self, "Dashboard", context=context, watched=watched, alarms=self.alarms)

@@ -32,7 +32,7 @@ class Watched:
     streams: lambda_.IFunction
     domain: opensearch.Domain | None
     maintenance: sfn.IStateMachine
-    discovery_log: logs.ILogGroup  # Source of the exposure by provider
+    discovery_log: logs.ILogGroup
 
     def metric(
         self, wanted: Metric | Expression, *, each: str = "", name: str = "", label: str | None = None

@@ -110,10 +110,9 @@ def test_the_dashboard_shows_metrics_and_queries(context: str):
     assert len(body) < 500_000
     for metric in ("TotalMs", "RerankMs", "DegradedLlm", "VerdictNone", "Usd", "Waiting", "5XXError", "SearchLatency"):
         assert metric in body
-    assert "First places by provider" in body
     assert "Asked and not found" in body
     saved = deployed.one("AWS::Logs::QueryDefinition")
-    assert saved["Name"] == "mats/demand"
+    assert saved["Name"] == "mats/unserved"
 
 
 def flattened(value: object, name: str = "") -> dict[str, object]:
@@ -135,10 +134,8 @@ def test_queries_of_the_dashboard_read_fields_of_a_record_as_lambda_writes_it(ca
             Answered(shortlist=discover_over(index)(Query(query="give money back")))
         )
     record = flattened(json.loads(JsonFormatter().format(caplog.records[-1])))
-    demand = dashboard.demand_lines(parse({"log_queries": logged}))
-    for lines in (demand, dashboard._FIRST_PLACES_LINES):
-        assert 'event = "discovered"' in lines[1]
-        named = [field.split(" as ")[0] for field in lines[0].removeprefix("fields ").split(", ")]
-        assert {*named, "event", "verdict"} <= record.keys()
-    assert (record["candidates.0.provider"], record["candidates.0.provider_verified"]) == ("Acme!", False)
+    lines = dashboard.unserved_lines(parse({"log_queries": logged}))
+    assert 'event = "discovered"' in lines[1]
+    named = [field.split(" as ")[0] for field in lines[0].removeprefix("fields ").split(", ")]
+    assert {*named, "event", "verdict"} <= record.keys()
     assert record["candidates.0.id"].endswith("/refund")
