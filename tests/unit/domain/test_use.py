@@ -10,7 +10,9 @@ from mats.domain.ranking.blend import Verdict
 IDS = A, B, C, D, E, F = tuple(Id(f"com.acme/{letter}") for letter in "abcdef")
 
 
-def answer(*shown: Id, text: str = "refund", missing: str = "", events: dict[Id, set[Event]] | None = None, **more):
+def answer(
+    *shown: Id, text: str = "refund", missing: str = "", events: dict[Id, tuple[Event, ...]] | None = None, **more
+):
     receipt = Receipt(
         query_id="q",
         text=text,
@@ -38,11 +40,11 @@ def test_a_capability_is_asked_shown_and_first_by_its_place():
 @pytest.mark.parametrize(
     ("events", "chosen", "succeeded", "lost_to"),
     [
-        ({}, 0, 0, {}),
-        ({Event.SELECTED}, 1, 0, {A: 1}),
-        ({Event.SELECTED, Event.SUCCEEDED}, 1, 1, {A: 1}),
-        ({Event.SUCCEEDED, Event.FAILED}, 1, 0, {}),
-        ({Event.WRONG}, 1, 0, {}),
+        ((), 0, 0, {}),
+        ((Event.SELECTED,), 1, 0, {A: 1}),
+        ((Event.SELECTED, Event.SUCCEEDED), 1, 1, {A: 1}),
+        ((Event.SUCCEEDED, Event.FAILED), 1, 0, {}),
+        ((Event.WRONG,), 1, 0, {}),
     ],
     ids=str,
 )
@@ -54,23 +56,23 @@ def test_a_request_is_lost_to_what_was_chosen_or_succeeded_instead(events, chose
 
 
 def test_of_two_that_served_neither_lost_to_the_other():
-    found = use_by_id([answer(A, B, C, events={A: {Event.SUCCEEDED}, B: {Event.SELECTED}})])
+    found = use_by_id([answer(A, B, C, events={A: (Event.SUCCEEDED,), B: (Event.SELECTED,)})])
     assert (found[A].lost_to, found[B].lost_to, found[C].lost_to) == ({}, {}, {A: 1, B: 1})
 
 
 def test_what_was_reported_on_without_being_shown_counts_as_chosen():
-    assert use_by_id([answer(events={A: {Event.SUCCEEDED}})]) == {A: Use(chosen=1, succeeded=1)}
+    assert use_by_id([answer(events={A: (Event.SUCCEEDED,)})]) == {A: Use(chosen=1, succeeded=1)}
 
 
 @pytest.mark.parametrize(
     ("given", "is_unserved"),
     [
         ({"verdict": Verdict.NONE}, True),
-        ({"verdict": Verdict.WEAK, "events": {A: {Event.FAILED}}}, True),
-        ({"verdict": Verdict.WEAK, "events": {A: {Event.SELECTED}}}, False),
-        ({"verdict": Verdict.NONE, "events": {A: {Event.SUCCEEDED}}}, False),
+        ({"verdict": Verdict.WEAK, "events": {A: (Event.FAILED,)}}, True),
+        ({"verdict": Verdict.WEAK, "events": {A: (Event.SELECTED,)}}, False),
+        ({"verdict": Verdict.NONE, "events": {A: (Event.SUCCEEDED,)}}, False),
         ({"verdict": Verdict.MATCH}, False),
-        ({"verdict": Verdict.MATCH, "missing": "a stamp", "events": {A: {Event.SUCCEEDED}}}, True),
+        ({"verdict": Verdict.MATCH, "missing": "a stamp", "events": {A: (Event.SUCCEEDED,)}}, True),
         ({"verdict": Verdict.NONE, "narrowed": True}, False),
         ({"verdict": Verdict.NONE, "narrowed": True, "kinds": (Kind.TOOL,)}, True),
         ({"verdict": None}, False),
