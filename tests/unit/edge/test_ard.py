@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.errors import DependencyFailed, RequestInvalid
 from mats.domain.profile.profile import Cause, Enrichment
-from mats.domain.ranking.query import Scope
 from mats.domain.text.fence import spell_out
 from mats.edge import http, openapi
 from mats.edge.ard.endpoints import make_token, parse_token
@@ -31,8 +30,6 @@ from mats.edge.ard.entries import (
     parse_identifier,
     publisher,
 )
-from mats.edge.observers import JsonFormatter
-from mats.local.cli import feedback as replay
 from tests.ard_schema import CODES, SCHEMA, valid
 from tests.aws_events import call
 from tests.builders import a_profile, an_earlier_profile
@@ -138,15 +135,6 @@ def test_pages_of_results_are_disjoint_and_complete_and_their_tokens_for_one_sea
     refused(search("weather forecast", pageSize=3, pageToken=first["pageToken"]), 400)
     refused(search(filter={"tags": "mcp"}, pageSize=3, pageToken=first["pageToken"]), 400)
     refused(ask("GET", "/agents", query=f"pageToken={first['pageToken']}"), 400)
-
-
-def test_logged_search_can_be_replayed(caplog):
-    caplog.set_level("INFO", logger="mats")
-    search(filter={"publisher": ["acme.com"], "tags": ["a2a", "mcp"]})
-    record = json.loads(JsonFormatter().format(caplog.records[-1]))
-    again = an_application(*ALL).discover(replay.logged_query(record), record["audiences"], replay.logged_scope(record))
-    assert [result.candidate.profile.name for result in again.results] == ["guide"]
-    assert replay.logged_scope({}) == Scope()
 
 
 def test_federation_has_no_referrals():
