@@ -4,7 +4,7 @@ import pytest
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer
-from mats.domain.learning.use import GivenAnswer, Use, unserved, use_by_id
+from mats.domain.learning.use import GivenAnswer, Use, unserved_requests, use_by_id
 from mats.domain.ranking.blend import Verdict
 
 IDS = A, B, C, D, E, F = tuple(Id(f"com.acme/{letter}") for letter in "abcdef")
@@ -80,12 +80,12 @@ def test_what_was_reported_on_without_being_shown_counts_as_chosen():
     ids=str,
 )
 def test_a_request_is_unserved_without_a_match_and_a_success_or_by_its_callers_word(given, is_unserved):
-    assert bool(unserved([answer(A, **given)])) is is_unserved
+    assert bool(unserved_requests([answer(A, **given)])) is is_unserved
 
 
 def test_unserved_requests_are_grouped_by_text_and_without_texts_by_the_nearest():
     none = {"verdict": Verdict.NONE}
-    found = unserved([
+    found = unserved_requests([
         answer(text="", nearest=A, at="2026-01-06", **none),
         answer(text="Forge  a coin", nearest=B, at="2026-01-05", **none),
         answer(text="forge a coin", nearest=C, at="2026-01-04", **none),

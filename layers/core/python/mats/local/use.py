@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
-from mats.domain.learning.use import GivenAnswer, unserved, use_by_id
+from mats.domain.learning.use import GivenAnswer, unserved_requests, use_by_id
 from mats.domain.profile.profile import Status
 from mats.domain.ranking.query import Filter
 from mats.domain.text.words import clip
@@ -46,11 +46,11 @@ def report_use(local: LocalSystem, query: UseQuery) -> dict[str, Any]:
         if stored.profile.status is not Status.DELETED and (not audiences or filter_.sees(stored.profile.visible_to))
     }
 
-    def seen(id: Id | None) -> Id | None:
+    def visible_id(id: Id | None) -> Id | None:
         return id if id in visible else None
 
     rows = sorted((id for id in uses if id in visible), key=lambda id: (-uses[id].asked, id))
-    requests = unserved(each for each in answers if not audiences or each.receipt.audiences <= audiences)
+    requests = unserved_requests(each for each in answers if not audiences or each.receipt.audiences <= audiences)
     return {
         "days": query.days,
         "answers": len(answers),
@@ -59,14 +59,20 @@ def report_use(local: LocalSystem, query: UseQuery) -> dict[str, Any]:
                 "id": id,
                 **{name: getattr(uses[id], name) for name in ("asked", "shown", "first", "chosen", "succeeded")},
                 "lost_to": [
-                    {"id": seen(rival), "answers": count} for rival, count in uses[id].lost_to.most_common(_RIVALS)
+                    {"id": visible_id(rival), "answers": count}
+                    for rival, count in uses[id].lost_to.most_common(_RIVALS)
                 ],
             }
             for id in rows[: query.limit]
         ],
         "more": max(0, len(rows) - query.limit),
         "unserved": [
-            {"text": clip(one.text, _TEXT), "requests": one.requests, "last": one.last, "nearest": seen(one.nearest)}
+            {
+                "text": clip(one.text, _TEXT),
+                "requests": one.requests,
+                "last": one.last,
+                "nearest": visible_id(one.nearest),
+            }
             for one in requests[: query.limit]
         ],
         "more_unserved": max(0, len(requests) - query.limit),

@@ -26,7 +26,7 @@ class GivenAnswer:
         return {id: event for id, reported in events if (event := effective_event(reported))}
 
     @cached_property
-    def served(self) -> Sequence[Id]:
+    def winners(self) -> Sequence[Id]:
         """The results that the caller chose, and that neither failed nor were wrong."""
         return [id for id, event in self.events.items() if event in (Event.SELECTED, Event.SUCCEEDED)]
 
@@ -42,7 +42,7 @@ class GivenAnswer:
         """
         receipt = self.receipt
         unmatched = receipt.verdict in (Verdict.NONE, Verdict.WEAK) and (bool(receipt.kinds) or not receipt.narrowed)
-        return bool(self.missing) or (unmatched and not self.served)
+        return bool(self.missing) or (unmatched and not self.winners)
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Use:
 
 
 @dataclass(slots=True, kw_only=True)
-class Unserved:
+class UnservedRequest:
     """Requests with one text, or without texts those with one nearest capability."""
 
     text: str  # What is missing, or the request; empty if texts are not stored
@@ -78,8 +78,8 @@ def use_by_id(answers: Iterable[GivenAnswer]) -> dict[Id, Use]:
             use.asked += 1
             use.shown += place < FIVE
             use.first += place == 0
-            if place < FIVE and id not in answer.served:
-                use.lost_to.update(answer.served)
+            if place < FIVE and id not in answer.winners:
+                use.lost_to.update(answer.winners)
         for id, event in answer.events.items():
             use = found.setdefault(id, Use())
             use.chosen += 1
@@ -87,13 +87,13 @@ def use_by_id(answers: Iterable[GivenAnswer]) -> dict[Id, Use]:
     return found
 
 
-def unserved(answers: Iterable[GivenAnswer]) -> list[Unserved]:
+def unserved_requests(answers: Iterable[GivenAnswer]) -> list[UnservedRequest]:
     """What nothing served, most requests first; `answers` has the latest first."""
-    found: dict[tuple[str, Id | None], Unserved] = {}
+    found: dict[tuple[str, Id | None], UnservedRequest] = {}
     for answer in answers:
         if answer.is_unserved:
             receipt, text = answer.receipt, answer.missing or answer.receipt.text
             key = (" ".join(text.casefold().split()), None if text else receipt.nearest)
-            one = found.setdefault(key, Unserved(text=text, nearest=receipt.nearest, last=receipt.at))
+            one = found.setdefault(key, UnservedRequest(text=text, nearest=receipt.nearest, last=receipt.at))
             one.requests += 1
     return sorted(found.values(), key=lambda one: -one.requests)  # stable: of equals the latest first
