@@ -11,6 +11,7 @@ from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.rank import Shortlist
+from mats.domain.trust.near_duplicates import is_trusted
 from mats.edge.http import Caller
 from mats.edge.observers import LOG
 from mats.edge.schema import Health
@@ -81,6 +82,10 @@ class Application:
         """The capabilities that operators pinned and the caller may see, in order of id, at most `MAX_PINNED`."""
         with self._failures_recorded("pinned", caller):
             return self.look_up.pins(self._audiences(caller))
+
+    def trusts(self, profile: Profile) -> bool:
+        """True if operators trust its owner more than an unrated one, or verified who that is."""
+        return is_trusted(profile, self.discover.retrieve.unrated)
 
     def summary(self, caller: Caller) -> str:
         """What this caller may find, in a few words; empty if that cannot be told now."""

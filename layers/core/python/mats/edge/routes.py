@@ -43,7 +43,9 @@ def search_answer(
     from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
 
     pinned = application.pins(caller)
-    return ReadyMade.of(shortlist, wish.format, wish.token_budget, pinned=pinned, known=wish.known)
+    return ReadyMade.of(
+        shortlist, wish.format, wish.token_budget, pinned=pinned, known=wish.known, trusts=application.trusts
+    )
 
 
 def list_capabilities(application: Application, request: Request, parameters: schema.ListParameters) -> Response:

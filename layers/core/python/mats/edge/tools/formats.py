@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -175,7 +175,8 @@ class LeftOut(ResponseModel):
     id: str
     reason: Literal["token_budget", "less_relevant", "suspicious", "property_names"] = Field(
         description="`less_relevant`: it might fit, but is far less relevant than the first, or less than one that did "
-        "not fit. `suspicious`: what its owner wrote seems meant to steer a model, and these tools go to one unread. "
+        "not fit. `suspicious`: what its owner wrote seems meant to steer a model, these tools go to one unread, and "
+        "operators neither trust nor verified the owner. "
         "`property_names`: it requires an input whose name Claude refuses, and all other tools with it."
     )
     tokens: int = Field(description="Its size in tokens, estimated.")
@@ -225,13 +226,15 @@ class ReadyMade(ResponseModel):
         *,
         pinned: Sequence[Profile] = (),
         known: Collection[str] | None = None,
+        trusts: Callable[[Profile], bool] = lambda profile: False,
     ) -> Self:
         """The tools of a shortlist behind those that operators pinned.
 
-        With `known`, names or ids of tools that the caller has, only others are defined, in order of name.
+        With `known`, names or ids of tools that the caller has, only others are defined, in order of name. What is
+        suspicious is left out, unless operators trust its owner.
         """
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        fitted = _Fitted(format, token_budget, frozenset(known or ()), for_parts=bool(shortlist.parts))
+        fitted = _Fitted(format, token_budget, frozenset(known or ()), for_parts=bool(shortlist.parts), trusts=trusts)
         for profile in pinned:
             fitted.add(profile)
         always = {profile.id for profile in pinned}
@@ -287,6 +290,7 @@ class _Fitted:
     format: Format
     budget: int | None
     known: frozenset[str] = frozenset()  # Tools that take no room
+    trusts: Callable[[Profile], bool] = lambda profile: False
     for_parts: bool = False  # The results serve different parts, so their relevance is not compared
     kept: list[ToolDefinition] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -303,7 +307,7 @@ class _Fitted:
         Without a relevance it is not compared with others.
         """
         whole, budget = tool_of(profile), self.budget
-        reason: Any = _reason_to_leave_out(profile, whole, self.format)
+        reason: Any = _reason_to_leave_out(profile, whole, self.format, trusted=self.trusts(profile))
         if reason is None and self.knows(whole):
             self.kept.append(whole)
             return
@@ -328,9 +332,9 @@ class _Fitted:
 
 
 def _reason_to_leave_out(
-    profile: Profile, tool: ToolDefinition, format: Format
+    profile: Profile, tool: ToolDefinition, format: Format, *, trusted: bool = False
 ) -> Literal["suspicious", "property_names"] | None:
-    if profile.suspicious:
+    if profile.suspicious and not trusted:
         return "suspicious"
     return "property_names" if format in _PLAIN and tool.plain_schema is None else None
 

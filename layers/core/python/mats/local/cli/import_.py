@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,7 +22,7 @@ from mats.domain.protocols.protocol import Source
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
 from mats.local.imports.files import Location, Stream, is_address
-from mats.local.imports.importer import DryRunRegistry, Importer, Report, check_namespace
+from mats.local.imports.importer import BATCH, DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.local.review import waiting
 from mats.ports import ImportTarget, Item, Registry, TrustBook
@@ -131,15 +131,43 @@ def _run(
     by_service = f", {elsewhere:,} by the running service" if elsewhere > 0 else ""
     held = sum(one["id"] in report.listed for one in waiting(local)) if local else 0
     waits = f", {held:,} held: mats review" if held else ""
+    flags = _flags(local, report.listed) if local and not settings.in_aws else {}
+    if not ui.is_json():
+        _show_flags(flags)
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}{waits}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
-    outcome = {**report.to_json(), "held": held, "indexed": indexed, **times}
+    outcome = {**report.to_json(), "held": held, "flagged": flags, "indexed": indexed, **times}
     if local:
         ui.show_with_usage(local, outcome, text)
         fail_if_waiting(local)
     else:
         ui.show(outcome, text)
     return report
+
+
+def _flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
+    """How many of these capabilities are suspicious; by reason, how many, and the first of them by id."""
+    flagged, by_reason, listed = 0, dict[str, list[Id]](), list(map(Id, sorted(ids)))
+    for start in range(0, len(listed), BATCH):
+        for id, stored in sorted(local.stores.profiles.get(listed[start : start + BATCH]).items()):
+            flagged += bool(stored.profile.suspicious)
+            for found in stored.profile.suspicious:
+                by_reason.setdefault(found.partition(" [")[0], []).append(id)
+    reasons = sorted(by_reason.items(), key=lambda one: -len(one[1]))
+    return {
+        "count": flagged,
+        "reasons": [{"reason": reason, "count": len(found), "example": found[0]} for reason, found in reasons],
+    }
+
+
+def _show_flags(flags: Mapping[str, Any]) -> None:
+    for each in flags.get("reasons", ()):
+        ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
+    if flags.get("count"):
+        ui.note(
+            f"{flags['count']:,} flagged in all: `--format` leaves out those not trusted. `mats show ID` "
+            "says where; `mats trust ID --clear-flags` clears one; `mats trust NAMESPACE.* N` trusts an owner."
+        )
 
 
 def _send(sources: Iterable[tuple[Source, Stream]], url: str, settings: Settings, timeout_s: float) -> Report:
