@@ -109,9 +109,9 @@ pictures: setup ## Take the pictures of README and docs from the console; needs 
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
-	@$(LOCK) --extra aws --extra local --extra otel --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
+	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
 	@$(LOCK) --extra infra --extra aws --constraint requirements/lock.txt --upgrade -o requirements.txt
-	@$(LOCK) --extra local --extra otel --extra aws --constraint requirements/lock.txt -o requirements/container.txt
+	@$(LOCK) --extra local --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:rehearsal -o requirements/rehearsal.txt

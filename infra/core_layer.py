@@ -10,7 +10,6 @@ LEFT_OUT = (
     "adapters/dynamodb/copying.py",
     "adapters/encoder",
     "adapters/prometheus.py",
-    "adapters/spans.py",
     "adapters/sqlite/backup.py",
     "adapters/sqlite/queue.py",
     "adapters/sqlite/sources.py",

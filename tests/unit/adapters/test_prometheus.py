@@ -11,7 +11,6 @@ from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
 from mats.domain.ranking.query import Query
-from mats.domain.shortlist.trace import StageRun
 from mats.ports import (
     Answered,
     BatchDelayed,
@@ -58,22 +57,24 @@ def shown(*observations: Observation, state=lambda: STATE) -> dict[tuple, float]
 
 
 def test_an_answer_counts_under_its_verdict_with_its_stages_and_missing_parts():
-    runs = [StageRun("encode", 0, 400, "late"), StageRun("rerank", 5, 900)]
-    samples = shown(answered(runs=runs, refused=[REFUSAL]))
+    samples = shown(answered(refused=[REFUSAL]))
     assert samples["mats_answers_total", "match"] == 1
     assert samples["mats_answer_seconds_sum",] == 1.0
     assert samples["mats_stage_seconds_sum", "encode"] == 0.004
     assert ("mats_stage_seconds_sum", "total") not in samples
-    assert samples["mats_stage_faults_total", "encode"] == 1
-    assert ("mats_stage_faults_total", "rerank") not in samples
     assert samples["mats_degraded_total", "neural"] == 1
     assert samples["mats_model_calls_total", "answered", "reranker"] == 1
     assert samples["mats_model_call_seconds_sum", "reranker"] == 0.9
     assert samples["mats_model_refusals_total", "lite", "writer"] == 1
 
 
+def test_an_answer_without_its_reranker_counts_a_failed_call():
+    samples = shown(answered(took_ms={"total": 9.0}, degraded=["llm"]))
+    assert samples["mats_degraded_total", "llm"] == samples["mats_model_calls_total", "failed", "reranker"] == 1
+
+
 def test_requests_count_by_route_and_status():
-    handled = RequestHandled(method="GET", route="/healthz", status=200, began_ms=0, took_ms=2, request_id=SECRETS[4])
+    handled = RequestHandled(method="GET", route="/healthz", status=200, took_ms=2, request_id=SECRETS[4])
     samples = shown(handled, handled, replace(handled, status=503))
     assert samples["mats_requests_total", "GET", "/healthz", "200"] == 2
     assert samples["mats_requests_total", "GET", "/healthz", "503"] == 1
@@ -88,7 +89,7 @@ def test_changes_feedback_failures_and_calls_of_the_writer_count():
         BatchProcessed(outcomes={a_profile().id: ChangeResult.INDEXED}, usage=Usage()),
         BatchDelayed(changes=4, error=DependencyFailed("down")),
         ModelsRefused(refused=[REFUSAL, REFUSAL]),
-        WriterCalled(model="lite", began_ms=0, took_ms=1_500, usage=Usage(), fault="no answer"),
+        WriterCalled(took_ms=1_500, failed=True),
     )
     assert samples["mats_failures_total", "search"] == 1
     assert samples["mats_feedback_total",] == samples["mats_outcomes_total", "wrong"] == 1
@@ -131,7 +132,7 @@ def test_no_label_has_an_id_a_caller_or_a_text():
         answered(faults=[SECRETS[1]]),
         FeedbackRecorded(feedback=feedback, new=[Outcome(Id(SECRETS[0]), Event.WRONG)]),
         BatchProcessed(outcomes={Id(SECRETS[0]): ChangeResult.INDEXED}, usage=Usage()),
-        RequestHandled(method="GET", route="/healthz", status=200, began_ms=0, took_ms=2, request_id=SECRETS[4]),
+        RequestHandled(method="GET", route="/healthz", status=200, took_ms=2, request_id=SECRETS[4]),
     ):
         metrics(observation)
     rendered = metrics.render().decode()

@@ -19,7 +19,7 @@ from mats.ports import Answered, BatchProcessed, Measure, Observation, Operation
 from tests.builders import a_profile, a_shortlist
 
 NASTY = st.text(alphabet=st.characters(codec=None) | st.sampled_from("\n\r\x00\x1b\x7f\x85\u2028\u202e\u200b\ud800"))
-HANDLED = RequestHandled(method="POST", route="/discover", status=200, began_ms=5, took_ms=3.14159, request_id="r1")
+HANDLED = RequestHandled(method="POST", route="/discover", status=200, took_ms=3.14159, request_id="r1")
 
 
 def measures_of(observation: Observation) -> list[tuple[dict[str, float], dict[str, str]]]:

@@ -1,7 +1,5 @@
 """The middleware that tells observers of requests."""
 
-import sys
-
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -11,11 +9,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from mats.local.places import FindPlace
-from mats.local.service import OTHER, ObservedRequests, application
+from mats.local.service import OTHER, ObservedRequests
 from mats.ports import RequestHandled
 from tests.fakes import FakeClock
-
-PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 def answers_to(*requests: tuple[str, str, dict[str, str]]) -> tuple[list[RequestHandled], list[Response]]:
@@ -23,7 +19,7 @@ def answers_to(*requests: tuple[str, str, dict[str, str]]) -> tuple[list[Request
     seen: list[RequestHandled] = []
 
     async def discover(request: Request) -> Response:
-        return Response(request.scope["mats.request"].id, 201)
+        return Response(request.scope["mats.request_id"], 201)
 
     async def bug(request: Request) -> Response:
         raise ZeroDivisionError
@@ -50,30 +46,3 @@ def test_every_request_is_observed_with_its_status():
 def test_the_id_of_a_request_is_the_callers_if_it_is_a_plain_word(sent, id):
     (seen,), (response,) = answers_to(("GET", "/discover", sent))
     assert seen.request_id == response.text == response.headers["X-Request-Id"] == id
-
-
-@pytest.mark.parametrize(("sent", "carrier"), [
-    ({}, {}),
-    ({"traceparent": PARENT}, {"traceparent": PARENT}),
-    ({"traceparent": PARENT, "tracestate": "a=1"}, {"traceparent": PARENT, "tracestate": "a=1"}),
-    ({"traceparent": "00-x"}, {}),
-    ({"tracestate": "a=1"}, {}),
-])  # fmt: skip
-def test_a_valid_trace_context_is_passed_on(sent, carrier):
-    (seen,), _ = answers_to(("GET", "/discover", sent))
-    assert seen.carrier == carrier
-
-
-def test_without_its_package_metrics_say_what_to_install_and_all_else_works(local, monkeypatch):
-    monkeypatch.delitem(sys.modules, "mats.adapters.prometheus", raising=False)
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with TestClient(application(local), base_url="http://127.0.0.1") as client:
-        refused = client.get("/metrics")
-        assert refused.status_code == 503
-        assert refused.json()["detail"] == (
-            "/metrics needs prometheus_client, which is not installed: pip install '.[local]' in a clone of mats"
-        )
-        assert "Retry-After" not in refused.headers  # no retry installs it
-        assert client.post("/metrics").status_code == 405
-        assert client.get("/healthz").status_code == 200
-        assert client.get("/registry").status_code == 200

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -522,7 +522,7 @@ class MemoryWriter(Protocol):
         """Remove requests."""
 
 
-# --- clock, identifiers, and what observers are told: log, metrics and spans read the same values ---
+# --- clock, identifiers, and what observers are told: log and metrics read the same values ---
 
 
 class Clock(Protocol):
@@ -625,13 +625,10 @@ class ModelsRefused(Observation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterCalled(Observation):
-    """A call of the writer."""
+    """A call of the writer, after its end."""
 
-    model: str
-    began_ms: float  # On the monotonic clock
     took_ms: float
-    usage: Usage = field(default_factory=Usage)
-    fault: str = ""  # If it failed
+    failed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -641,11 +638,8 @@ class RequestHandled(Observation):
     method: str
     route: str  # The template of its path, of which there is a fixed number
     status: int
-    began_ms: float  # On the monotonic clock
     took_ms: float
     request_id: str
-    carrier: Mapping[str, str] = field(default_factory=dict)  # The headers of its trace context
-    answers: Sequence[Answered] = ()  # Those it got, several where MCP sends a batch
 
 
 Observer: TypeAlias = Callable[[Observation], None]

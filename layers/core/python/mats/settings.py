@@ -270,7 +270,6 @@ class Settings:
         "log of `mats serve`: `file` (mats.log), or `json`: also JSON lines on stderr, with one for each request",
         choices=("file", "json"),
     )
-    otel: bool = option(False, "1: `mats serve` sends OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT")
 
     def __post_init__(self) -> None:
         faults = [

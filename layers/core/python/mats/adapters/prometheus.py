@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from mats.domain.errors import DependencyFailed
@@ -22,7 +22,6 @@ from mats.ports import (
     WriterCalled,
 )
 
-CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 
@@ -44,7 +43,6 @@ class PrometheusMetrics:
         self._answers = counter("answers", "Answers to searches.", "verdict")
         self._answer_time = histogram("answer", "Time of an answer, from the request's parse to the shortlist.")
         self._stage_time = histogram("stage", "Time of a stage of an answer.", "stage")
-        self._stage_faults = counter("stage_faults", "Stages that failed or were late.", "stage")
         self._degraded = counter("degraded", "Answers without a part, by the part.", "part")
         self._failures = counter("failures", "Operations that failed on the service's side.", "operation")
         self._feedback = counter("feedback", "Feedback that was recorded.")
@@ -77,8 +75,9 @@ class PrometheusMetrics:
                     self._changes.labels(result).inc()
             case BatchDelayed(changes=changes):
                 self._changes.labels("delayed").inc(changes)
-            case WriterCalled(took_ms=ms, fault=fault):
-                self._count_call("writer", ms, fault)
+            case WriterCalled(took_ms=ms, failed=failed):
+                self._calls.labels("writer", "failed" if failed else "answered").inc()
+                self._call_time.labels("writer").observe(ms / 1000)
             case ModelsRefused(refused=refused):
                 for refusal in refused:
                     self._refusals.labels(refusal.role, refusal.model).inc()
@@ -88,19 +87,15 @@ class PrometheusMetrics:
         self._answers.labels(shortlist.verdict).inc()
         for stage, ms in trace.took_ms.items():
             (self._answer_time if stage == "total" else self._stage_time.labels(stage)).observe(ms / 1000)
-        for run in trace.runs:
-            if run.fault:
-                self._stage_faults.labels(run.stage).inc()
-            if run.stage == "rerank":
-                self._count_call("reranker", run.took_ms, run.fault)
+        if "rerank" in trace.took_ms:
+            self._calls.labels("reranker", "answered").inc()
+            self._call_time.labels("reranker").observe(trace.took_ms["rerank"] / 1000)
+        elif "llm" in trace.degraded:
+            self._calls.labels("reranker", "failed").inc()
         for part in frozenset(shortlist.degraded):
             self._degraded.labels(part).inc()
         for refusal in trace.refused:
             self._refusals.labels(refusal.role, refusal.model).inc()
-
-    def _count_call(self, role: str, took_ms: float, fault: str) -> None:
-        self._calls.labels(role, "failed" if fault else "answered").inc()
-        self._call_time.labels(role).observe(took_ms / 1000)
 
 
 class _StateCollector(Collector):

@@ -30,6 +30,7 @@ from mats.settings import Settings, SettingsInvalid, variable_of
 if TYPE_CHECKING:
     from mats.adapters.dynamodb.copying import CopyStep
     from mats.adapters.dynamodb.tables import Tables
+    from mats.adapters.prometheus import PrometheusMetrics
 
 DATABASE = "mats.db"
 _GATHER_S = 0.1  # Seconds that receipts wait for others, to be stored with one synchronisation of the file
@@ -188,50 +189,7 @@ def _tables_to_fill(region: str) -> "Tables":
     return Tables(region=region, writers=8, attempts=10, timeout_s=10)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telemetry:
-    """The observers of a local service; `close` sends what is waiting, for about a second."""
+def open_metrics(read_state: Callable[[], ports.ServiceState]) -> "PrometheusMetrics":
+    from mats.adapters.prometheus import PrometheusMetrics  # noqa: PLC0415 - for who serves
 
-    observers: Sequence[ports.Observer]
-    render_metrics: Callable[[], tuple[bytes, str]]
-    """The metrics and their content type. Raises DependencyFailed: the package is not installed."""
-    wants_answers: bool = False  # True if an observer reads the answers of a request
-    close: Callable[[], None] = lambda: None
-
-
-def open_telemetry(settings: Settings, read_state: Callable[[], ports.ServiceState]) -> Telemetry:
-    """The telemetry that the settings ask for.
-
-    Raises:
-        DependencyFailed: spans are asked for, and their packages are not installed.
-    """
-    observers, render = _metrics(read_state)
-    if not settings.otel:
-        return Telemetry(observers=observers, render_metrics=render)
-    with needed_by(variable_of("otel"), "otel"):
-        from mats.adapters.spans import Spans, close_provider, exporting_provider  # noqa: PLC0415 - the extra `otel`
-    provider = exporting_provider()
-    spans = Spans(provider, model_provider="openai" if settings.llm_url else "aws.bedrock")
-    return Telemetry(
-        observers=[*observers, spans],
-        render_metrics=render,
-        wants_answers=True,
-        close=partial(close_provider, provider),
-    )
-
-
-def _metrics(
-    read_state: Callable[[], ports.ServiceState],
-) -> tuple[list[ports.Observer], Callable[[], tuple[bytes, str]]]:
-    try:
-        with needed_by("/metrics", "local"):
-            from mats.adapters.prometheus import CONTENT_TYPE, PrometheusMetrics  # noqa: PLC0415 - for who serves
-    except NotInstalled as error:
-        missing = error
-
-        def refuse() -> tuple[bytes, str]:
-            raise missing
-
-        return [], refuse
-    metrics = PrometheusMetrics(read_state)
-    return [metrics], lambda: (metrics.render(), CONTENT_TYPE)
+    return PrometheusMetrics(read_state)

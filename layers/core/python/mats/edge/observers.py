@@ -217,7 +217,6 @@ def _request(request: ports.RequestHandled) -> dict[str, Any]:
         "route": request.route,
         "status": request.status,
         "ms": round(request.took_ms, 2),
-        **{name: value for name, value in request.carrier.items() if name == "traceparent"},
     }
 
 

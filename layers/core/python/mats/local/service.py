@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -23,11 +23,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mats.bootstrap.local import LocalSystem, open_telemetry
-from mats.domain.errors import DependencyFailed
+from mats.bootstrap.local import LocalSystem, open_metrics
 from mats.edge import http, openapi
 from mats.edge.http import Caller, local_caller
-from mats.edge.observers import Observers
 from mats.edge.routes import ROUTES, TokenScope, respond
 from mats.local.access import (
     METHODS,
@@ -48,26 +46,13 @@ from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
 from mats.local.places import FindPlace
 from mats.local.worker import EnrichmentWorker
-from mats.ports import Answered, Clock, Ids, Observation, Observer, RequestHandled, ServiceState
+from mats.ports import Clock, Ids, Observer, RequestHandled, ServiceState
 from mats.resources import swagger_ui
 
 OTHER = "other"  # The route of a path that is nobody's, and the method that is no method
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_SCOPE = "mats.request"
-
-
-@dataclass(slots=True)
-class CurrentRequest:
-    """A request that is being answered: its id, and the answers it got so far."""
-
-    id: str
-    answers: list[Answered] = field(default_factory=list)
-
-    def keep(self, observation: Observation) -> None:
-        if isinstance(observation, Answered):
-            self.answers.append(observation)
+_SCOPE = "mats.request_id"
 
 
 class ObservedRequests:
@@ -80,16 +65,16 @@ class ObservedRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, headers, status = self._clock.elapsed_ms(), Headers(scope=scope), 500
-        given = headers.get(REQUEST_ID, "")  # the caller's own id of its request counts if it is a plain word
-        current = scope[_SCOPE] = CurrentRequest(given if _ID.fullmatch(given) else self._ids())
+        began, status = self._clock.elapsed_ms(), 500
+        given = Headers(scope=scope).get(REQUEST_ID, "")  # the caller's own id counts if it is a plain word
+        request_id = scope[_SCOPE] = given if _ID.fullmatch(given) else self._ids()
 
         async def note(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 answered = MutableHeaders(scope=message)
-                answered[REQUEST_ID] = current.id
+                answered[REQUEST_ID] = request_id
                 answered.setdefault("X-Content-Type-Options", "nosniff")
             await send(message)
 
@@ -102,22 +87,10 @@ class ObservedRequests:
                     method=method if method in METHODS else OTHER,
                     route=place.template if (place := place_at(scope)) else OTHER,
                     status=status,
-                    began_ms=began,
                     took_ms=self._clock.elapsed_ms() - began,
-                    request_id=current.id,
-                    carrier=_carrier(headers),
-                    answers=current.answers,
+                    request_id=request_id,
                 )
             )
-
-
-def _carrier(headers: Headers) -> dict[str, str]:
-    """The valid headers of a trace context."""
-    parent = headers.get("traceparent", "")
-    if not _TRACEPARENT.fullmatch(parent):
-        return {}
-    state = headers.get("tracestate")
-    return {"traceparent": parent, **({"tracestate": state} if state else {})}
 
 
 _THREADS = 256  # Concurrent requests; each mostly waits for a model
@@ -138,14 +111,12 @@ def application(
 ) -> Starlette:
     """The service; `after_listing` is called once, when the console's list is complete."""
     caller, registry = local_caller(local.settings), RegistryService(local)
-    telemetry = open_telemetry(local.settings, partial(read_state, local, registry))
-
-    observers = telemetry.observers
+    metrics = open_metrics(partial(read_state, local, registry))
 
     @asynccontextmanager
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
-        local.observers.extend(observers)
+        local.observers.append(metrics)
         worker, refresh = EnrichmentWorker(local), RefreshThread(registry.refresh, after_listing)
         worker.start()
         refresh.start()
@@ -153,21 +124,19 @@ def application(
         yield
         refresh.stop()
         worker.stop()
-        for observer in observers:
-            local.observers.remove(observer)
-        telemetry.close()
+        local.observers.remove(metrics)
 
     routes = [
         *api.file_routes(),
         *api.routes(registry, access),
-        _metrics_route(telemetry.render_metrics, access),
+        _metrics_route(metrics.render, access),
         Route(
             "/docs",
             lambda request: FileResponse(_PAGES / "docs.html", headers={"Content-Security-Policy": _DOCS_POLICY}),
         ),
         Mount("/docs/assets", StaticFiles(directory=swagger_ui())),
         Mount("/static", StaticFiles(directory=_PAGES)),
-        Route("/{path:path}", _endpoint(local, caller, access, telemetry.wants_answers), methods=METHODS),
+        Route("/{path:path}", _endpoint(local, caller, access), methods=METHODS),
     ]
     observed = Middleware(
         ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
@@ -191,14 +160,12 @@ def _openapi() -> http.Response:
     return http.Response(200, document, {"Content-Type": "application/json"})
 
 
-def _endpoint(
-    local: LocalSystem, caller: Caller, access: Access, wants_answers: bool
-) -> Callable[[Request], Awaitable[Response]]:
-    """The handler of every path of the API. `wants_answers`: each request keeps the answers it gets."""
+def _endpoint(local: LocalSystem, caller: Caller, access: Access) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of every path of the API."""
     app = local.application
 
     async def answer(request: Request) -> Response:
-        body, current = await read_body(request, _MAX_BODY_BYTES), request.scope[_SCOPE]
+        body = await read_body(request, _MAX_BODY_BYTES)
         token = token_of(request.scope)
         headers = header_fields(request.headers)
         named: dict[str, Any] = {}  # What a token changes of the user of this machine
@@ -217,11 +184,10 @@ def _endpoint(
             query=parse_qs(request.url.query, keep_blank_values=True),
             headers=headers,
             body=body,
-            caller=replace(caller, request_id=current.id, **named),
+            caller=replace(caller, request_id=request.scope[_SCOPE], **named),
         )
-        answering = replace(app, observe=Observers([app.observe, current.keep])) if wants_answers else app
-        if token and not token.scope.includes(TokenScope.REPORT):
-            answering = replace(answering, feedback=None)
+        may_report = not token or token.scope.includes(TokenScope.REPORT)
+        answering = app if may_report else replace(app, feedback=None)
         if parsed.method == "GET" and parsed.path == "/openapi.json":
             answered = _openapi()
         else:
@@ -231,7 +197,7 @@ def _endpoint(
     return answer
 
 
-def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> Route:
+def _metrics_route(render: Callable[[], bytes], access: Access) -> Route:
     """`GET /metrics`. Where the service has tokens, the guard asks for one of them, as for every answer."""
 
     async def answer(request: Request) -> Response:
@@ -239,11 +205,8 @@ def _metrics_route(render: Callable[[], tuple[bytes, str]], access: Access) -> R
             return to_starlette(request.scope, problem)
         if request.method not in ("GET", "HEAD"):
             return _problem(request, 405, "use GET", {"Allow": "GET"})
-        try:
-            content, media_type = await anyio.to_thread.run_sync(render)
-        except DependencyFailed as error:
-            return to_starlette(request.scope, http.error_response(error))
-        return Response(content, headers={"Content-Type": media_type, "Cache-Control": "no-store"})
+        content = await anyio.to_thread.run_sync(render)
+        return Response(content, headers={"Content-Type": "text/plain; version=0.0.4", "Cache-Control": "no-store"})
 
     return Route("/metrics", answer, methods=METHODS)
 

@@ -19,7 +19,7 @@ from mats.domain.ranking.named import Exactness
 from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.shortlist.fitness import Fitness
 from mats.domain.shortlist.rank import Scoring, Shortlist, note_on_moved, note_on_none, place_unfit, present, rank
-from mats.domain.shortlist.trace import CalibrationSource, RerankStats, StageRun, Trace
+from mats.domain.shortlist.trace import CalibrationSource, RerankStats, Trace
 from mats.domain.text.words import query_terms
 from mats.ports import NO_LABELS, Ids, Labels, Receipts, Reranker
 from mats.usecases.retrieve import Measured, Recent, Retrieve, Retrieved
@@ -189,13 +189,13 @@ class Discover:
         if limit > self.retrieve.k:
             raise RequestInvalid([Fault("limit", f"must be at most {self.retrieve.k}, the number of candidates")])
         stages, reranker, encoder = self.stages, self.rerank.reranker, self.retrieve.encoder
+        began = stages.clock.elapsed_ms()
         trace = Trace(
             index=self.retrieve.index.name,
             encoder=encoder.name if encoder else None,
             reranker=reranker.name if reranker else None,
             prompt=reranker.prompt if reranker else None,
             calibration=self.calibration,
-            began_ms=(began := stages.clock.elapsed_ms()),
         )
         fitness = Fitness(query.holds, {}) if query.holds else None
         admitted = replace(Filter.of(query, audiences, scope), fitness=fitness)
@@ -257,7 +257,6 @@ class Discover:
         stages, started = self.stages, self.stages.clock.elapsed_ms()
         with self.gate:
             trace.took_ms["queue"] = stages.clock.elapsed_ms() - started
-            trace.runs.append(StageRun("queue", started, trace.took_ms["queue"]))
             found = self.retrieve(texts, admitted, stages, trace, caller=caller, picked=picked)
         measuring = stages.start("measure", partial(self.retrieve.measure, found))
         ids = [profile.id for profile in found.chosen.profiles]

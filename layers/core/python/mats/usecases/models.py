@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import CapabilityError, DependencyFailed, ModelRefused
+from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.prompt import Written
-from mats.domain.prompts.usage import Usage
 from mats.ports import NO_LABELS, Clock, Encoder, Labels, Observer, Vector, Writer, WriterCalled
 
 
@@ -35,22 +34,15 @@ def observe_writer(writer: Writer | None, observe: Observer, clock: Clock) -> Wr
     """The writer, if there is one; each of its calls is told to an observer."""
     if writer is None:
         return None
-    model = writer.name
 
     def observe_call(call: Callable[[], Written]) -> Written:
-        began = clock.elapsed_ms()
-
-        def tell(usage: Usage, fault: str = "") -> None:
-            took_ms = clock.elapsed_ms() - began
-            observe(WriterCalled(model=model, began_ms=began, took_ms=took_ms, usage=usage, fault=fault))
-
+        began, failed = clock.elapsed_ms(), True
         try:
             written = call()
-        except CapabilityError as error:
-            tell(Usage(), str(error))
-            raise
-        tell(written.usage)
-        return written
+            failed = False
+            return written
+        finally:
+            observe(WriterCalled(took_ms=clock.elapsed_ms() - began, failed=failed))
 
     return WrappedWriter(writer, observe_call)
 

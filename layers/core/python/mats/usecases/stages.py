@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
 from mats.domain.profile.profile import Refusal
-from mats.domain.shortlist.trace import StageRun, Trace
+from mats.domain.shortlist.trace import Trace
 from mats.ports import Clock
 
 
@@ -93,7 +93,6 @@ class Stage(Generic[T]):
             self.future.cancel()
             raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
         trace.took_ms[self.name] = took_ms
-        trace.runs.append(StageRun(self.name, self.started_ms, took_ms))
         return value
 
 
@@ -104,9 +103,6 @@ def finish(stage: Stage[T] | None, trace: Trace) -> T | None:
     try:
         return stage.result(trace)
     except DependencyFailed as error:
-        trace.runs.append(
-            StageRun(stage.name, stage.started_ms, stage.clock.elapsed_ms() - stage.started_ms, str(error))
-        )
         trace.lose(_DEGRADED.get(stage.name, stage.name), f"{stage.name}: {error}")
         if isinstance(error, StorageUnusable):
             trace.unusable = error

@@ -1,7 +1,6 @@
 """The trace of an answer, for logs, metrics and evaluation."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile.profile import Refusal
@@ -39,13 +38,6 @@ class CalibrationSource:
     fitted: bool
 
 
-class StageRun(NamedTuple):
-    stage: str
-    began_ms: float  # On the monotonic clock
-    took_ms: float  # Of a failed or late stage, until the answer went on without it
-    fault: str = ""  # Empty if it ended
-
-
 @dataclass(slots=True, kw_only=True)
 class Trace:
     """The record of one answer; stages write to it while they run."""
@@ -57,8 +49,6 @@ class Trace:
     calibration: CalibrationSource | None = None
     thresholds: Thresholds | None = None  # Those of the verdict
     took_ms: dict[str, float] = field(default_factory=dict)  # The milliseconds of each stage
-    began_ms: float = 0.0  # The start of the answer on the monotonic clock
-    runs: list[StageRun] = field(default_factory=list)  # Each run of the stages
     degraded: list[str] = field(default_factory=list)  # The parts that failed or were late
     faults: list[str] = field(default_factory=list)  # The reasons
     without: list[str] = field(default_factory=list)  # The parts that are not configured
@@ -82,7 +72,6 @@ class Trace:
             (self.notes, other.notes),
         ):  # fmt: skip
             own.extend(text for text in others if text not in own)
-        self.runs.extend(other.runs)
         self.refused.extend(refusal for refusal in other.refused if refusal not in self.refused)
         self.unread = self.unread or other.unread
         self.unusable = self.unusable or other.unusable

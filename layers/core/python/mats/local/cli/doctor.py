@@ -93,8 +93,8 @@ def _settings(settings: Settings) -> Iterator[Row]:
 
 def _packages(settings: Settings) -> Iterator[Row]:
     """The extras by what is declared of them; those that the settings or any command need must be complete."""
-    needed = {"local": True, "aws": settings.bedrock or settings.in_aws, "otel": settings.otel}
-    missing: dict[str, list[str]] = {name: [] for name in ("local", "aws", "evaluation", "otel")}
+    needed = {"local": True, "aws": settings.bedrock or settings.in_aws}
+    missing: dict[str, list[str]] = {name: [] for name in ("local", "aws", "evaluation")}
     for found in map(_REQUIREMENT.match, requires("mats") or ()):
         if found and found[2] in missing and not _is_installed(found[1]):
             missing[found[2]].append(found[1])
