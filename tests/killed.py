@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from mats.adapters.clock import Retention, SystemClock, fresh_id
-from mats.adapters.sqlite.backup import back_up, restore
+from mats.adapters.sqlite.backup import back_up, open_backup, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
@@ -37,7 +37,7 @@ from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeEncoder
 
 ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
-HOME, FILE, SOURCE = "home/mats.db", "mats.backup", "items.jsonl"
+HOME, FILE, SOURCE, RESTORED = "home/mats.db", "mats.backup", "items.jsonl", "restored/mats.db"
 _POINTS, _SEED = 50, 17
 _ROOT = Path(__file__).parents[1]
 
@@ -49,7 +49,10 @@ def _back_up(folder: Path) -> None:
 
 
 def _restore(folder: Path) -> None:
-    restore(folder / FILE, folder / HOME, stamp="now", force=True)
+    database = Database(folder / RESTORED)
+    with open_backup(folder / FILE) as backup:
+        restore(backup, database, Announcer(SystemClock(), fresh_id))
+    database.close()
 
 
 def _create(folder: Path) -> None:

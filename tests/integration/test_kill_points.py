@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mats.adapters.sqlite.backup import back_up
 from mats.adapters.sqlite.database import SCHEMA_VERSION
 from mats.bootstrap.local import local_system
 from mats.local.worker import drain
@@ -68,21 +69,27 @@ def test_a_killed_backup_leaves_no_half_file_and_the_registry_as_it_was(start: P
     assert found == {False, True}
 
 
-def test_a_killed_restore_leaves_the_registry_before_or_after_and_never_loses_the_first(start: Path):
+def test_a_killed_restore_leaves_an_empty_registry_or_a_whole_one(start: Path):
     killed.OPERATIONS["backup"](start)
-    sql(start / killed.HOME, "DELETE FROM registry WHERE id LIKE 'com.acme%'")
-    old, new = rows(start / killed.HOME), rows(start / killed.FILE)
-    assert old != new
+    whole = sql(start / killed.HOME, "SELECT * FROM registry")
     found = set()
     for folder in killed.kill("restore", start):
-        file = folder / killed.HOME
-        content = rows(file)
-        assert content in (old, new)
-        found.add(content == new)
-        if content == new:
-            assert old in [rows(kept) for kept in file.parent.glob("mats.before-restore-*.db")]
-        killed.OPERATIONS["restore"](folder)
-        assert (rows(file), version(file)) == (new, SCHEMA_VERSION)
-        assert rows(folder / killed.FILE) == new
-        assert not [path for path in file.parent.iterdir() if "partial" in path.name]
+        file = folder / killed.RESTORED
+        if not file.exists() or version(file) == 0 or not sql(file, "SELECT * FROM registry"):
+            found.add(False)
+            killed.OPERATIONS["restore"](folder)
+        else:
+            found.add(True)
+        restored = rows(file)
+        assert restored["registry"] == whole
+        assert len(restored["events"]) == len(whole)
     assert found == {False, True}
+
+
+def test_the_next_backup_in_a_folder_deletes_what_a_killed_one_left(start: Path):
+    for folder in killed.kill("backup", start):
+        left = [path for path in folder.iterdir() if "partial" in path.name]
+        with closing(local_system(Settings(home=folder / "home", encoder="none"))) as local:
+            back_up(local.stores.database, folder / "other.backup")
+        names = {path.name for path in folder.iterdir()}
+        assert names <= {"home", killed.FILE, "other.backup"}, left

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from mats.adapters.sqlite.database import SCHEMA_VERSION
-from mats.bootstrap.local import local_system
-from mats.settings import Settings
-from tests.builders import a_registration
 from tests.command import sql
 from tests.integration.conftest import Mats, rows, serving, tool
 
@@ -127,20 +124,40 @@ def test_an_invalid_row_of_trust_is_rejected(mats: Mats, row: dict[str, Any], fa
     assert report["trust"] == {"assigned": 1}
 
 
-def test_a_backup_made_while_serving_has_everything_and_can_be_restored(filled: Mats, other: Mats, tmp_path):
+def test_a_backup_made_while_serving_can_be_restored_into_an_empty_folder_only(filled: Mats, other: Mats, tmp_path):
     file = tmp_path / "mats.backup"
     with serving(filled):
         filled("add", "-", stdin=rows(tool("late", description="Came late, still in the WAL")))
         made = filled("backup", str(file), "--json").done()
-        assert filled("restore", str(file), "--force").code == 3  # in use
-    assert (made.json["capabilities"], made.json["trust"], made.json["schema"]) == (5, 2, SCHEMA_VERSION)
+    assert (made.json["capabilities"], made.json["trust"]) == (5, 2)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    other("init")
     restored = other("restore", str(file), "--json")
-    assert (restored.code, restored.json["capabilities"], restored.json["previous"]) == (0, 5, None)
-    for table in ("registry", "trust", "profiles", "profile_versions", "entries"):
-        assert dump(other, table) == dump(filled, table), table
+    assert (restored.code, restored.json["capabilities"], restored.json["indexed"]) == (0, 5, 5)
+    for table in ("registry", "trust"):
+        assert dump(other, table) == dump(filled, table) != [], table
     assert answers(other) == answers(filled)
     assert {stat.S_IMODE(path.stat().st_mode) for path in other.home.iterdir()} == {0o600}
+    before = dump(other, "registry")
+    other("restore", str(file)).fails(1, "is not empty: choose another --home")
+    assert dump(other, "registry") == before
+
+
+@pytest.mark.parametrize("way", ["backup", "export"])
+def test_a_held_change_stays_hidden_wherever_it_is_carried(filled: Mats, other: Mats, tmp_path, way: str):
+    item = {**tool("refund", description="Give money back", provider="Acme"), "endpoint": "https://a.example"}
+    filled("add", "-", stdin=rows(item))
+    filled("review", REFUND, "--approve")
+    filled("add", "-", stdin=rows({**item, "endpoint": "https://evil.example"}))
+    assert [one["id"] for one in filled("review", "--json").json["waiting"]] == [REFUND]
+    file = str(tmp_path / "file")
+    assert filled(way, file).code == 0
+    if way == "backup":
+        other("restore", file)
+    else:
+        other("import", "--with-trust", file)
+    assert REFUND not in [one["id"] for one in other("search", "money back", "--json").json["results"]]
+    assert "https://evil.example" in other("review", REFUND).out
 
 
 def test_a_backup_replaces_a_file_only_by_force(filled: Mats, tmp_path):
@@ -153,19 +170,6 @@ def test_a_backup_replaces_a_file_only_by_force(filled: Mats, tmp_path):
     assert file.read_bytes().startswith(b"SQLite format 3")
     assert filled("backup", str(tmp_path / "no" / "mats.backup")).code == 1
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
-
-
-def test_a_registry_that_is_not_empty_is_replaced_only_by_force_and_kept(filled: Mats, tmp_path):
-    file = tmp_path / "mats.backup"
-    filled("backup", str(file))
-    filled("remove", REFUND)
-    filled("restore", str(file)).fails(1, "--force")
-    assert filled("show", REFUND, "--json").json["registration"] is None
-    previous = filled("restore", str(file), "--force", "--json").json["previous"]
-    assert filled("show", REFUND, "--json").json["trust"] == 80
-    assert Path(previous).parent == filled.home
-    assert filled("restore", previous, "--force").code == 0  # and back
-    assert filled("show", REFUND, "--json").json["registration"] is None
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database", b"\0" * 8_192, None])
@@ -190,12 +194,12 @@ ODD = {
     "(SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS id, n AS kind, n AS digest, n AS item FROM r",
     "dropped table": "DROP TABLE receipts",
     "virtual table": "DROP TABLE receipts; CREATE VIRTUAL TABLE receipts USING fts5(query_id)",
-    "vector": "UPDATE entries SET vector = x'0102', encoder = 'e'",
-    "infinite vector": "UPDATE profiles SET vector = x'0000807f'",
-    "text as a number": "UPDATE entries SET profile = 7",
-    "profile": "UPDATE profiles SET body = '[]'",
+    "registration": "UPDATE registry SET item = '{}'",
     "assignment": "UPDATE trust SET assigned = '7'",
-    "source": "INSERT INTO sources VALUES ('x', '{}')",
+    "number as text": "INSERT INTO tallies VALUES ('a/b', 'c', 'many', 1)",
+    "outcome": "INSERT INTO outcomes VALUES ('q', 'a/b', '[\"odd\"]', NULL, 0)",
+    "receipt": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '7', '', '', 0.5, 0, '[]', 'mini', x'0102', 1)",
+    "vector": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 0.5, 0, '[]', 'mini', x'01', 1)",
 }
 """What a restore refuses."""
 
@@ -221,15 +225,7 @@ def test_a_restore_takes_rows_and_nothing_else(filled: Mats, other: Mats, tmp_pa
 def test_odd_rows_and_tables_are_refused_readably(filled: Mats, other: Mats, tmp_path, script):
     craft(filled, tmp_path / "odd", script)
     other("restore", str(tmp_path / "odd")).fails(1, "cannot be restored")
-    assert not (other.home / "mats.db").exists()
-
-
-def test_the_sources_of_a_backup_are_listed_and_asked_about(filled: Mats, other: Mats, tmp_path):
-    assert filled("source", "add", "--name", "x", "--", "mcp", "sh", "-c", "touch owned").code == 0
-    assert filled("backup", str(tmp_path / "b")).code == 0
-    other("restore", str(tmp_path / "b"), stdin=b"n\n").fails(1, "touch owned")
-    assert not (other.home / "mats.db").exists()
-    assert other("restore", str(tmp_path / "b"), "--yes").code == 0
+    assert not (other.home / "mats.db").exists() or dump(other, "registry") == dump(other, "trust") == []
 
 
 def test_a_newer_or_foreign_file_is_refused(filled: Mats, other: Mats, tmp_path):
@@ -241,15 +237,3 @@ def test_a_newer_or_foreign_file_is_refused(filled: Mats, other: Mats, tmp_path)
         filled("backup", str(file))
         sql(file, change)
         assert other("restore", str(file)).code == 1
-
-
-def test_a_restored_registry_takes_up_the_changes_that_waited(mats: Mats, other: Mats, tmp_path):
-    file = tmp_path / "mats.backup"
-    mats("add", "-", stdin=rows(tool("refund")))
-    with closing(local_system(Settings(home=mats.home, encoder="none"))) as local:
-        local.stores.registry.put([a_registration(name="waiting", description="Waits to be indexed.")])
-    mats("backup", str(file))
-    sql(file, "UPDATE events SET holder = '1:someone', due = 99999999999 WHERE dead IS NULL")
-    other("restore", str(file))
-    other("reconcile")
-    assert other("search", "waits to be indexed", "--json").json["results"][0]["id"] == "com.acme.pay/waiting"

@@ -1,20 +1,40 @@
-"""A registry that has answered requests can be restored."""
+"""What a restored registry remembers of its use."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
-from mats.adapters.sqlite.backup import restore
-from mats.bootstrap.local import LocalSystem
-from mats.domain.learning.outcome import pack_vector
+from mats.adapters.clock import Retention, SystemClock, fresh_id
+from mats.adapters.sqlite.backup import back_up, open_backup, restore
+from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.memory import SqliteMemory
+from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
+from mats.adapters.sqlite.registry import Announcer, SqliteSynonyms
+from mats.domain.learning.outcome import Event, unpack_vector
+from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 
 
-def test_vectors_of_requests_are_restored(local: LocalSystem, tmp_path: Path):
-    receipts = ("a" * 32, pack_vector([0.1, -0.2, 0.97])), ("b" * 32, pack_vector([-0.5, 0.5, 0.7]))
-    with closing(sqlite3.connect(tmp_path / "home" / "mats.db")) as connection, connection:
-        connection.executemany(
-            "INSERT INTO receipts VALUES (?, '', '', '[]', '', '[]', '', '', 0.5, 0, '[]', 'mini', ?, 1)", receipts
-        )
-    restore(tmp_path / "home" / "mats.db", tmp_path / "other" / "mats.db", stamp="now")
-    with closing(sqlite3.connect(tmp_path / "other" / "mats.db")) as connection:
-        assert connection.execute("SELECT query_id, vector FROM receipts ORDER BY query_id").fetchall() == [*receipts]
+def use(database: Database) -> list[object]:
+    """All that is kept of receipts, reports, synonyms and what is derived from them."""
+    outcomes = SqliteOutcomes(database)
+    return [
+        SqliteReceipts(database, Retention(30)).since("", most=9),
+        [outcomes.of(query_id) for query_id in outcomes.query_ids()],
+        outcomes.tallies([PAY, SHIP]),
+        SqliteMemory(database, encoder="fake").nearest(unpack_vector(a_receipt().vector or b""), depth=9),
+        SqliteSynonyms(database).load(),
+    ]
+
+
+def test_receipts_reports_and_synonyms_are_restored_with_what_is_derived_from_them(tmp_path: Path):
+    first, second = Database(tmp_path / "one/mats.db"), Database(tmp_path / "two/mats.db")
+    for query_id in ("q2", "q1"):
+        receipt = a_receipt(query_id)
+        said = a_feedback(receipt, (PAY, Event.SUCCEEDED), (SHIP, Event.FAILED), missing="a stamp")
+        SqliteReceipts(first, Retention(30)).put(receipt)
+        SqliteOutcomes(first).record(receipt, said, AT)
+    SqliteSynonyms(first).save([("car", "vehicle")])
+    back_up(first, tmp_path / "backup")
+    with open_backup(tmp_path / "backup") as backup:
+        contents = restore(backup, second, Announcer(SystemClock(), fresh_id))
+    assert (contents.receipts, contents.reports) == (2, 2)
+    assert use(second) == use(first)
+    assert all(use(second))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mats import ports
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import FOR_EVER, Retention, SystemClock, fresh_id
-from mats.adapters.sqlite.backup import Contents, Restored, back_up, restore
+from mats.adapters.sqlite.backup import Contents, back_up, open_backup, restore
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.home import WriteInProgress, open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
@@ -72,14 +73,6 @@ def is_missing(settings: Settings) -> bool:
     return not os.path.exists(home / DATABASE) and (home.is_dir() or not os.path.lexists(home))  # noqa: PTH110
 
 
-def restore_home(
-    settings: Settings, file: Path, *, force: bool, confirm: Callable[[Sequence[str]], bool] = bool
-) -> Restored:
-    """Replace the registry of these settings by a backup. Raises as `restore` does."""
-    stamp = "".join(filter(str.isdigit, SystemClock().now()[:23]))
-    return restore(file, settings.home / DATABASE, stamp=stamp, force=force, confirm=confirm)
-
-
 class LocalStores:
     """Everything in one SQLite file."""
 
@@ -92,9 +85,9 @@ class LocalStores:
     ) -> None:
         self.database, self._models = database, models
         self.queue = SqliteQueue(database, f"{os.getpid()}:{fresh_id()}")
-        announcer, watch = Announcer(SystemClock(), fresh_id), database.watch()
-        self.registry = SqliteRegistry(database, announcer)
-        self.trust = SqliteTrust(database, announcer)
+        self._announce, watch = Announcer(SystemClock(), fresh_id), database.watch()
+        self.registry = SqliteRegistry(database, self._announce)
+        self.trust = SqliteTrust(database, self._announce)
         self.synonyms = SqliteSynonyms(database)
         self.sources = SqliteSources(database)
         self.profiles = SqliteProfiles(database, retention)
@@ -128,6 +121,9 @@ class LocalStores:
     def snapshot(self) -> Iterator[ports.Item | tuple[Id, Assigned]]:
         """Every item, then every row of trust, as of one moment."""
         return snapshot(self.database)
+
+    def restore(self, backup: Connection) -> Contents:
+        return restore(backup, self.database, self._announce)
 
     def openers(self) -> Sequence[Callable[[], object]]:
         """None: everything is in a file."""

@@ -51,7 +51,6 @@ class Database(Readable):
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         with self.error_translation():
             home.prepare(path)
-            self._lock = home.lock(path)
         try:
             with self.reading() as connection:
                 self._prepare(connection)
@@ -141,8 +140,6 @@ class Database(Readable):
         while self._opened:
             self._opened.pop().close()
         self._idle = queue.LifoQueue()
-        if self._lock:
-            self._lock.close()
 
     @contextmanager
     def error_translation(self) -> Iterator[None]:
@@ -151,8 +148,6 @@ class Database(Readable):
             yield
         except sqlite3.Error as error:
             raise self._translate(error) from error
-        except home.HomeInUse as error:
-            raise DependencyFailed(f"{self.path.parent} is being restored by another process; try again") from error
         except OSError as error:
             raise StorageUnusable(f"{self.path.parent} cannot be used: {error.strerror or error}") from error
 
@@ -164,8 +159,8 @@ class Database(Readable):
                 return DependencyFailed(f"{where} is held by another process; try again")
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 return StorageUnusable(
-                    f"{where} is damaged or not a mats registry; restore a copy with `mats restore FILE --force`, or "
-                    "move it away and import again"
+                    f"{where} is damaged or not a mats registry; move it away, and restore a copy with "
+                    "`mats restore FILE` or import again"
                 )
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
                 return StorageUnusable(f"{where} is read-only; make it writable or choose another MATS_HOME")

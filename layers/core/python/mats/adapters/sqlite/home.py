@@ -1,4 +1,4 @@
-"""Files of a registry: private to their owner, locked while in use, replaced as a whole."""
+"""Files of a registry: private to their owner, replaced as a whole."""
 
 import fcntl
 import logging
@@ -7,10 +7,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OURS = "mats."  # The prefix of the names of all files of a registry
+_PARTIAL = ".mats-partial"  # The end of the name of a file that is being written
 
 LOGGER = logging.getLogger("mats")
 
@@ -44,31 +44,6 @@ def prepare(file: Path) -> None:
                 LOGGER.warning("%s could be used by other users (mode %03o); now only by its owner", path, mode)
 
 
-class HomeInUse(OSError):
-    """Another process uses the registry."""
-
-
-def lock(file: Path, *, alone: bool = False) -> IO[bytes] | None:
-    """Lock a database's folder until the returned file is closed or the process ends; None where locks do not work.
-
-    Processes that use the registry share the lock; one that replaces its file needs it `alone`. Raises HomeInUse: the
-    lock is held in the other way.
-    """
-    try:
-        held = os.fdopen(open_private(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT), "rb")
-    except OSError:  # a folder that one may only read
-        return None
-    try:
-        fcntl.flock(held, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        held.close()
-        raise HomeInUse from error
-    except OSError:  # a file system without locks
-        held.close()
-        return None
-    return held
-
-
 class WriteInProgress(OSError):
     """Another process writes the same file."""
 
@@ -77,15 +52,18 @@ class WriteInProgress(OSError):
 def replacing(file: Path) -> Iterator[Path]:
     """A private, empty file that takes the place of `file` when the block ends, or goes if the block raises.
 
-    Once replaced, the content is durable. The next writer takes over what a crash has left. Raises WriteInProgress:
-    another process writes the same file. OSError: it cannot be written.
+    Once replaced, the content is durable. What a crash has left is deleted by the next writer in the folder. Raises
+    WriteInProgress: another process writes the same file. OSError: it cannot be written.
     """
-    partial = file.with_name(f".{file.name}.partial")
+    for left in file.parent.glob(f".*{_PARTIAL}"):
+        with suppress(OSError):  # it has a writer
+            descriptor = _open_alone(left)
+            for suffix in ("-journal", ""):
+                left.with_name(left.name + suffix).unlink(missing_ok=True)
+            os.close(descriptor)
+    partial = file.with_name(f".{file.name}{_PARTIAL}")
     descriptor = _open_alone(partial)
     try:
-        for suffix in ("-journal", "-wal", "-shm"):
-            partial.with_name(partial.name + suffix).unlink(missing_ok=True)
-        os.ftruncate(descriptor, 0)
         yield partial
         os.fsync(descriptor)
         partial.replace(file)

@@ -58,6 +58,29 @@ def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
     return row and Version(*row)
 
 
+def register(connection: sqlite3.Connection, announce: Announcer, registration: Registration) -> Placed:
+    """Write and announce a registration, unless it is there."""
+    id, item = registration.id, registration.item()
+    after = version_of(item)
+    placed = place(_version(connection, id), after)
+    if placed.writes:
+        connection.execute(
+            "INSERT OR REPLACE INTO registry (id, kind, digest, item) VALUES (?, ?, ?, ?)",
+            (id, *after, json.dumps(item, ensure_ascii=False)),
+        )
+        announce(connection, "Registry", "MODIFY" if placed is Placed.CHANGED else "INSERT", id)
+    return placed
+
+
+def assign(connection: sqlite3.Connection, key: Id, assigned: Assigned) -> None:
+    """Write a row of trust; an empty one is deleted."""
+    if assigned:
+        row = (key, json.dumps(assigned.to_row(), ensure_ascii=False))
+        connection.execute("INSERT OR REPLACE INTO trust (id, assigned) VALUES (?, ?)", row)
+    else:
+        connection.execute("DELETE FROM trust WHERE id = ?", (key,))
+
+
 @dataclass(frozen=True, slots=True)
 class SqliteRegistry:
     """The port `SyncTarget` over SQLite, with conditional writes: of two that read the same version, the second fails.
@@ -75,25 +98,12 @@ class SqliteRegistry:
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """In one transaction; of several registrations under one id the last wins."""
         with self.database.writing() as connection:
-            return {registration.id: self._put(connection, registration) for registration in registrations}
+            return {each.id: register(connection, self.announce, each) for each in registrations}
 
     def placement(self, registration: Registration) -> Placed:
         """The effect that a put would have now."""
         with self.database.reading() as connection:
             return place(_version(connection, registration.id), version_of(registration.item()))
-
-    def _put(self, connection: sqlite3.Connection, registration: Registration) -> Placed:
-        id, item = registration.id, registration.item()
-        after = version_of(item)
-        placed = place(_version(connection, id), after)
-        if not placed.writes:
-            return placed
-        connection.execute(
-            "INSERT OR REPLACE INTO registry (id, kind, digest, item) VALUES (?, ?, ?, ?)",
-            (id, *after, json.dumps(item, ensure_ascii=False)),
-        )
-        self.announce(connection, "Registry", "MODIFY" if placed is Placed.CHANGED else "INSERT", id)
-        return placed
 
     def get_tagged(self, id: Id) -> TaggedItem | None:
         """An item with its ETag, if there is one."""
@@ -109,7 +119,7 @@ class SqliteRegistry:
             before = _load(connection, registration.id)
             if not precondition(before and before.etag):
                 raise PreconditionFailed(registration.id)
-            return self._put(connection, registration)
+            return register(connection, self.announce, registration)
 
     def edit(
         self, id: Id, change: Callable[[Item], Registration], precondition: Precondition = lambda etag: True
@@ -125,7 +135,7 @@ class SqliteRegistry:
             if not precondition(before.etag):
                 raise PreconditionFailed(id)
             registration = change(json.loads(before.text))
-            return self._put(connection, registration), registration
+            return register(connection, self.announce, registration), registration
 
     def remove_if(self, precondition: Precondition, id: Id) -> bool:
         """Remove an item if the precondition is true; returns whether it existed.
@@ -170,11 +180,7 @@ class SqliteTrust:
     def put(self, key: Id, assigned: Assigned) -> None:
         """A change of a namespace's row is announced for every registered capability there."""
         with self.database.writing() as connection:
-            if assigned:
-                row = (key, json.dumps(assigned.to_row(), ensure_ascii=False))
-                connection.execute("INSERT OR REPLACE INTO trust (id, assigned) VALUES (?, ?)", row)
-            else:
-                connection.execute("DELETE FROM trust WHERE id = ?", (key,))
+            assign(connection, key, assigned)
             namespace = namespace_of_pattern(key)
             changed = [key] if namespace is None else [id for (id,) in connection.execute(_IDS, _bounds(namespace))]
             for id in changed:
@@ -205,9 +211,14 @@ def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:
     """Every item, then every row of trust, each in order of id, as of one moment. Raises as `Database.reading` does."""
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")
-        for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
-            yield json.loads(item)
-        rows = {id: parse_row(json.loads(row)) for id, row in connection.execute("SELECT id, assigned FROM trust")}
-        for id, digest in connection.execute(_HELD):  # without its approved version it must not be shown elsewhere
-            rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), rejected=digest)
-        yield from sorted(rows.items())
+        yield from read_snapshot(connection)
+
+
+def read_snapshot(connection: sqlite3.Connection) -> Iterator[Item | tuple[Id, Assigned]]:
+    """As `snapshot`, of what the connection sees."""
+    for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
+        yield json.loads(item)
+    rows = {id: parse_row(json.loads(row)) for id, row in connection.execute("SELECT id, assigned FROM trust")}
+    for id, digest in connection.execute(_HELD):  # without its approved version it must not be shown elsewhere
+        rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), rejected=digest)
+    yield from sorted(rows.items())

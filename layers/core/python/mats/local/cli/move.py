@@ -2,17 +2,19 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated
 
 import typer
 
-from mats.bootstrap.local import Contents, back_up, copy_rows, local_system, replacing, restore_home
+from mats.bootstrap.local import Contents, back_up, copy_rows, local_system, open_backup, replacing
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli import output as ui
+from mats.local.cli.import_ import fail_if_waiting
+from mats.local.cli.indexing import index
 from mats.local.imports.importer import trust_line
 
 
@@ -57,8 +59,8 @@ def backup(
 ) -> None:
     """Write the whole registry to one file and verify it; the service can keep running.
 
-    Everything is in it: registrations, trust, profiles with their versions, vectors, index and waiting changes. Keep
-    it like the registry itself: hidden capabilities are in it, too.
+    `mats restore` reads registrations, trust, synonyms, receipts and reports of it. Keep it like the registry itself:
+    hidden capabilities are in it, too.
     """
     local = local_system(context.obj, create=False)
     if file.exists() and not force:
@@ -71,33 +73,19 @@ def backup(
 
 
 def restore(
-    context: typer.Context,
-    file: Annotated[Path, ui.argument("A file that `mats backup` wrote.", dir_okay=False)],
-    force: Annotated[
-        bool, ui.option("Replace a registry that is not empty; it is kept beside the new one.", "--force")
-    ] = False,
-    yes: Annotated[bool, ui.option("Restore the sources in the backup without a question.", "--yes")] = False,
+    context: typer.Context, file: Annotated[Path, ui.argument("A file that `mats backup` wrote.", dir_okay=False)]
 ) -> None:
-    """Restore a backup into an empty or new folder: its rows, after a look at each.
+    """Restore a backup into an empty or new folder: registrations, trust, synonyms, receipts and reports.
 
-    Stop `mats serve` and every other command of this registry first.
+    Profiles are made again, and by a writer where one is configured. What waits for a decision is shown only after it.
     """
-    home = context.obj.home
-
-    def agree(sources: Sequence[str]) -> bool:
-        ui.note("Its sources, which `mats sync` reads and whose commands it starts:")
-        for source in sources:
-            ui.note(f"  {source}")
-        return yes or typer.confirm("Restore them, too?", err=True)
-
-    restored = restore_home(context.obj, file, force=force, confirm=agree)
-    before = f"; what was there is in {restored.previous}" if restored.previous else ""
-    outcome = {
-        "home": str(home),
-        **restored.contents._asdict(),
-        "previous": str(restored.previous) if restored.previous else None,
-    }
-    ui.show(outcome, f"{home}: {_spell_out(restored.contents)} restored{before}")
+    with open_backup(file) as backup:
+        local = local_system(context.obj)
+        contents = local.stores.restore(backup)
+    indexed, _ = index(local)
+    outcome = {"home": str(context.obj.home), **contents._asdict(), "indexed": indexed}
+    ui.show_with_usage(local, outcome, f"{context.obj.home}: {_spell_out(contents)} restored; {indexed:,} indexed")
+    fail_if_waiting(local)
 
 
 def copy_table(
@@ -121,6 +109,6 @@ def copy_table(
 
 def _spell_out(contents: Contents) -> str:
     return (
-        f"{contents.capabilities:,} capabilities, {contents.trust:,} rows of trust, {contents.profiles:,} profiles "
-        f"with {contents.versions:,} earlier versions, {contents.changes:,} waiting changes"
+        f"{contents.capabilities:,} capabilities, {contents.trust:,} rows of trust, {contents.receipts:,} receipts, "
+        f"{contents.reports:,} reported answers"
     )
