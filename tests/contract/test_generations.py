@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from mats.adapters.opensearch import mapping
 from mats.domain.errors import NotPermitted, NotPossible
 from mats.domain.profile.profile import Status
 from mats.domain.ranking.query import Filter
-from mats.ports import Target
 from tests.contract.conftest import Renewable
-from tests.contract.test_index import ENCODER, entry, lexical, tombstone
+from tests.contract.test_index import entry, lexical, tombstone
 
 
 def found(renewable: Renewable, term: str = "words") -> set[str]:
@@ -140,25 +138,6 @@ class TestInADomain:
         hits = renewable.index.neural(entry("late", "words").vector, Filter(), depth=5)
         assert list(hits.values()) == [pytest.approx(1)]
         assert renewable.generations.current() == "capabilities-1"
-
-    def test_a_live_index_gets_the_fields_that_its_mapping_has(self, renewable: Renewable, monkeypatch):
-        names = start(renewable, 2)
-        renewable.generations.record()
-        renewable.generations.domain.drop("capabilities-1")
-        monkeypatch.setattr(mapping, "ADDED", {"tags": 2})  # as if a later release added them
-        tagged = [entry(name, "words", tags=("fresh",), rev=2) for name in names]
-        renewable.save(*tagged)  # to an index of version 1, made again
-        assert found(renewable) == names
-        tag = Filter(tags=frozenset({"fresh"}))
-        assert lexical(renewable.index, "words", admitted=tag) == []
-        monkeypatch.setattr(mapping, "VERSION", 2)
-        assert renewable.generations.targets() == [Target("capabilities-1", ENCODER.name)]
-        list(renewable.reindex())
-        assert set(lexical(renewable.index, "words", admitted=tag)) == names
-        assert [target.mapping for target in renewable.generations.targets()] == [1, 2]
-        renewable.save(entry("late", "words", tags=("fresh",)))  # to both
-        renewable.generations.roll_back()
-        assert found(renewable) == names | {"late"}
 
     def test_settings_of_another_encoder_write_nothing(self, renewable: Renewable):
         start(renewable, 1)

@@ -404,7 +404,6 @@ class Target(NamedTuple):
     name: str
     encoder: str
     filling: bool = False
-    mapping: int = 1  # Version of the mapping it was made with, whose fields it takes
 
 
 class Generations(Protocol):

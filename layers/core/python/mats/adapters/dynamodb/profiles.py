@@ -191,10 +191,7 @@ class DynamoTargets(InTable):
         return [Target(**each) for each in row.get("targets", ())], row.get("rev", 0)
 
     def _write(self, targets: Sequence[Target], rev: int) -> bool:
-        stored: list[dict[str, Any]] = [each._asdict() for each in targets]
-        for each in stored:
-            if each["mapping"] == 1:  # as earlier releases wrote it, which could not read more
-                del each["mapping"]
+        stored = [target._asdict() for target in targets]
         item = {**_KEY, **to_row({"targets": stored, "rev": rev + 1, "row": "targets"})}
         written = self.tables.ask_if(
             self.table, "put_item", "attribute_not_exists(#rev) OR #rev = :rev", Item=item,

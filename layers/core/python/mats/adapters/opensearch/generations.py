@@ -44,7 +44,7 @@ class OpenSearchGenerations:
 
     @property
     def _first(self) -> Target:
-        return Target(_index_name(1), self.encoder, mapping=mapping.VERSION)
+        return Target(_index_name(1), self.encoder)
 
     def record(self) -> Sequence[Target]:
         """Record the first index if none is, with the right to, which enrichment lacks; the targets."""
@@ -61,7 +61,6 @@ class OpenSearchGenerations:
             aliases=[mapping.write_alias(target.name), *aliases],
             replicas=self.replicas,
             refresh=self.refresh,
-            version=target.mapping,
         )
         self.domain.create(target.name, body)
 
@@ -74,7 +73,7 @@ class OpenSearchGenerations:
         if begun:
             return begun
         number = 1 + max(_number(target.name) for target in self.targets())
-        target = Target(_index_name(number), self.encoder, filling=True, mapping=mapping.VERSION)
+        target = Target(_index_name(number), self.encoder, filling=True)
         self.domain.drop(target.name)  # left over by an attempt that was interrupted before it became a target
         self._create(target)
         self.targets.change(lambda there: there if target in there else [*there, target])

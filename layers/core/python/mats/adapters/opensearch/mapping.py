@@ -18,7 +18,6 @@ from mats.domain.text.words import stem
 from mats.ports import Stored, Target, Vector
 
 VERSION = 1  # Version of this module; after an increment, run `mats reindex`
-ADDED: Mapping[str, int] = {}  # Fields that later versions added, which an index made before does not take
 
 EVERYONE = ""  # Value of `audiences` for a capability visible to everyone; it cannot be the name of an audience
 
@@ -48,13 +47,11 @@ def write_alias(index: str) -> str:
     return f"{index}-write"
 
 
-def index_body(
-    dimension: int | None, *, aliases: Collection[str], replicas: str, refresh: str, version: int = VERSION
-) -> dict[str, Any]:
+def index_body(dimension: int | None, *, aliases: Collection[str], replicas: str, refresh: str) -> dict[str, Any]:
     """Settings, aliases and strict mapping of an index for vectors of this dimension; None: without vectors.
 
     `replicas` is the minimum and maximum number of copies, depending on the number of nodes: `0-2`; `refresh` the
-    maximum delay until searches see a write: `1s`; `version`, of the mapping, is at most VERSION.
+    maximum delay until searches see a write: `1s`.
     """
     keyword = {"type": "keyword"}
     properties: dict[str, Any] = {
@@ -83,15 +80,11 @@ def index_body(
         },
         "mappings": {
             "dynamic": "strict",
-            "_meta": {"version": version},
+            "_meta": {"version": VERSION},
             "_source": {"excludes": ["vector", "text"]},
-            "properties": _fields_of(version, properties),
+            "properties": properties,
         },
     }
-
-
-def _fields_of(version: int, fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if ADDED.get(name, 1) <= version}
 
 
 def key(id: Id) -> str:
@@ -100,7 +93,7 @@ def key(id: Id) -> str:
 
 
 def document(entry: Stored, target: Target) -> dict[str, Any]:
-    """The document of a profile, with the fields that the target takes; a tombstone if it is not findable.
+    """The document of a profile; a tombstone if it is not findable.
 
     Vectors of other encoders than the index's are not comparable and are left out.
     """
@@ -122,7 +115,7 @@ def document(entry: Stored, target: Target) -> dict[str, Any]:
     }
     if entry.vector is not None and profile.encoder == target.encoder:
         found["vector"] = [float(f"{component:.9g}") for component in entry.vector]  # enough for a float32
-    return _fields_of(target.mapping, found)
+    return found
 
 
 def _with_parents(namespace: str) -> Sequence[str]:
