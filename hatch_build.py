@@ -7,8 +7,6 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _RESOURCES = ("console", "examples", "requirements/model.txt")
-_REPORT = "experiments/results/report"
-_REPORT_FILES = ("report.json", "*.svg")
 _SWAGGER_UI = "drf_spectacular_sidecar/static/drf_spectacular_sidecar/swagger-ui-dist"
 _SWAGGER_UI_FILES = ("LICENSE", "swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt", "swagger-ui.css")
 
@@ -21,8 +19,6 @@ class BuildHook(BuildHookInterface[Any]):
             return
         root = Path(self.root)
         included = {str(root / path): path for path in _RESOURCES}
-        for file in (file for pattern in _REPORT_FILES for file in (root / _REPORT).glob(pattern)):
-            included[str(file)] = f"{_REPORT}/{file.name}"
         swagger_ui = Path(str(distribution("drf-spectacular-sidecar").locate_file(_SWAGGER_UI)))
         included |= {str(swagger_ui / name): f"swagger-ui/{name}" for name in _SWAGGER_UI_FILES}
         build_data["force_include"] |= {source: f"mats/_resources/{path}" for source, path in included.items()}

@@ -1,5 +1,7 @@
 // Requests to the service: parsed JSON, or a Problem with a readable message.
 
+import { h } from "./dom.js";
+
 /** A failed request: `status` (0: no response), and the faults by field, if the service names them. */
 export class Problem extends Error {
   constructor(status, detail, errors = []) {
@@ -98,9 +100,6 @@ export function service() {
 let latest;
 let refusal = "";
 
-/** Why `overview` is null; empty for a service without a registry (in AWS). */
-export const readOnlyReason = () => refusal;
-
 /** The current overview of the registry of this service; null without one (in AWS), or with a token that only reads. */
 export async function overview({ signal } = {}) {
   if (latest === null) return null;
@@ -117,4 +116,11 @@ export async function overview({ signal } = {}) {
 /** Whether this service has a registry that this token may read; asked once. */
 export async function hasRegistry(options) {
   return (latest === undefined ? await overview(options) : latest) !== null;
+}
+
+/** A page of a service in AWS, or for a token that only reads. */
+export function readOnlyNotice(title) {
+  return [h("h1", {}, title), h("p", { class: "notice" }, refusal ? `Nothing to see or to change here: ${refusal}.` : [
+    "This service has no registry of its own: registrations are items of the Registry table in DynamoDB. To register or preview here, run ",
+    h("code", {}, "mats serve"), " on your own machine."])];
 }

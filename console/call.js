@@ -1,8 +1,7 @@
 // How a capability is called: in words, and as texts to copy, which the service makes.
 
 import { ask, pathOf } from "./api.js";
-import { copyButton } from "./copy.js";
-import { facts, fill, h, section, visible, withCode } from "./dom.js";
+import { copyButton, facts, fill, h, section, visible, withCode } from "./dom.js";
 
 const SNIPPETS = {
   mcp: "MCP client configuration",
@@ -31,12 +30,12 @@ function endpoint(text) {
   if (!text) return null;
   const shown = h("span", {}, text);
   const isPlain = visible(text) === text && !/[\t\n\r]/.test(text);
-  return [shown, isPlain && [" ", copyButton("endpoint", text, () => shown)]];
+  return [shown, isPlain && [" ", copyButton("endpoint", text, shown)]];
 }
 
 function snippet(label, text) {
   const shown = h("pre", { tabindex: "0" }, text);
-  return h("div", { class: "snippet" }, h("details", {}, h("summary", {}, label), shown), copyButton(label, text, () => shown));
+  return h("div", { class: "row" }, h("details", {}, h("summary", {}, label), shown), copyButton(label, text, shown));
 }
 
 function hasInstructions({ instructions, invocation }) {
@@ -46,7 +45,7 @@ function hasInstructions({ instructions, invocation }) {
 /** The instructions of a skill; without `text`, they are read from the service when they are unfolded. */
 function instructions(id, text) {
   const shown = h("div", {}, text === null ? h("p", { class: "hint" }, "Loading…") : content(text));
-  return h("div", { class: "snippet" }, h("details", { ontoggle: load }, h("summary", {}, "Instructions"), shown));
+  return h("div", { class: "row" }, h("details", { ontoggle: load }, h("summary", {}, "Instructions"), shown));
 
   async function load(event) {
     if (!event.currentTarget.open || text !== null) return;
@@ -61,5 +60,5 @@ function instructions(id, text) {
 
 function content(text) {
   const shown = h("pre", { class: "prose", tabindex: "0" }, text);
-  return [copyButton("instructions", visible(text), () => shown), shown];
+  return [copyButton("instructions", visible(text), shown), shown];
 }

@@ -1,18 +1,16 @@
-// Helpers that build elements. Strings become text nodes; none is ever parsed as markup.
+// Helpers that build elements and texts. Strings become text nodes; none is ever parsed as markup.
 
 const SPOKEN = new Set(["alt", "aria-label", "title"]);
 
 /**
- * An element. Attributes: `class`, `on<event>` listeners, booleans, `value`-like properties, CSS variables as `--name`,
- * everything else as attributes; undefined and false are left out. Children: nodes, texts, arrays of them; null and
- * false are left out.
+ * An element. Attributes: `class`, `on<event>` listeners, booleans, `value`-like properties, everything else as
+ * attributes; undefined and false are left out. Children: nodes, texts, arrays of them; null and false are left out.
  */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name.startsWith("--")) element.style.setProperty(name, value);
     else if (name === "value" || name === "checked") element[name] = value;
     else element.setAttribute(name, value === true ? "" : SPOKEN.has(name) ? visible(String(value)) : String(value));
   }
@@ -47,6 +45,11 @@ export function refill(element, ...children) {
   const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
   fill(element, ...children);
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/** Set the text of a box, unless it is equal: that would move the cursor. */
+export function setText(field, text) {
+  if (field.value.trim() !== text.trim()) field.value = text;
 }
 
 const WORD = /[\p{Lu}]?[\p{Ll}\p{M}]+|[\p{Lu}]+(?![\p{Ll}])|[\p{N}]+|[\p{L}\p{N}\p{M}]+/gu;
@@ -90,26 +93,68 @@ export function debounce(run, ms) {
   return later;
 }
 
-const WHOLE_NUMBER = new Intl.NumberFormat("en");
+const COUNT = new Intl.NumberFormat("en");
+const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 
 /** 20,000 */
-export function count(number) {
-  return WHOLE_NUMBER.format(number);
-}
+export const count = (number) => COUNT.format(number);
 
 /** 0.84 */
-export function score(number) {
-  return number.toFixed(2);
-}
+export const score = (number) => number.toFixed(2);
 
 /** 59 % of 0.588 */
-export function percent(share, digits = 0) {
-  return `${(100 * share).toFixed(digits)} %`;
-}
+export const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
 /** 1 capability, 2 capabilities */
 export function plural(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+/** A time in local form; `day`: its date, with the whole time as its title. */
+export function time(text, { day = false } = {}) {
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) return text || "–";
+  return h("time", { datetime: text, title: day && TIME.format(date) }, (day ? DAY : TIME).format(date));
+}
+
+/** A button that copies a text; `what` names it. Where the browser refuses, the text in `source` is selected instead. */
+export function copyButton(what, text, source = null) {
+  const label = h("span", {}, "Copy");
+  return h("button", { type: "button", onclick: copy }, label, h("span", { class: "unseen" }, ` ${what}`));
+
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      fill(label, "Copied");
+      say(`Copied ${what}`);
+    } catch {
+      source?.closest("details")?.setAttribute("open", "");
+      if (source) getSelection().selectAllChildren(source);
+      fill(label, "Not copied");
+      say(source ? `Not copied: press Ctrl+C to copy the selected ${what}` : "Not copied: the browser refuses");
+    }
+    setTimeout(() => fill(label, "Copy"), 2_000);
+  }
+}
+
+/** A button that acts at the second press. `of` is read out after its name, where several have the same. */
+export function twice(name, act, { of = "", kind = "bad" } = {}) {
+  const button = h("button", { type: "button", class: kind, onclick: press, onblur: () => label(false) });
+  let isSure;
+  label(false);
+  return button;
+
+  function label(sure) {
+    isSure = sure;
+    fill(button, sure ? `${name}: sure?` : name, of && h("span", { class: "unseen" }, ` ${of}`));
+  }
+
+  function press() {
+    if (!isSure) return label(true);
+    label(false);
+    return act();
+  }
 }
 
 /** A titled section. */

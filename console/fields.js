@@ -75,5 +75,5 @@ export function fillFields(form, item) {
     if (item[name] !== undefined && item[name] !== null) form.unchanged.set(name, { text: field.value, value: item[name] });
   }
   const more = FIELDS.some((field) => field.more && item[field.name] !== undefined && item[field.name] !== null);
-  form.querySelector("details.more").open = more;
+  form.querySelector("details").open = more;
 }

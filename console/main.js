@@ -2,35 +2,32 @@
 
 import { onRefusal, token } from "./api.js";
 import { h, fill, say } from "./dom.js";
-import * as keys from "./keys.js";
-import { finishSignIn, signIn, signInByLink, signOut } from "./signin.js";
-import { compare } from "./compare.js";
 import { editor } from "./editor.js";
-import { evaluation } from "./evaluation.js";
 import { importer } from "./import.js";
 import { clearAnswer } from "./query.js";
 import { registry } from "./registry.js";
+import { review } from "./review.js";
 import { search } from "./search.js";
-import { theme } from "./theme.js";
+import { finishSignIn, signIn, signInByLink, signOut } from "./signin.js";
 import { use } from "./use.js";
 
 /**
  * A page: its title; `open(main, params)` fills the main element; `update(params)` applies changed parameters; `close()`
- * runs before another page opens (false prevents that); its own keys; `hasInput`: it is not opened anew after signing in.
+ * runs before another page opens (false prevents that); `escape()` closes what is open; `links()`: the links that j and k
+ * walk through; `hasInput`: it is not opened anew after signing in.
  */
-const PAGES = { search, compare, registry, edit: editor, import: importer, use, evaluation };
-const NAMED = { compare: "search", edit: "registry", import: "registry" };
+const PAGES = { search, registry, edit: editor, import: importer, review, use };
 
 const main = document.getElementById("main");
+const button = document.getElementById("sign");
 let shown = null;
+let current = location.hash;
 
 /** The page's name and its parameters from the hash. */
 function parseAddress() {
   const [name, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   return { name: Object.hasOwn(PAGES, name) ? name : "search", params: new URLSearchParams(query) };
 }
-
-let current = location.hash;
 
 async function route() {
   if (signInByLink()) showSignButton(true); // also in a tab that shows the console already
@@ -41,7 +38,7 @@ async function route() {
   if (shown !== null && shown !== page && shown.close?.() === false) return void stay(before);
   current = address;
   for (const link of document.querySelectorAll("nav [data-page]")) {
-    if (link.dataset.page === (NAMED[name] ?? name)) link.setAttribute("aria-current", "page");
+    if (link.dataset.page === (name === "edit" ? "registry" : name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   try {
@@ -58,8 +55,7 @@ async function route() {
     }
     if (location.hash === address) main.dataset.shown = address; // rendering is complete; tests wait for this
   } catch (error) {
-    if (error.name === "AbortError") return;
-    showError(error);
+    if (error.name !== "AbortError") showError(error);
   }
 }
 
@@ -71,15 +67,11 @@ function stay(address) {
 
 function showError(error) {
   const message = error.status === undefined ? `Internal error of the console: ${error.message}` : error.message;
-  fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, message), retryButton()));
+  fill(main, h("div", { class: "notice bad", role: "alert" }, h("p", {}, message), h("button", { type: "button", onclick: route }, "Try again")));
   shown = null;
   main.dataset.shown = location.hash;
   say(message);
   if (error.status === undefined) console.error(error);
-}
-
-function retryButton() {
-  return h("button", { type: "button", onclick: () => route() }, "Try again");
 }
 
 async function toggleSignIn() {
@@ -92,11 +84,28 @@ async function toggleSignIn() {
   await route();
 }
 
-const button = document.getElementById("sign");
-
 function showSignButton(isNeeded) {
   button.hidden = !(isNeeded || token.get());
   button.textContent = token.get() ? "Sign out" : "Sign in";
+}
+
+/** Keys outside text fields: / to the search box, j and k through the list, Escape closes what is open. */
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") return void (shown?.escape?.() && event.preventDefault());
+  if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+  const target = event.key === "/" ? main.querySelector("input[type=search]") : { j: step(1), k: step(-1) }[event.key];
+  if (!target) return;
+  event.preventDefault();
+  target.focus();
+  target.select?.();
+}
+
+/** The link after or before the one of the row with the focus. */
+function step(by) {
+  const links = (shown?.links?.() ?? []).filter((link) => link.checkVisibility());
+  const at = links.findIndex((link) => link.closest("li, tr")?.contains(document.activeElement));
+  return links[Math.min(links.length - 1, Math.max(0, at === -1 ? 0 : at + by))];
 }
 
 button.addEventListener("click", toggleSignIn);
@@ -104,12 +113,11 @@ onRefusal(() => {
   token.set(null);
   showSignButton(true);
 });
-theme(document.getElementById("theme"));
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // its address is not a page
   main.focus();
 });
-keys.listen(() => shown?.keys ?? {});
+document.addEventListener("keydown", onKey);
 addEventListener("hashchange", route);
 const problem = await finishSignIn();
 showSignButton(Boolean(problem));

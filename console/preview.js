@@ -5,15 +5,15 @@ import { linkTo } from "./query.js";
 
 const WEIGHTS = { must: "bad", should: "", could: "quiet" };
 
-/** The report beside the form; without a title, it has no heading of its own. */
-export function previewReport(report, title = "Preview of this registration") {
+/** The report beside the form. */
+export function previewReport(report) {
   const { profile, queries, near_duplicates: duplicates, advice, without } = report;
   return [
-    title && h("h2", { id: "preview-title" }, title),
+    h("h2", { id: "preview-title" }, "Preview of this registration"),
     h("h3", {}, advice.length ? "Suggestions" : "No suggestions"),
-    advice.length > 0 && h("ul", { class: "advice" }, advice.map(({ flag, weight, what: problem, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", withCode(problem), "; ", withCode(fix), "."))),
+    advice.length > 0 && h("ul", {}, advice.map(({ flag, weight, what: problem, fix }) => h("li", {}, h("span", { class: `flag ${WEIGHTS[weight] ?? ""}` }, `${weight}: ${flag}`), " ", withCode(problem), "; ", withCode(fix), "."))),
     h("h3", {}, "Queries that should find it"),
-    queries.length ? h("ul", { class: "prospects" }, queries.map(queryReport)) : h("p", { class: "hint" }, "No query to try: it has no examples, and its text is too short to derive one."),
+    queries.length ? h("ul", {}, queries.map(queryReport)) : h("p", { class: "hint" }, "No query to try: it has no examples, and its text is too short to derive one."),
     duplicates.length > 0 && [h("h3", {}, "Near-duplicates"), h("ul", {}, duplicates.map(duplicate))],
     h("h3", {}, "Its profile"),
     facts([

@@ -10,8 +10,7 @@ export function questionOf(params) {
   if (!query) return null;
   const kinds = params.getAll("kind").filter((kind) => KINDS.includes(kind));
   const namespaces = params.getAll("ns").map((one) => one.trim()).filter(Boolean);
-  const parts = params.get("parts") === "1";
-  return { query, ...(parts && { parts }), ...(kinds.length && { kinds }), ...(namespaces.length && { namespaces }), explain: true };
+  return { query, ...(kinds.length && { kinds }), ...(namespaces.length && { namespaces }), explain: true };
 }
 
 let cached = { key: "", answer: null };
@@ -30,11 +29,6 @@ export async function answerTo(question, { signal } = {}) {
 /** Clear the cache: the caller or the index may have changed. */
 export function clearAnswer() {
   cached = { key: "", answer: null };
-}
-
-/** Whether the answer to a query is in the cache. */
-export function isCached(question) {
-  return cached.key === JSON.stringify(question);
 }
 
 /** The address of a page, with some of these parameters changed as `queryOf` does. */

@@ -1,15 +1,10 @@
-// The registry page: all capabilities with their facets, and what can be done with several; providers; sources.
+// The registry page: all capabilities with their counts, filters and columns, and the trust of a namespace.
 
-import { hasRegistry, overview, readOnlyReason } from "./api.js";
-import { bulkBar, namespaceTrust } from "./bulk.js";
-import { count, debounce, h, fill, plural } from "./dom.js";
-import { moveKeys } from "./keys.js";
-import { selectedIds, showListing } from "./listing.js";
-import { known } from "./known.js";
+import { ask, hasRegistry, overview, queryOf, readOnlyNotice } from "./api.js";
+import { count, debounce, h, fill, plural, refill, say, setText, time } from "./dom.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
-import { review } from "./review.js";
-import { sources } from "./sources.js";
+import { trustForm } from "./trust.js";
 
 const SHOWS = {
   all: ["All", "all registrations"],
@@ -22,29 +17,32 @@ const SHOWS = {
   pending: ["Vector pending", "found by words until it is encoded"],
 };
 const PASSING = "pending"; // shown only while there is one
-const VIEWS = { known, review, sources };
+const COLUMNS = { id: "capability", trust: "trust", updated: "updated" };
+const PAGE = 50;
 
-let params, box, list, side, filter, running, seen, actions, trusted;
+let params, box, list, side, filter, namespace, kinds, running, seen;
 
-export const registry = { title: "Registry", open, update, close, keys: { ...moveKeys(() => links()), x: selectFocused, Escape: closePanel } };
+export const registry = { title: "Registry", open, update, close, links: () => [...(list?.querySelectorAll("a.name") ?? [])], escape: closePanel };
 
 async function open(main, given) {
   params = given;
   running = new AbortController();
-  box = list = null;
-  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, readOnlyNotice());
-  box = h("div", { class: "overview" });
-  list = h("div", { class: "listing" });
+  box = seen = null;
+  if (!(await hasRegistry({ signal: running.signal }))) return void fill(main, readOnlyNotice("Registry"));
+  box = h("div", {});
+  list = h("div", {});
   side = h("div", { class: "side" });
-  filter = h("input", { type: "search", name: "q", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", id: "filter", oninput: soon });
-  actions = bulkBar(() => selectedIds(list), reload);
-  seen = trusted = null;
+  filter = h("input", { type: "search", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", id: "filter", oninput: soon });
+  namespace = h("input", { autocomplete: "off", spellcheck: "false", placeholder: "com.acme", id: "namespace", onchange: narrow });
+  kinds = KINDS.map((kind) => h("input", { id: `kind-${kind}`, type: "checkbox", value: kind, onchange: narrow }));
   fill(
     main,
-    h("div", { class: "row apart" }, h("h1", {}, "Registry"),
-      h("p", { class: "row" }, h("a", { class: "button", href: "#/import" }, "Import"), h("a", { class: "button main", href: "#/edit" }, "Register a capability"))),
+    h("div", { class: "row apart" }, h("h1", {}, "Registry"), h("a", { class: "button main", href: "#/edit" }, "Register a capability")),
     box,
-    h("div", { class: "with-side" }, list, side),
+    h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+      h("label", { class: "row" }, "Filter", filter), h("label", { class: "row" }, "Namespace", namespace),
+      h("fieldset", { class: "kinds" }, h("legend", { class: "unseen" }, "Kinds"), kinds.map((input) => h("label", { class: "chip" }, input, input.value)))),
+    h("div", {}, list, side),
   );
   await update(params);
 }
@@ -59,92 +57,113 @@ async function update(given) {
   params = given;
   if (!box) return; // still loading, or the registry is in AWS
   soon.stop();
-  const text = params.get("q") ?? "";
-  if (filter.value.trim() !== text) filter.value = text;
+  setText(filter, params.get("q") ?? "");
+  setText(namespace, params.getAll("ns").join(", "));
+  for (const input of kinds) input.checked = params.getAll("kind").includes(input.value);
   running.abort();
   running = new AbortController();
   const { signal } = running;
   const state = JSON.stringify([...params].filter(([name]) => name !== "open"));
   if (state !== seen) {
-    const counted = overview({ signal }).then((there) => there && refresh(there));
-    const view = params.get("view") ?? "";
-    await Promise.all([counted, Object.hasOwn(VIEWS, view) ? VIEWS[view](list, signal, reload) : capabilities(signal, counted)]);
+    list.setAttribute("aria-busy", "true");
+    const [there, first] = await Promise.all([overview({ signal }), ask(address(null), { signal })]);
+    list.removeAttribute("aria-busy");
+    if (there) refill(box, head(there));
+    showListing(first, signal);
     seen = state;
   }
   await panel.show(side, params.get("open"), { away: closePanel, signal });
 }
 
-function readOnlyNotice() {
-  return [
-    h("h1", {}, "Registry"),
-    h("div", { class: "notice" }, readOnlyReason() ? h("p", {}, `Nothing to see or to change here: ${readOnlyReason()}.`) : [
-      h("p", {}, "This service is read-only. Registrations are items of the Registry table in DynamoDB; the Profiles table holds the profile of each, or its error."),
-      h("p", {}, "To preview a registration, run ", h("code", {}, "mats preview"), " or this console on your own machine with ", h("code", {}, "mats serve"), "."),
-    ]),
-  ];
+function address(after) {
+  const query = { show: params.get("show"), kind: params.getAll("kind"), ns: params.getAll("ns"), q: params.get("q"), sort: params.get("sort"), after, limit: PAGE };
+  return `registry/capabilities${queryOf(query)}`;
 }
 
 function head(there) {
-  const view = Object.hasOwn(VIEWS, params.get("view") ?? "") ? params.get("view") : null;
-  const show = view ? null : (params.get("show") ?? "all");
-  const kinds = params.getAll("kind");
+  const show = params.get("show") ?? "all";
   return [
-    h("ul", { class: "tiles" },
-      Object.entries(SHOWS).filter(([name]) => name !== PASSING || there.shows[name] > 0 || show === name).map(([name, [label, meaning]]) =>
-        tile(`show-${name}`, label, there.shows[name], meaning, linkTo("registry", view ? "" : params, { show: name === "all" ? undefined : name, view: undefined, open: undefined }), show === name)),
-      tile("show-sources", "Sources", there.sources, "what mats sync reads again", linkTo("registry", "", { view: "sources" }), view === "sources")),
-    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}. `,
-      h("a", { href: linkTo("registry", "", { view: "known" }) }, "Lessons and synonyms"), " ", h("a", { href: linkTo("registry", "", { view: "review" }) }, "Held changes"),
+    h("ul", { class: "tiles" }, Object.entries(SHOWS).filter(([name]) => name !== PASSING || there.shows[name] > 0 || show === name).map(([name, [label, meaning]]) =>
+      h("li", {}, h("a", { id: `show-${name}`, class: "tile", href: link({ show: name === "all" ? undefined : name }), title: meaning, "aria-current": show === name ? "true" : undefined },
+        h("strong", {}, count(there.shows[name])), h("span", {}, label))))),
+    h("p", { class: "about" }, `${plural(there.registered, "registration")} in ${there.home}, ${count(there.findable)} findable. Encoder: ${there.encoder}. Writer: ${there.writer ?? "none"}.`,
       there.changes.waiting > 0 && h("span", { class: "flag" }, `${plural(there.changes.waiting, "change")} waiting`),
       there.changes.given_up > 0 && h("span", { class: "flag bad" }, `${plural(there.changes.given_up, "change")} given up`)),
-    show !== null && h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
-      h("label", { class: "namespace" }, h("span", {}, "Filter"), filter),
-      h("fieldset", { class: "kinds" }, h("legend", {}, "Kinds"), KINDS.map((kind) =>
-        h("label", { class: "chip" }, h("input", { id: `kind-${kind}`, type: "checkbox", name: "kind", value: kind, checked: kinds.includes(kind), onchange: narrow }), `${kind} `, h("span", { class: "number", id: `count-${kind}` }, count(there.kinds[kind] ?? 0)))))),
   ];
 }
 
-function tile(id, label, number = 0, meaning, href, isCurrent) {
-  return h("li", {}, h("a", { id, class: "tile", href, title: meaning, "aria-current": isCurrent ? "true" : undefined }, h("strong", {}, count(number)), h("span", {}, label)));
+/** The address of this page with changes; the panel closes. */
+function link(changes) {
+  return linkTo("registry", params, { ...changes, open: undefined });
 }
 
-/** Apply the filter through the address; the box is not changed. */
+/** Apply the filters through the address; the boxes are not changed. */
 function narrow() {
-  const kinds = [...box.querySelectorAll("[name=kind]:checked")].map((one) => one.value);
-  location.hash = linkTo("registry", params, { q: filter.value.trim(), kind: kinds, open: undefined });
+  const kind = kinds.filter((input) => input.checked).map((input) => input.value);
+  location.hash = link({ q: filter.value.trim(), ns: namespace.value.split(",").map((one) => one.trim()), kind });
 }
 const soon = debounce(() => narrow(), 250);
 
-/** Rebuild the head with new counts, without losing the focus. */
-function refresh(there) {
-  const at = box.contains(document.activeElement) ? document.activeElement.id : "";
-  fill(box, head(there));
-  if (at) document.getElementById(at)?.focus({ preventScroll: true });
+/** Fill the list with its first page. */
+function showListing(first, signal) {
+  const chosen = params.getAll("ns");
+  const total = plural(first.total, "capability", "capabilities");
+  const body = h("tbody", {});
+  const foot = h("p", {});
+  refill(list,
+    chosen.length === 1 && h("details", {}, h("summary", {}, `Trust of ${chosen[0]} and all below it`), trustForm(chosen[0], { changed: reload })),
+    h("h2", { class: "hint" }, `${total}: ${SHOWS[params.get("show") ?? "all"][1]}`),
+    h("table", { class: "capabilities" }, h("thead", {}, h("tr", {}, Object.entries(COLUMNS).map(column))), body), foot);
+  say(`${total} listed`);
+  grow(body, foot, first, signal);
 }
 
-async function capabilities(signal, counted) {
-  const [namespace, ...others] = params.getAll("ns");
-  if (namespace !== trusted?.namespace) trusted = { namespace, form: namespace && namespaceTrust(namespace, reload) };
-  const { kinds } = await showListing(list, params, SHOWS[params.get("show") ?? "all"]?.[1] ?? "", { signal, onSelect: actions.show, above: others.length === 0 && trusted?.form, below: actions.bar });
-  actions.show();
-  await counted;
-  for (const kind of KINDS) fill(document.getElementById(`count-${kind}`), count(kinds[kind] ?? 0));
+/** The head of a column; values descend at its first press, ids ascend. */
+function column([sort, label]) {
+  const now = params.get("sort") ?? "id";
+  const isSorted = now.replace("-", "") === sort;
+  const next = sort === "id" ? undefined : now === `-${sort}` ? sort : `-${sort}`;
+  const order = !isSorted ? undefined : now.startsWith("-") ? "descending" : "ascending";
+  return h("th", { scope: "col", "aria-sort": order, class: sort }, h("a", { id: `sort-${sort}`, href: link({ sort: next }) }, label,
+    order && h("span", { "aria-hidden": "true" }, order === "descending" ? " ↓" : " ↑")));
+}
+
+/** Append a page of rows, and a button for the next one. */
+function grow(body, foot, { capabilities, following }, signal) {
+  body.append(...capabilities.map(row));
+  if (!following) return void fill(foot, body.children.length ? null : "None.");
+  const more = h("button", { type: "button", onclick: next }, "More");
+  fill(foot, more);
+  async function next() {
+    more.disabled = true;
+    try {
+      grow(body, foot, await ask(address(following), { signal }), signal);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      more.disabled = false;
+      fill(foot, h("span", { class: "notice bad" }, error.message), " ", more);
+    }
+  }
+}
+
+function row(one) {
+  const openHere = (event) => event.currentTarget.setAttribute("href", linkTo("registry", params, { open: one.id }));
+  return h("tr", {},
+    h("th", { scope: "row" },
+      h("a", { class: "name", href: linkTo("registry", params, { open: one.id }), "data-id": one.id, onclick: openHere }, one.name),
+      h("span", { class: "about" }, h("span", { class: "kind" }, one.kind ?? "?"), one.namespace, one.provider && ` by ${one.provider}`,
+        one.lifecycle === "deprecated" && h("span", { class: "flag" }, "deprecated"),
+        one.sparse && h("span", { class: "flag quiet" }, one.sparse),
+        one.vector_pending && h("span", { class: "flag quiet", title: "found by words until it is encoded" }, "vector pending"),
+        one.suspicious.length > 0 && h("span", { class: "flag bad" }, "suspicious")),
+      one.error ? h("span", { class: "summary bad" }, one.error) : one.summary && h("span", { class: "summary" }, one.summary)),
+    h("td", { "data-label": "trust" }, one.trust ?? "–"), h("td", { "data-label": "updated" }, time(one.updated, { day: true })));
 }
 
 /** List what is there after a change. */
 async function reload() {
   seen = null;
   await update(params);
-}
-
-function links() {
-  return [...(list?.querySelectorAll("a.name") ?? [])];
-}
-
-function selectFocused() {
-  const box = document.activeElement.closest("tr")?.querySelector("[data-select]");
-  box?.click();
-  return Boolean(box);
 }
 
 function closePanel() {

@@ -1,43 +1,45 @@
-// One result of a shortlist: a row, and what unfolds from it.
+// One result of a shortlist: a row, and the reasons that unfold from it.
 
-import { h, markWords } from "./dom.js";
-import { list, stack } from "./signals.js";
+import { h, markWords, percent, score } from "./dom.js";
+
+const SIGNALS = {
+  llm: ["Reranker", "not scored"],
+  retrieval: ["Words and meaning", "not measured"],
+  bm25: ["Words (BM25)", "not searched"],
+  quality: ["Trust", "no trust given"],
+  intent: ["Type asked for", "no type inferred"],
+};
+const STAND_IN = "retrieval"; // replaces the reranker, with its weight, where there is no score
+const FIELDS = { positive_examples: "example requests", negative_examples: "don't use for" };
+
+/** The signals to show for these results, in order: those configured, and those measured. */
+export function signalsOf(results, weights) {
+  const known = new Set([...Object.keys(weights), ...results.flatMap((result) => Object.keys(result.signals))]);
+  return [...Object.keys(SIGNALS).filter((signal) => known.has(signal)), ...[...known].filter((signal) => !SIGNALS[signal])];
+}
 
 /**
  * The row of a result. `around` is the same for all of an answer: its `signals`, the configured `weights`, whether
- * capabilities with and without an LLM's profile are `mixed`; `link` makes the attributes of the name's link, `pick`
- * those of the checkbox.
+ * capabilities with and without an LLM's profile are `mixed`; `link` makes the attributes of the name's link.
  */
-export function row(result, place, { signals, weights, mixed, link, pick }) {
+export function row(result, place, { signals, weights, mixed, link }) {
   const words = new Set(result.why?.spelled ?? []);
-  const telling = tellingSentence(result.summary, words);
   return h(
     "li",
     { class: "card result", value: place },
-    h("span", { class: "place", "aria-hidden": "true" }, place),
-    h("div", { class: "head" },
+    h("span", { "aria-hidden": "true" }, place),
+    h("div", { class: "about head" },
       h("h2", {}, h("a", { class: "name", ...link(result) }, markWords(result.name, words))),
-      h("span", { class: `kind ${result.kind}` }, result.kind), h("span", { class: "where" }, markWords(result.namespace, words)), flags(result, mixed)),
-    stack(result, signals),
-    telling ? h("p", { class: "summary" }, markWords(telling, words)) : h("p", { class: "summary none" }, "No description."),
-    h("label", { class: "pick", title: "Compare" }, h("input", { type: "checkbox", ...pick(result) }), h("span", { class: "unseen" }, `Compare ${result.name}`)),
-    h("details", { class: "reasons" },
+      h("span", { class: "kind" }, result.kind), h("span", {}, markWords(result.namespace, words)), flags(result, mixed)),
+    meter(result.score, "Score"),
+    h("p", { class: "summary" }, result.summary ? markWords(result.summary, words) : "No description."),
+    h("details", {},
       h("summary", {}, "Why", h("span", { class: "unseen" }, ` ${result.name}`)),
-      telling !== result.summary && h("p", {}, markWords(result.summary, words)),
-      h("p", { class: "why" }, matchedWords(result.why)),
-      list(result, signals, weights),
+      h("p", {}, matchedWords(result.why)),
+      h("ul", { class: "signals", "aria-label": `Signals of ${result.name}` }, signals.map((signal) => item(result, signal, weights))),
       (result.provider || result.version) && h("p", { class: "about" },
         result.provider && h("span", {}, "by ", markWords(result.provider, words)), result.version && h("span", {}, `version ${result.version}`))),
   );
-}
-
-const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
-
-/** The sentence of a text in which most of these words stand; the first of equals. */
-function tellingSentence(text, words) {
-  const sentences = [...SENTENCES.segment(text)].map(({ segment }) => segment.trim()).filter(Boolean);
-  const counts = sentences.map((sentence) => markWords(sentence, words).filter((part) => part instanceof Node).length);
-  return sentences[counts.indexOf(Math.max(...counts))] ?? "";
 }
 
 /** Warnings: deprecated, not enriched, suspicious. */
@@ -49,10 +51,29 @@ function flags(result, mixed) {
   ];
 }
 
-const FIELDS = { positive_examples: "example requests", negative_examples: "don't use for" };
-
 function matchedWords(why) {
   if (!why?.matched.length) return "No matching words: found by meaning alone.";
   const fields = why.fields.map((field) => FIELDS[field] ?? field.replaceAll("_", " ")).join(", ");
   return ["Matched ", why.matched.map((word, i) => [i > 0 && ", ", h("mark", {}, word)]), ` in ${fields}.`];
+}
+
+/** A signal: its configured and its effective weight, its value or why it is absent, and what it adds to the score. */
+function item(result, signal, weights) {
+  const [label, absent] = SIGNALS[signal] ?? [signal, "not measured"];
+  const configured = weights[signal] ?? (signal === STAND_IN ? weights.llm : undefined);
+  const { [signal]: value } = result.signals;
+  const { [signal]: effective } = result.weights;
+  return h("li", {}, h("span", { class: "hint" }, `${label}, weight `, weight(effective, configured)),
+    value === undefined ? h("span", { class: "hint" }, `absent: ${absent}`) : [meter(value, label), h("span", { class: "hint" }, `adds ${score((effective ?? 0) * value)}`)]);
+}
+
+/** `50 %`, or `50 → 59 %` if the weight of absent signals was distributed. */
+function weight(effective, configured) {
+  if (effective === undefined) return configured ? h("s", {}, percent(configured)) : "–";
+  if (configured === undefined || Math.abs(effective - configured) < 0.005) return percent(effective);
+  return `${Math.round(100 * configured)} → ${percent(effective)}`;
+}
+
+function meter(value, label) {
+  return h("span", { class: "meter" }, h("meter", { value, "aria-label": label }), h("span", {}, score(value)));
 }

@@ -2,7 +2,7 @@
 // the lifetime of the tab.
 
 import { ask, token } from "./api.js";
-import { h, say } from "./dom.js";
+import { say } from "./dom.js";
 
 const PENDING = "mats.sign-in";
 const CODE = /[?&](code|error)=/;
@@ -98,31 +98,16 @@ function base64url(bytes) {
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-function pasteToken(problem) {
-  return new Promise((resolve) => {
-    const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
-    const dialog = h(
-      "dialog",
-      {
-        "aria-labelledby": "sign-title",
-        onclose: () => {
-          const given = dialog.returnValue === "in" ? field.value.trim().replace(/^Bearer\s+/i, "") : "";
-          if (given) token.set(given);
-          dialog.remove();
-          resolve(Boolean(given));
-        },
-      },
-      h("h2", { id: "sign-title" }, "Sign in"),
-      problem && h("p", { class: "notice" }, problem),
-      h(
-        "form",
-        { method: "dialog" },
-        h("label", { for: "token" }, "A bearer token of your issuer or of this service. It is kept in this tab only."),
-        field,
-        h("p", { class: "row" }, h("button", { value: "in", class: "main" }, "Sign in"), h("button", { value: "", formnovalidate: true }, "Cancel")),
-      ),
-    );
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+/** Ask for a token in the dialog of the page; whether one was given. */
+function pasteToken(problem = "") {
+  const dialog = document.getElementById("sign-in");
+  const field = dialog.querySelector("input");
+  dialog.querySelector("[role=alert]").textContent = problem;
+  dialog.returnValue = field.value = "";
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => {
+    const given = dialog.returnValue === "in" ? field.value.trim().replace(/^Bearer\s+/i, "") : "";
+    if (given) token.set(given);
+    resolve(Boolean(given));
+  }, { once: true }));
 }

@@ -26,7 +26,7 @@ export function summary(answer) {
   const sentence = answer.results.length > 0 || answer.verdict !== "none" ? told : "No capability matches.";
   return h(
     "div",
-    { class: "summary-box" },
+    {},
     h("p", { class: `verdict ${answer.verdict}` }, h("strong", {}, name), " ", sentence, answer.intent && [" It looks for: ", h("code", {}, answer.intent), "."]),
     answer.degraded.map((part) => h("p", { class: "notice" }, h("strong", {}, `${failure(part)} `), PARTS[part]?.[1] ?? "The answer goes without it.")),
     (answer.notes ?? []).map((note) => h("p", { class: "notice calm" }, h("strong", {}, "Note: "), note)),
@@ -44,7 +44,7 @@ export function nextSteps(params) {
   const isNarrowed = params.has("kind") || params.has("ns");
   return h(
     "div",
-    { class: "next" },
+    {},
     h("h2", {}, "What to do next"),
     h("ul", {},
       isNarrowed && h("li", {}, h("a", { href: linkTo("search", params, { kind: [], ns: [], open: undefined }) }, "Search all kinds and namespaces"), "."),
@@ -56,15 +56,12 @@ export function nextSteps(params) {
 
 function timing({ took_ms: ms, cost, versions, query_id: id, results }) {
   const stages = STAGES.filter((stage) => stage in ms);
-  const sum = stages.reduce((total, stage) => total + ms[stage], 0) || 1;
-  const summary = stages.map((stage) => `${stage} ${ms[stage]} ms`).join(", ");
   return h(
     "details",
     { class: "took" },
     h("summary", {}, `${plural(results.length, "result")} in ${Math.round(ms.total)} ms, ${price(cost)}`),
-    h("div", { class: "bar stages", role: "img", "aria-label": `Of the time: ${summary}` }, stages.map((stage, i) => h("span", { class: `part stage${i}`, "--share": ms[stage] / sum }))),
     h("dl", { class: "facts" },
-      stages.map((stage, i) => [h("dt", {}, h("span", { class: `dot stage${i}`, "aria-hidden": "true" }), stage), h("dd", {}, `${ms[stage]} ms`)]),
+      stages.map((stage) => [h("dt", {}, stage), h("dd", {}, `${ms[stage]} ms`)]),
       h("dt", {}, "tokens"), h("dd", {}, `${count(cost.input_tokens)} in, ${count(cost.output_tokens)} out`),
       Object.entries(versions.models).map(([role, model]) => [h("dt", {}, role === "rerank" ? "reranker" : "encoder"), h("dd", {}, model)]),
       h("dt", {}, "index"), h("dd", {}, versions.index),

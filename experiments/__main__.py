@@ -101,7 +101,7 @@ def report(
 ) -> None:
     """Render the results of experiments as Markdown and figures, without measuring.
 
-    Writes report.md, report.json (for the console), and every figure as SVG and PNG. Lists the experiments that have no
+    Writes report.md, report.json, and every figure as SVG and PNG. Lists the experiments that have no
     results.
     """
     rendered = build_report(results)

@@ -197,15 +197,13 @@ def _headers(scope: Construct, name: str, headers: Mapping[str, str]) -> cloudfr
 
 
 _CONSOLE = ROOT / "console"
-_REPORT = ROOT / "experiments" / "results" / "report"
 _POLICY = "Content-Security-Policy"
 
 
 def files_of(context: Context) -> dict[str, bytes]:
     """Every file by its path, as the local service serves them; `console/config.json` says how to sign in."""
-    named = {f"console/{path.relative_to(_CONSOLE).as_posix()}": path for path in _files_in(_CONSOLE, "**/*")}
+    named = {f"console/{path.relative_to(_CONSOLE).as_posix()}": path for path in _files()}
     named["index.html"] = named.pop("console/index.html")
-    named |= {f"evaluation/{path.name}": path for path in _files_in(_REPORT, "report.json", "*.svg")}
     content = {name: path.read_bytes() for name, path in named.items()}
     return content | {"console/config.json": f"{json.dumps(_config(context))}\n".encode()}
 
@@ -220,9 +218,8 @@ def file_headers(context: Context) -> dict[str, str]:
     return headers
 
 
-def _files_in(folder: Path, *patterns: str) -> list[Path]:
-    found = (path for pattern in patterns for path in folder.glob(pattern))
-    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+def _files() -> list[Path]:
+    return sorted(path for path in _CONSOLE.glob("**/*") if path.is_file() and not path.name.startswith("."))
 
 
 def _config(context: Context) -> dict[str, object]:

@@ -96,8 +96,8 @@ _IN_ADDRESSES = (
 def hostile_routes() -> list[str]:
     """Addresses that carry payloads, as somebody could send them."""
     texts = [quote(PAYLOADS[label], safe="") for label in _IN_ADDRESSES]
-    shapes = ("#/search?q={0}&kind={0}&ns={0}", "#/search?q=refund&open={0}&a={0}&b={0}", "#/registry?show={0}&q={0}")
-    more = ("#/edit?id={0}", "#/evaluation?section={0}", "#/{0}")
+    shapes = ("#/search?q={0}&kind={0}&ns={0}", "#/search?q=refund&open={0}", "#/registry?show={0}&q={0}")
+    more = ("#/edit?id={0}", "#/{0}")
     return [shape.format(text[:6_000]) for shape in (*shapes, *more) for text in texts]
 
 

@@ -5,7 +5,7 @@ import re
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import ROOT
 from tests.integration.conftest import Service, wait_until
@@ -46,7 +46,7 @@ def put(service: Service, item: dict[str, Any]) -> dict[str, Any]:
 def hold(service: Service, item: dict[str, Any], **changes: Any) -> None:
     """Register an item, rate it, and change it dangerously: the change waits for an operator."""
     put(service, item)
-    assert service.request("/registry/trust", {"namespace": item["namespace"], "trust": 80})[0] == 200
+    assert service.request("/registry/trust", {"target": item["namespace"], "trust": 80})[0] == 200
     wait_until(lambda: told(service, f"/capabilities/{item['namespace']}/{item['name']}")["trust"] == 80)
     assert service.request("/registry/capabilities", {"registrations": [{**item, **changes}]})[0] == 200
     wait_until(lambda: told(service, "/registry/review")["waiting"])
@@ -90,12 +90,6 @@ def unfold_all(place: Locator) -> None:
     place.locator("details").evaluate_all("(all) => all.forEach((one) => { one.open = true; })")
 
 
-def reasons(card: Locator) -> Locator:
-    """Unfold the reasons of a result; they are returned."""
-    card.locator("summary").click()
-    return card.locator("details")
-
-
 def names(page: Page) -> Locator:
     """The links that open the results."""
     return cards(page).get_by_role("heading", include_hidden=True).get_by_role("link", include_hidden=True)
@@ -136,27 +130,10 @@ def calm(page: Page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def questions(page: Page) -> list[Request]:
-    """The questions that the page puts from now on."""
-    asked: list[Request] = []
-    page.on("request", lambda request: asked.append(request) if request.url.endswith("/discover") else None)
-    return asked
-
-
 def fulfil(page: Page, answer: Any, *, status: int = 200, url: str | re.Pattern[str] = "**/discover") -> None:
     """Let the service say this, whatever is asked."""
     kind = "application/json" if status < 400 else "application/problem+json"
     page.route(url, lambda route: route.fulfill(status=status, content_type=kind, body=json.dumps(answer)))
-
-
-def scrolled_tables(page: Page) -> list[str]:
-    """The captions of the tables that scroll because they are wider than their place."""
-    captions: list[str] = page.evaluate(
-        """() => [...document.querySelectorAll(".wide:has(table)")]
-          .filter((place) => place.scrollWidth > place.clientWidth)
-          .map((place) => `${place.getAttribute("aria-label")}: ${place.scrollWidth} > ${place.clientWidth}`)"""
-    )
-    return captions
 
 
 def too_wide(page: Page) -> int:

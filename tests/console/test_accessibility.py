@@ -9,64 +9,54 @@ from tests.builders import an_item
 from tests.console import homes
 from tests.console.accessibility import violations
 from tests.console.browser import LOOKS, Looks
-from tests.console.judged import ANSWER, ASKED
 from tests.console.pages import (
-    PAYPAL,
     REFUND,
     STRIPE,
     answered,
     at,
-    box,
     cards,
     fulfil,
     hold,
     names,
     panel,
     ready,
-    scrolled_tables,
     shortlist,
     too_wide,
     unfold,
     unfold_all,
 )  # fmt: skip
+from tests.console.test_search import ANSWER, ASKED
 from tests.integration.conftest import Mats, serving
 
 ADDRESSES = {
-    "home": "#/search",
     "answer": at("search", q=REFUND),
     "panel": at("search", q=REFUND, open=STRIPE),
-    "comparison": at("compare", q=REFUND, a=STRIPE, b=PAYPAL),
-    "registry": at("registry", q="com.stripe"),
-    "review": at("registry", view="review"),
+    "registry": at("registry", ns="com.stripe.mcp", sort="-trust"),
+    "review": "#/review",
     "use": "#/use",
     "import": "#/import",
     "form": "#/edit",
-    "evaluation": "#/evaluation",
 }
 
 
 def an_answer(page):
     shortlist(page).get_by_text(re.compile(r"^\d+ results in")).click()
-    for place in (0, 1):
-        cards(page).nth(place).get_by_role("checkbox").check()
+    unfold_all(cards(page).first)
 
 
 def a_panel(page):
-    expect(panel(page).get_by_role("heading", name="Versions")).to_be_visible()
+    expect(panel(page).get_by_role("heading", name="Registration")).to_be_visible()
     unfold_all(panel(page))
 
 
 def a_filled_import(page):
     page.get_by_label("Document").fill('{"namespace": "com.acme", "name": "pay", "kind": "tool"}\n{"name": "no"}')
     page.get_by_role("button", name="Preview").click()
-    page.get_by_text("Queries that find it").click()
-    expect(page.get_by_role("heading", name="Its profile")).to_be_visible()
+    expect(page.get_by_role("heading", name="Preview of this import")).to_be_visible()
 
 
-def a_selection(page):
+def a_trusted_namespace(page):
     page.get_by_text("Trust of com.stripe.mcp and all below it").click()
-    page.get_by_role("checkbox", name="Select all that are listed").check()
-    expect(page.get_by_role("form", name="With the selected")).to_be_visible()
 
 
 def a_change(page):
@@ -81,36 +71,24 @@ def a_form_with_faults(page):
 
 
 def a_form_with_a_preview(page):
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("heading", name="Queries that should find it")).to_be_visible()
     unfold_all(page.get_by_role("region", name="Preview of this registration"))
     page.get_by_role("button", name="Remove").click()
 
 
-def a_report(page):
-    expect(page.get_by_role("heading", level=2).last).to_be_visible()
-    unfold_all(page.get_by_role("main"))
-    ready(page)
-    assert scrolled_tables(page) == []
-
-
 STATES = {
-    **{address: lambda page: None for address in ADDRESSES.values()},
+    "#/search": lambda page: None,
+    ADDRESSES["answer"]: an_answer,
+    ADDRESSES["panel"]: a_panel,
+    ADDRESSES["registry"]: a_trusted_namespace,
     ADDRESSES["review"]: a_change,
-    at("search", q=REFUND): an_answer,
-    at("search", q=REFUND, open=STRIPE): a_panel,
-    "#/registry?view=sources": lambda page: None,
-    "#/registry?view=known": lambda page: None,
-    at("registry", open="com.deepwiki.mcp/ask_question"): a_panel,
-    at("registry", ns="com.stripe.mcp", sort="-trust"): a_selection,
-    at("compare", q=REFUND, a=STRIPE): lambda page: None,
-    "#/import": a_filled_import,
-    "#/edit": a_form_with_faults,
+    ADDRESSES["use"]: lambda page: None,
+    ADDRESSES["import"]: a_filled_import,
+    ADDRESSES["form"]: a_form_with_faults,
     at("edit", id=STRIPE): a_form_with_a_preview,
-    "#/evaluation": a_report,
 }
 WIDTHS = (480, 641, 960, 1280, 360)  # Above 360, 40 rem and 60 rem a page has the least room
-ALIKE = "table.report tbody tr:not(.theirs):nth-child(n+2)"
-"""Rows of the evaluation's tables like the first: with them, axe takes a minute longer."""
 
 
 def faults(page):
@@ -120,7 +98,6 @@ def faults(page):
         page.set_viewport_size({"width": width, "height": 800})
         ready(page)
         found += [f"{wide} pixels too wide for {width}"] if (wide := too_wide(page)) else []
-    page.evaluate("(alike) => document.querySelectorAll(alike).forEach((row) => row.remove())", ALIKE)
     for looks in reversed(LOOKS):  # the first is as it was
         page.set_viewport_size({"width": looks.width, "height": looks.height})
         page.emulate_media(color_scheme=looks.scheme, forced_colors="active" if looks.forced else "none")
@@ -131,7 +108,7 @@ def faults(page):
 
 @pytest.fixture(scope="module")
 def in_use(browser_path, tmp_path_factory):
-    """A sample registry with outcomes and unmet requests."""
+    """A sample registry with outcomes and a held change."""
     mats = Mats(tmp_path_factory.mktemp("in-use") / "home", homes.encoder_at_hand())
     with serving(mats, "--sample") as service:
         answer = answered(service, REFUND)
@@ -140,14 +117,15 @@ def in_use(browser_path, tmp_path_factory):
             for one, event in zip(answer["results"], ("succeeded", "failed"), strict=False)
         ]
         assert service.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes})[0] == 202
-        for query in ("order a pizza with extra cheese", "order a pizza"):
-            answered(service, query)
+        for _ in range(2):
+            answered(service, "order a pizza with extra cheese")
         hold(service, an_item(endpoint="https://acme.example"), endpoint="https://evil.example/pay", description="")
         yield service
 
 
 def test_every_page_and_state_is_accessible(opener, in_use, hostile):
     console = opener(in_use)
+    console.forgive(r"status of 422 .*/registry/capabilities/%2F")
     console.page.on("dialog", lambda dialog: dialog.accept())
     found = {}
     for address, act in STATES.items():
@@ -164,16 +142,12 @@ def test_every_page_and_state_is_accessible(opener, in_use, hostile):
 def test_flags_dialogs_and_notices_are_accessible(console):
     console.forgive(r"status of 401 .*/discover|net::ERR_FAILED .*/registry")
     page = console.open()
-    page.get_by_role("button", name="Keys").click()
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-    found = faults(page)
-    page.keyboard.press("Escape")
     fulfil(page, {**ANSWER, "verdict": "none", "degraded": ["neural"], "thresholds": {"match": 0.9, "weak": 0.5}})
     page.goto(f"{console.url}/{at('search', q=ASKED)}")
     expect(cards(page)).to_have_count(2)
     unfold(page)
     unfold_all(cards(page).first)
-    found += faults(page)
+    found = faults(page)
     page.unroute("**/discover")
     fulfil(page, {"detail": "A token is needed."}, status=401)
     page.goto(f"{console.url}/{at('search', q=REFUND)}")
@@ -187,31 +161,7 @@ def test_flags_dialogs_and_notices_are_accessible(console):
     assert found + faults(page) == []
 
 
-def test_chosen_theme_overrides_the_systems_and_is_stored(opener, sample):
-    page = opener(sample).open()
-    assert [paper(page), press_theme(page), press_theme(page), press_theme(page)] == [
-        "light", "Theme: light light", "Theme: dark dark", "Theme: system light",
-    ]  # fmt: skip
-    press_theme(page)
-    press_theme(page)
-    page.reload()
-    expect(box(page)).to_be_focused()
-    assert paper(page) == "dark"
-    expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
-
-
-def press_theme(page):
-    button = page.get_by_role("button", name="Theme")
-    button.press("Enter")
-    return f"{button.text_content()} {paper(page)}"
-
-
-def paper(page):
-    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    return "light" if sum(map(int, re.findall(r"\d+", colour)[:3])) > 380 else "dark"
-
-
-@pytest.mark.parametrize("address", [*ADDRESSES.values()][1:-1], ids=[*ADDRESSES][1:-1])
+@pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
 def test_the_tab_key_reaches_everything(console, address):
     page = console.open(address)
     ready(page)
@@ -235,7 +185,7 @@ def test_the_first_tab_stop_leads_past_the_header(console):
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1, name="Registry")).to_be_visible()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Import")).to_be_focused()
+    expect(page.get_by_role("link", name="Register a capability")).to_be_focused()
 
 
 def test_what_has_the_focus_is_seen_to_have_it(console):
@@ -243,17 +193,6 @@ def test_what_has_the_focus_is_seen_to_have_it(console):
     expect(cards(page).first).to_be_visible()
     page.keyboard.press("j")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-
-
-@pytest.mark.parametrize(("looks", "moves"), [(Looks(still=True), False), (Looks(), True)], ids=str)
-def test_nothing_moves_with_reduced_motion(console, moves):
-    page = console.open(at("search", q=REFUND, open=STRIPE))
-    ready(page)
-    seconds = page.evaluate(
-        "() => [...document.querySelectorAll('*')].flatMap((one) => { const style = getComputedStyle(one);"
-        " return [style.transitionDuration, style.animationDuration]; })"
-    )
-    assert any(float(one.rstrip("s")) > 0 for text in seconds for one in text.split(", ")) is moves
 
 
 @pytest.mark.parametrize("looks", [Looks(width=360, height=740)], ids=str)

@@ -55,49 +55,42 @@ def preview(page):
     return page.get_by_role("region", name="Preview of this registration")
 
 
-def test_what_is_wrong_stands_with_its_field_while_one_types(writing):
+def test_what_is_wrong_stands_with_its_field(writing, desk):
+    writing.forgive(r"status of 422 .*/registry/")
     page = writing.open("#/edit")
     expect(field(page, "Name")).to_be_focused()
-    expect(page.get_by_text("is required")).to_have_count(0)
-    fill(page, Namespace="not a namespace", Tags=f"{'x' * 201}, money")
+    fill(page, Namespace="not a namespace", Tags=f"{'x' * 201}, money", Input_schema="{")
+    page.get_by_role("button", name="Preview").click()
+    expect(fault(page, "Input schema")).to_contain_text("is not JSON")
+    fill(page, Input_schema="")
+    page.get_by_role("button", name="Preview").click()
     expect(fault(page, "Namespace")).not_to_be_empty()
     expect(field(page, "Namespace")).to_have_attribute("aria-invalid", "true")
+    expect(field(page, "Namespace")).to_be_focused()
     expect(fault(page, "Tags")).to_have_text("0: must have at most 200 characters")
     fill(page, Namespace="com.acme.pay", Tags="money")
-    expect(fault(page, "Namespace")).to_be_empty()
-    expect(fault(page, "Tags")).to_be_empty()
-    expect(field(page, "Namespace")).not_to_have_attribute("aria-invalid", "true")
-
-
-def test_missing_fields_are_reported_on_register(writing, desk):
-    page = writing.open("#/edit")
-    fill(page, Namespace="com.acme.pay", Description="Gives money back.")
     page.get_by_role("button", name="Register").click()
-    expect(fault(page, "Name")).to_have_text("is required")
+    expect(fault(page, "Namespace")).to_be_empty()
     expect(fault(page, "Kind")).to_have_text("is required")
     expect(status(page)).to_have_text("Invalid: see the marked fields.")
-    expect(field(page, "Name")).to_be_focused()
     fill(page, Name="refund_nothing")
-    expect(fault(page, "Name")).to_be_empty()
+    field(page, "Kind").select_option("tool")
+    page.get_by_role("button", name="Preview").click()
+    expect(preview(page).get_by_role("heading", name="Its profile")).to_be_visible()
+    expect(fault(page, "Kind")).to_be_empty()
+    page.once("dialog", lambda dialog: dialog.accept())
     assert desk.request(f"{PATH}refund_nothing")[0] == 404
 
 
-def test_the_preview_appears_for_a_valid_registration(writing, desk):
+def test_the_preview_shows_the_rank_and_what_outranks_it(writing, desk):
     put(desk, an_item(name="pays_out", description="Pays money out to one card that customers name."))
     page = writing.open("#/edit")
-    expect(preview(page)).to_contain_text("For a valid registration")
-    fill(page, Namespace="com.acme.pay", Name="pays_in", Description="Pays money out to a card that customers name.")
-    expect(preview(page)).to_contain_text("For a valid registration")
-    field(page, "Kind").select_option("tool")
+    started(page, "pays_in", Description="Pays money out to a card that customers name.")
     fill(page, Example_requests="pay money to a customer's card")
-    expect(preview(page).get_by_role("heading", name="Queries that should find it")).to_be_visible()
+    page.get_by_role("button", name="Preview").click()
     expect(preview(page)).to_contain_text("pay money to a customer's card")
     expect(preview(page).get_by_role("link", name="com.acme.pay/pays_out").first).to_be_visible()
-    expect(preview(page)).to_contain_text(re.compile(r"(must|should|could): "))
-    expect(preview(page).get_by_text("Pays money out to a card that customers name.").first).to_be_visible()
-    fill(page, Namespace="no namespace at all")
-    expect(preview(page)).to_contain_text("For a valid registration")
-    assert desk.request(f"{PATH}pays_in")[0] == 404
+    page.once("dialog", lambda dialog: dialog.accept())
 
 
 def test_what_is_registered_is_found(writing, desk):
@@ -131,7 +124,7 @@ def test_edit_does_not_change_other_fields(writing, desk):
     expect(field(page, "Name")).to_have_js_property("readOnly", True)
     fill(page, Description="Says something else now.")
     page.get_by_role("button", name="Save").click()
-    expect(panel(page).get_by_text("2 revisions, newest first.")).to_be_visible()
+    expect(panel(page).get_by_text("2, active, of")).to_be_visible()
     assert told(desk, f"{PATH}whole")["registration"] == {**before, "description": "Says something else now."}
 
 
@@ -140,13 +133,11 @@ def test_leaving_unsaved_asks_and_preserves_the_input(writing):
     started(page, "unsaved", Description="What I have written.")
     asked = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
-    page.get_by_role("link", name="Evaluation").click()
+    page.get_by_role("link", name="Import").click()
     expect(page).to_have_url(re.compile("#/edit$"))
     expect(field(page, "Description")).to_have_value("What I have written.")
     page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Register").focus()
-    page.keyboard.press("g")
-    page.keyboard.press("s")
+    page.get_by_role("link", name="Search", exact=True).click()
     expect(box(page)).to_be_focused()
     assert asked == ["Leave without saving?"]
 
@@ -161,7 +152,7 @@ def test_concurrent_change_is_not_overwritten(writing, desk):
     expect(status(page)).to_contain_text("It was changed by someone else.")
     expect(field(page, "Description")).to_have_value("My change.")
     page.get_by_role("button", name="Remove").click()
-    page.get_by_role("button", name="Remove it: sure?").click()
+    page.get_by_role("button", name="Remove: sure?").click()
     expect(status(page)).to_contain_text("It was changed by someone else")
     assert told(desk, f"{PATH}contested")["registration"]["description"] == "Their change."
     page.once("dialog", lambda dialog: dialog.accept())
@@ -169,17 +160,14 @@ def test_concurrent_change_is_not_overwritten(writing, desk):
     expect(panel(page).get_by_text("Their change.").first).to_be_visible()
 
 
-def test_taken_id_is_reported_while_typing_and_on_register(writing, desk):
+def test_a_taken_id_is_reported(writing, desk):
     put(desk, an_item(name="owned", description="Owned by somebody."))
-    writing.forgive(r"status of 412 .*owned")
+    writing.forgive(r"status of 4(12|09|22) .*owned")
     page = writing.open("#/edit")
     started(page, "owned", Description="Mine now.")
-    expect(status(page)).to_contain_text("com.acme.pay/owned is registered already: edit it")
     page.get_by_role("button", name="Register").click()
     expect(status(page)).to_contain_text("It is registered already.")
     assert told(desk, f"{PATH}owned")["registration"]["description"] == "Owned by somebody."
-    field(page, "Kind").select_option("agent")
-    expect(status(page)).to_contain_text("com.acme.pay/owned is registered as another kind.")
     page.once("dialog", lambda dialog: dialog.accept())
 
 
@@ -187,12 +175,12 @@ def test_removing_needs_two_presses(writing, desk):
     put(desk, an_item(name="going", description="Going somewhere nobody has been."))
     page = writing.open(at("edit", id="com.acme.pay/going"))
     page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_role("button", name="Remove it: sure?")).to_be_focused()
+    expect(page.get_by_role("button", name="Remove: sure?")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Remove", exact=True)).to_be_visible()
     assert told(desk, f"{PATH}going")["registration"]
     page.get_by_role("button", name="Remove").press("Enter")
-    page.get_by_role("button", name="Remove it: sure?").press("Enter")
+    page.get_by_role("button", name="Remove: sure?").press("Enter")
     expect(page).to_have_url(re.compile("#/registry$"))
     expect(page.get_by_text("going", exact=True)).to_have_count(0)
     wait_until(lambda: "going" not in str(answered(desk, "going somewhere nobody has been")["results"]))
@@ -204,13 +192,11 @@ def test_removing_needs_two_presses(writing, desk):
 def test_a_service_that_fails_while_one_writes_loses_nothing(writing):
     writing.forgive(r"net::ERR_FAILED")
     page = writing.open("#/edit")
-    page.route("**/registry/check", lambda route: route.abort())
+    page.route("**/registry/capabilities/**", lambda route: route.abort())
     started(page, "offline", Description="Kept.")
+    page.get_by_role("button", name="Register").click()
     expect(status(page)).to_have_text("The service does not answer: check that it is running.")
-    with page.expect_event("requestfailed"):
-        page.get_by_role("button", name="Register").click()
-    expect(status(page)).to_have_text("The service does not answer: check that it is running.")
-    page.unroute("**/registry/check")
+    page.unroute("**/registry/capabilities/**")
     expect(field(page, "Description")).to_have_value("Kept.")
     page.get_by_role("button", name="Register").click()
     expect(panel(page).get_by_text("com.acme.pay/offline", exact=True)).to_be_visible()

@@ -1,7 +1,6 @@
 """Registrations and addresses that try to break out of the page stay text."""
 
 import json
-import re
 from urllib.parse import quote
 
 import pytest
@@ -14,7 +13,6 @@ from tests.console.hostile import NAMES, PAYLOADS, hostile_items, hostile_routes
 from tests.console.pages import (
     answered,
     at,
-    cards,
     find,
     fulfil,
     names,
@@ -33,7 +31,7 @@ IDS = [f"{item['namespace']}/{item['name']}" for item in ITEMS]
 REFUND = "refund a card payment"
 FOREIGN = """() => [...document.querySelectorAll("*")].flatMap((one) => {
   const found = [...one.attributes].map(({ name }) => name).filter((name) => /^on|^srcdoc$/.test(name));
-  const own = { SCRIPT: ["console/main.js"], LINK: ["console/"], IMG: ["console/icon.svg", "evaluation/"] };
+  const own = { SCRIPT: ["console/main.js"], LINK: ["console/"], IMG: ["console/icon.svg"] };
   const from = one.getAttribute("src") ?? one.getAttribute("href") ?? "";
   if (one.tagName in own && !own[one.tagName].some((start) => from.startsWith(start))) found.push(from || "inline");
   if (/^(IFRAME|OBJECT|EMBED|BASE|STYLE|FRAME|APPLET|TEMPLATE)$/.test(one.tagName)) found.push("there at all");
@@ -83,7 +81,7 @@ def test_every_hostile_capability_can_be_looked_at(attacked):
     for id, item in zip(IDS, ITEMS, strict=True):
         page = go(attacked, at("registry", open=id))
         expect(panel(page).get_by_role("heading", level=2)).to_have_text(seen(item["name"]))
-        expect(panel(page).get_by_text("Versions", exact=True)).to_be_visible()
+        expect(panel(page).get_by_text("Registration", exact=True)).to_be_visible()
         unfold_all(panel(page))
         harmless(page)
 
@@ -118,33 +116,18 @@ def test_hostile_results_are_text(attacked, hostile):
     unfold(page)
     for place, result in enumerate(answered(hostile, REFUND)["results"]):
         expect(names(page).nth(place)).to_have_text(seen(result["name"]))
-        cards(page).nth(place).get_by_role("checkbox").check()
     names(page).first.click()
     harmless(page)
-    page.get_by_role("button", name="Close details").click()
-    page.get_by_role("link", name=re.compile("^Why is")).click()
-    expect(page.get_by_role("table")).to_be_visible()
-    harmless(page)
 
 
-def test_hostile_requests_outcomes_and_imports_are_text(attacked, hostile):
-    for text in (
-        PAYLOADS["image"],
-        PAYLOADS["script"],
-        f"{REFUND} {PAYLOADS['svg']}",
-        f"{REFUND} {PAYLOADS['quoted-image']}",
-    ):
-        for _ in range(2):
-            answer = answered(hostile, text)
-            outcomes = [{"id": one["id"], "event": "failed"} for one in answer["results"][:1]]
-            assert (
-                hostile.request("/feedback", {"query_id": answer["query_id"], "outcomes": outcomes, "missing": text})[0]
-                == 202
-            )
+def test_hostile_requests_imports_and_namespaces_are_text(attacked, hostile):
+    attacked.forgive(r"status of 422 .*/registry/trust")
+    for text in (PAYLOADS["image"], f"{REFUND} {PAYLOADS['svg']}", f"{REFUND} {PAYLOADS['quoted-image']}"):
+        query_id = answered(hostile, text)["query_id"]
+        assert hostile.request("/feedback", {"query_id": query_id, "missing": text})[0] == 202
     page = attacked.open("#/use")
     expect(page.get_by_text("window.__xss=1").first).to_be_visible()
     harmless(page)
-    harmless(go(attacked, "#/search"))
     page = go(attacked, "#/import")
     page.get_by_label("Document").fill("\n".join(json.dumps(item) for item in hostile_items()))
     page.get_by_role("button", name="Preview").click()

@@ -20,6 +20,7 @@ from tests.console.pages import (
     shortlist,
     sign,
 )  # fmt: skip
+from tests.integration.conftest import Mats, rows, serving, tool
 
 AUDIENCE = "mats-api"
 
@@ -227,4 +228,35 @@ def test_what_was_typed_before_signing_in_can_be_saved_after_it(empty, opener):
     page.keyboard.press("Enter")
     expect(sign(page, "Sign out")).to_be_visible()
     page.get_by_role("button", name="Register").click()
-    expect(page.get_by_text("Revision 1")).to_be_visible()
+    expect(page.get_by_text("1, active, of")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def shared(browser_path, tmp_path_factory):
+    """A service with a token for reading and one for writing."""
+    folder = tmp_path_factory.mktemp("shared")
+    mats = Mats(folder / "home")
+    assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a card payment"))).code == 0
+    options = []
+    for name in ("read", "write"):
+        (folder / name).write_text(f"{name}-" * 8)
+        options += [f"--{name}-token-file", str(folder / name)]
+    with serving(mats, *options) as service:
+        yield service
+
+
+def test_a_token_that_may_only_read_is_told_what_it_may_not(opener, shared):
+    console = opener(shared.url)
+    console.forgive(r"status of 40[13] ")
+    page = console.open("#/registry")
+    for token, seen in (("read", "this token may only read"), ("write", "Register a capability")):
+        expect(page.get_by_role("alert").first).to_contain_text("no token")
+        sign(page).click()
+        page.get_by_role("dialog", name="Sign in").get_by_label("A bearer token").fill(f"{token}-" * 8)
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(seen).first).to_be_visible()
+        page.goto(f"{console.url}/{at('search', q='give money back')}")
+        expect(names(page).first).to_have_text("refund")
+        page.goto(f"{console.url}/#/registry")
+        expect(page.get_by_text(seen).first).to_be_visible()
+        sign(page, "Sign out").click()

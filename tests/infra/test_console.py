@@ -36,14 +36,7 @@ def test_files_are_where_the_local_service_has_them():
     found = console.files_of(parse(CONSOLE))
     assert found["index.html"] == (ROOT / "console" / "index.html").read_bytes()
     assert "console/index.html" not in found
-    assert json.loads(found["evaluation/report.json"])["sections"]
-    assert all(
-        re.fullmatch(r"index\.html|console/[\w./-]+|evaluation/(report\.json|[\w-]+\.svg)", name) for name in found
-    )
-    figures = [
-        one["id"] for section in json.loads(found["evaluation/report.json"])["sections"] for one in section["figures"]
-    ]
-    assert {f"evaluation/{figure}.svg" for figure in figures} <= set(found)
+    assert all(re.fullmatch(r"index\.html|console/[\w./-]+", name) for name in found)
 
 
 def test_without_a_client_of_the_issuer_tokens_are_pasted():
@@ -152,7 +145,7 @@ def test_every_call_goes_to_the_api_uncached_with_all_that_the_caller_sent():
 @server
 def test_nothing_but_calls_goes_to_the_api():
     patterns = [one["PathPattern"] for one in distribution(**CONSOLE)["CacheBehaviors"]]
-    files = "/ /index.html /console/main.js /evaluation/report.json /registry /registry/capabilities".split()
+    files = "/ /index.html /console/main.js /registry /registry/capabilities".split()
     for path in files:
         assert not [pattern for pattern in patterns if fnmatchcase(path, pattern)], path
 

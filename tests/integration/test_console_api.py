@@ -66,7 +66,7 @@ def listed(service: Service, query: str = "") -> list[str]:
     return [one["id"] for one in ask(service, f"/registry/capabilities?{query}").json["capabilities"]]
 
 
-@pytest.mark.parametrize("path", ["/", "/console/index.html", "/console/headers.json", "/evaluation/scale.svg"])
+@pytest.mark.parametrize("path", ["/", "/console/index.html", "/console/headers.json"])
 def test_every_file_carries_the_headers(service, path: str):
     for method in ("GET", "HEAD"):
         reply = ask(service, path, method=method)
@@ -92,7 +92,7 @@ def test_greeting_names_the_console_first(service):
 def test_without_the_token_of_the_folder_nothing_is_changed(service):
     item = {**ITEMS[0], "description": "Somebody else wrote this"}
     changes = [("PUT", at("com.acme/refund"), item), ("DELETE", at("com.acme/refund"), None),
-        ("POST", "/registry/trust", {"namespace": "org.evil", "trust": 100}),
+        ("POST", "/registry/trust", {"target": "org.evil", "trust": 100}),
         ("POST", "/registry/capabilities", {"registrations": [item]})]  # fmt: skip
     for method, path, body in changes:
         for sent in (None, "Bearer ", f"Bearer {'x' * 48}"):
@@ -112,7 +112,6 @@ def test_without_the_token_of_the_folder_nothing_is_changed(service):
         ("GET", "/console/..%2flocal/service.py", 404),
         ("GET", "/console//etc/passwd", 404),
         ("GET", "/console/" + "x" * 300, 404),
-        ("GET", "/evaluation/..%2f..%2fgate.py", 404),
         ("POST", "/", 405),
         ("PUT", "/console/index.html", 405),
     ],
@@ -127,8 +126,6 @@ def test_the_overview_counts_everything(service, stocked):
     assert told["home"] == str(stocked.home)
     assert told["registered"] == told["shows"]["all"] >= 9
     assert told["findable"] == 5
-    assert told["kinds"]["agent"] == 1
-    assert set(told["kinds"]) == {"model", "agent", "tool", "skill"}
     assert (told["shows"]["deprecated"], told["shows"]["suspicious"]) == (1, 2)
     assert told["shows"]["rejected"] >= 3
     assert told["writer"] is None
@@ -150,18 +147,17 @@ def test_every_item_that_breaks_the_contract_is_listed_and_can_be_looked_at(serv
     assert ask(service, at("com.acme/no-json")).json["registration"] is None
 
 
-def test_capability_is_shown_with_versions_regardless_of_visible_to(service, stocked):
+def test_capability_is_shown_regardless_of_visible_to(service, stocked):
     for path in (at("com.acme/docs/read file"), "/registry/capabilities/com.acme%2Fdocs%2Fread%20file"):
         told = ask(service, path).json
         assert told["registration"] == ITEMS[1]
         assert told["profile"]["source"]["description"] == LONG
         assert "vector" not in told["profile"]
-        assert [one["rev"] for one in told["versions"]] == [1]
+        assert told["profile"]["rev"] == 1
         assert told["given_up"] == ""
     assert ask(service, at("com.acme/secret")).json["registration"]["visible_to"] == ["finance"]
     assert stocked("trust", "com.acme/secret", "70").code == 0
-    newest, oldest = ask(service, at("com.acme/secret")).json["versions"]
-    assert (newest["rev"], newest["changed"], oldest["changed"]) == (2, ["trust"], [])
+    assert ask(service, at("com.acme/secret")).json["profile"]["trust"] == 70
     assert ask(service, at("com.acme/none")).status == 404
 
 
@@ -197,7 +193,7 @@ def test_what_another_process_does_is_seen(service, stocked):
         ("GET", "/registry/capabilities/%ff", 422, "id"),
         ("GET", "/registry/capabilities/%00", 404, None),
         ("GET", "/registry/nothing", 404, None),
-        ("GET", "/registry/check", 405, None),
+        ("GET", "/registry/preview", 405, None),
         ("OPTIONS", "/registry/capabilities/a/b", 405, None),
         ("DELETE", "/registry/capabilities/a/b", 404, None),
         ("PUT", "/registry/capabilities/a/b", 422, "name"),
@@ -211,7 +207,7 @@ def test_wrong_requests_are_problems_that_name_the_field(service, method, path, 
 
 @pytest.mark.parametrize(("raw", "status"), [(b"{", 400), (b"[" * 100_000, 400), (b'"' + b"x" * 1_300_000 + b'"', 413)])
 def test_a_body_that_cannot_be_read_is_a_problem(service, raw: bytes, status: int):
-    for method, path in (("POST", "/registry/check"), ("POST", "/registry/preview"), ("PUT", at("com.acme/x"))):
+    for method, path in (("POST", "/registry/preview"), ("PUT", at("com.acme/x"))):
         reply = ask(service, path, method=method, raw=raw)
         assert Problem.model_validate(reply.json).status == reply.status == status
 
@@ -221,7 +217,7 @@ def test_cross_origin_pages_are_rejected(service, headers):
     for method, path, sent in (
         ("GET", "/registry", None),
         ("PUT", at("com.acme/intruder"), tool("intruder")),
-        ("POST", "/registry/check", tool("intruder")),
+        ("POST", "/registry/preview", tool("intruder")),
         ("DELETE", at("com.acme/refund"), None),
         ("POST", "/discover", {"query": "give money back"}),
         ("GET", "/openapi.json", None),
@@ -232,7 +228,7 @@ def test_cross_origin_pages_are_rejected(service, headers):
         assert "access-control-allow-origin" not in reply.headers
     assert "com.acme/intruder" not in listed(service)
     assert "com.acme/refund" in listed(service)
-    assert ask(service, "/registry/check", {}, method="POST", content_type="text/plain").status == 415
+    assert ask(service, "/registry/preview", {}, method="POST", content_type="text/plain").status == 415
     assert ask(service, "/registry", origin=service.url, sec_fetch_site="same-origin").status == 200
     reply = ask(service, "/search", {"query": {"text": "refund"}}, method="POST", **headers)  # in ARD's own form
     assert (reply.status, set(reply.json)) == (403, {"errorCode", "message"})
@@ -261,7 +257,6 @@ def test_an_item_is_registered_found_changed_and_taken_out(service):
     shown = ask(service, path).json
     assert shown["registration"] == changed
     assert shown["etag"] != etag
-    assert "description" in shown["versions"][0]["changed"]
     assert ask(service, path, item, method="PUT", if_match=f'"{etag}"').status == 412
     assert ask(service, path, method="DELETE", if_match=f'"{etag}"').status == 412
     removed = ask(service, path, method="DELETE", if_match=f'"{shown["etag"]}"')

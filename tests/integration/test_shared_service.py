@@ -137,9 +137,9 @@ def test_a_token_that_reads_reports_neither_over_http_nor_mcp(service, stocked):
 
 def test_operators_do_over_http_what_owners_cannot(service, stocked):
     writes, operates = named(stocked, "writes", "write"), named(stocked, "operates", "operate")
-    action = {"action": "trust", "ids": ["com.acme/refund"], "trust": 70}
     for path, body in (
-        ("/registry/trust", {"namespace": "org.rated", "trust": 60}), ("/registry/actions", action),
+        ("/registry/trust", {"target": "org.rated", "trust": 60}),
+        ("/registry/trust", {"target": "com.acme/refund", "trust": 70}),
         ("/registry/synonyms", {"words": ["PR", "pull request"]}),
     ):  # fmt: skip
         assert ask(service, "POST", path, body, token=writes)[0] in (403, 422)

@@ -109,13 +109,6 @@ def test_service_has_its_documentation(service: str):
     assert "/discover" in json.loads(fetch(f"{service}/openapi.json"))["paths"]
 
 
-def test_service_has_the_evaluation_report(service: str):
-    report = json.loads(fetch(f"{service}/evaluation/report.json"))
-    figures = [f"{figure['id']}.svg" for section in report["sections"] for figure in section["figures"]]
-    assert figures
-    assert all(fetch(f"{service}/evaluation/{figure}") for figure in figures)
-
-
 def test_service_searches_by_meaning(service: str, elsewhere: Path):
     answer = json.loads(fetch(f"{service}/discover", {"query": "refund a card payment"}))
     assert (answer["degraded"], answer["without"]) == ([], ["llm"])

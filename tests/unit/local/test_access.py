@@ -31,7 +31,7 @@ TOKENS = TokenBook(
 )
 SHARED = Access(frozenset({"mats.example.com"}), TOKENS)
 OPEN = [
-    "/", "/docs", "/healthz", "/openapi.json", "/console/main.js", "/evaluation/scale.svg", "/static/docs.js",
+    "/", "/docs", "/healthz", "/openapi.json", "/console/main.js", "/static/docs.js",
     "/docs/assets/swagger-ui.css",
 ]  # fmt: skip
 OPERATE = [f"/registry/{name}" for name in ("trust", "review", "lessons", "synonyms")]

@@ -1,14 +1,13 @@
-"""Parts of the console's registry: parameters, the origin check, preconditions, rows and versions."""
-
-import json
+"""Parts of the console's registry: parameters, preconditions, rows, their filters and order."""
 
 import pytest
 
+from mats.domain.capability.capability import Kind, Lifecycle
+from mats.domain.capability.suspicion import ORDERS
 from mats.domain.errors import RequestInvalid
-from mats.domain.profile.profile import Cause, Enrichment, Profile, Status
+from mats.domain.profile.profile import Profile, Status
 from mats.local.console.api import headers_of, parse_query, precondition
-from mats.local.console.registry_service import versions_json
-from mats.local.console.selection import ListQuery, Show, list_row, sparse_reason
+from mats.local.console.selection import ListQuery, ListRow, Show, list_row, sparse_reason
 from tests.builders import a_profile
 from tests.conftest import ROOT
 
@@ -76,21 +75,26 @@ def test_a_vector_is_pending_where_words_find_what_the_encoder_has_not_encoded(e
     assert (Show.PENDING in row.shows) is pending
 
 
-def test_versions_name_the_fields_that_changed():
-    first = a_profile(description="Money back.").model_copy(update={"rev": 1})
-    written = Enrichment(summary="Returns money.", action="Refund")
-    second = first.model_copy(
-        update={"rev": 2, "enriched": True, "enrichment": written, "cause": Cause(event_id="e", time="t")}
-    )
-    gone = Profile(namespace=first.namespace, name=first.name, status=Status.DELETED, rev=3)
-    newest, middle, oldest = versions_json([first, second, gone])
-    assert [one["rev"] for one in (newest, middle, oldest)] == [3, 2, 1]
-    assert oldest["changed"] == []
-    assert set(middle["changed"]) >= {"enriched", "summary", "action"}
-    assert middle["cause"] == {"event_id": "e", "time": "t"}
-    assert set(newest["changed"]) >= {"status", "kind", "description", "summary"}
-    assert "rev" not in newest["changed"]
-    json.dumps([newest, middle, oldest])
+ROWS = [
+    ListRow(id="a.b/one", kind=Kind.TOOL, trust=10, updated="2026-01-02", provider="Straße AG"),
+    ListRow(id="a.b/two", kind=Kind.AGENT, trust=None, updated="2026-01-03", enriched=True, callable=False,
+            suspicious=(ORDERS,), lifecycle=Lifecycle.DEPRECATED),
+    ListRow(id="a.c/three", kind=Kind.TOOL, trust=90, error="namespace: no", sparse="no description"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "names"), [
+    (b"sort=trust", "one three two"), (b"sort=-trust", "three one two"), (b"sort=-updated", "two one three"),
+    (b"ns=a.b", "one two"), (b"ns=a", "one two three"), (b"ns=a.b.*&ns=a.c", "one two three"),
+    (b"ns=a.", "one two three"), (b"ns=b", ""), (b"", "one two three"), (b"show=sparse", "three"),
+    (b"show=rejected", "three"), (b"show=suspicious", "two"), (b"show=deprecated", "two"),
+    (b"show=unenriched", "one three"), (b"show=uncallable", "two"), (b"kind=agent", "two"),
+    (b"kind=tool&kind=agent", "one two three"), (b"q=STRASSE", "one"), (b"q=B/T", "two"),
+    (b"q=b/&show=unenriched&kind=agent", ""),
+])  # fmt: skip
+def test_rows_are_ordered_and_filtered(query: bytes, names: str):
+    asked = parse_query(query, ListQuery)
+    assert [row.id.partition("/")[2] for row in asked.order(asked.select(ROWS))] == names.split()
 
 
 def test_every_header_of_the_console_is_a_line_of_text():

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from mats.adapters.sqlite.profiles import SqliteListing
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import (
     CapabilityNotFound,
     DependencyFailed,
@@ -22,15 +23,22 @@ from mats.domain.errors import (
     StorageUnusable,
 )
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.origin import Placed
-from mats.domain.profile.sync import SourceKind, SourceRun, TrackedSource
+from mats.domain.profile.origin import Placed, fingerprint
 from mats.evaluation.systems.workbench import index_changes
 from mats.local.cli.registry import counts
-from mats.local.console import actions, capability_list
 from mats.local.console import api as files
+from mats.local.console import capability_list
 from mats.local.console.api import precondition
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
+from mats.local.console.requests import (
+    ImportRequest,
+    LessonRequest,
+    ReviewRequest,
+    SynonymRequest,
+    TrustQuery,
+    TrustRequest,
+)
 from mats.local.console.selection import ListQuery
 from mats.local.worker import drain
 from mats.settings import Settings
@@ -174,26 +182,7 @@ def test_a_write_fails_when_its_precondition_does(local, service):
         service.remove(REFUND, precondition('"seen"', None))
 
 
-@pytest.mark.parametrize(
-    ("item", "id"),
-    [
-        (an_item(kind="robot"), REFUND),
-        (an_item(kind="robot", name=" refund_payment "), REFUND),
-        (an_item(name=""), None),
-        (an_item(namespace=3), None),
-        ({"kind": "tool"}, None),
-        ([], None),
-        (None, None),
-    ],
-)
-def test_a_check_of_an_invalid_item_names_its_id_if_that_is_valid(service, item, id):
-    told = service.check(item)
-    assert (told["valid"], told["id"], told["placed"]) == (False, id, None)
-    assert told["errors"]
-
-
-def test_a_check_and_a_preview_change_nothing(local, service):
-    service.check(an_item())
+def test_a_preview_changes_nothing(local, service):
     told = service.preview(an_item())
     assert told["placed"] == "new"
     json.dumps(told)
@@ -240,8 +229,8 @@ def test_a_missing_folder_serves_no_files(tmp_path):
     console = tmp_path / "console"
     console.mkdir()
     (console / "headers.json").write_text('{"X-Frame-Options": "DENY"}')
-    client = TestClient(Starlette(routes=files.file_routes(console, tmp_path / "none")))
-    for path in ("/", "/console/main.js", "/evaluation/report.json", "/evaluation/"):
+    client = TestClient(Starlette(routes=files.file_routes(console)))
+    for path in ("/", "/console/main.js"):
         assert client.get(path).status_code == 404
     (console / "index.html").write_text("<!doctype html>")
     assert client.get("/").headers["x-frame-options"] == "DENY"
@@ -260,24 +249,112 @@ def test_a_capability_comes_with_the_snippets_that_call_it(local, service):
     assert service.get(Id("com.acme.pay/other"))["snippets"]["missing"].startswith("add ")
 
 
-def test_sources_are_those_of_the_command_line(local, service):
-    assert (service.sources(), service.overview()["sources"]) == ({"sources": []}, 0)
-    address = "https://me:secret@acme.example/api.json"
-    local.stores.sources.add(TrackedSource(name="acme", kind=SourceKind.DOCUMENT, location=(address,)))
-    local.stores.sources.finish("acme", SourceRun(tried="2026-01-02T00:00:00Z", error="not found"))
-    [source] = service.sources()["sources"]
-    assert (source["name"], source["succeeded"], source["error"]) == ("acme", None, "not found")
-    assert "secret" not in source["from"]
-    assert service.overview()["sources"] == 1
-
-
 @pytest.mark.parametrize("change", [
-    lambda owners: owners.assign(actions.TrustRequest(namespace="com.acme", trust=100)),
-    lambda owners: owners.teach(actions.LessonRequest(request="refund a payment", id=REFUND)),
-    lambda owners: owners.change_synonyms(actions.SynonymRequest(words=("pr", "pull request"))),
-    lambda owners: owners.review(actions.ReviewRequest(id=REFUND, digest="x", approve=True)),
-    lambda owners: owners.act(actions.ActionRequest(action="trust", ids=(REFUND,), trust=100)),
+    lambda owners: owners.assign(TrustRequest(target="com.acme", trust=100)),
+    lambda owners: owners.teach(LessonRequest(request="refund a payment", id=REFUND)),
+    lambda owners: owners.change_synonyms(SynonymRequest(words=("pr", "pull request"))),
+    lambda owners: owners.review(ReviewRequest(id=REFUND, digest="x", approve=True)),
 ])  # fmt: skip
 def test_what_is_for_operators_refuses_owners_itself(service, change):
     with pytest.raises(RequestInvalid, match="for operators"):
         change(service.for_owners())
+
+
+@pytest.fixture
+def two(local: LocalSystem, service: RegistryService) -> RegistryService:
+    """The service over two capabilities of com.acme.pay."""
+    local.stores.registry.put([a_registration(), a_registration(name="other")])
+    drain(local)
+    return service
+
+
+def test_pages_of_a_sorted_list_follow_each_other(local, two):
+    for name, trust in (("refund_payment", 5), ("other", 50)):
+        local.stores.trust.put(a_registration(name=name).id, Assigned(trust=trust))
+    drain(local)
+    first = two.page(ListQuery(sort="-trust", limit=1))
+    second = two.page(ListQuery(sort="-trust", limit=1, after=first["following"]))
+    assert [page["capabilities"][0]["trust"] for page in (first, second)] == [50, 5]
+    assert second["following"] is None
+    assert two.page(ListQuery(sort="-trust", after="no/such"))["capabilities"] == []
+
+
+def assign(service: RegistryService, **request):
+    return service.assign(TrustRequest.parse(request))
+
+
+def test_a_namespace_has_trust_and_a_verified_provider(local, two):
+    assert assign(two, target="com.acme.*", trust=60, provider="Acme")["capabilities"] == 2
+    assert two.trust_of(TrustQuery(target="com.acme")) == {"target": "com.acme", "trust": 60, "provider": "Acme"}
+    drain(local)
+    assert {one["trust"] for one in two.page(ListQuery())["capabilities"]} == {60}
+    assert assign(two, target="com.acme", trust=None) == {
+        "target": "com.acme", "trust": None, "provider": "Acme", "capabilities": 2,
+    }  # fmt: skip
+
+
+def test_a_capability_has_trust_and_its_flags_are_cleared_for_the_text_as_it_is(local, two):
+    assert assign(two, target=REFUND, trust=70)["capabilities"] == 1
+    assign(two, target=REFUND, cleared=True)
+    [row] = local.stores.trust.rows([REFUND]).values()
+    assert row.cleared == fingerprint(Registration.parse(local.stores.registry.get([REFUND])[REFUND]).item())
+    assert row.trust == 70
+    with pytest.raises(CapabilityNotFound):
+        assign(two, target="com.acme/none", trust=70)
+
+
+@pytest.mark.parametrize("request_", [
+    {"target": "no such"}, {"target": "com.acme", "provider": "a\u202eb"}, {"target": "com.acme", "cleared": True},
+    {"target": "com.acme", "trust": 101}, {"target": "com.acme", "colour": "red"}, {"trust": 1}, [],
+])  # fmt: skip
+def test_an_assignment_that_is_not_one_is_refused(two, request_):
+    with pytest.raises(RequestInvalid):
+        two.assign(TrustRequest.parse(request_))
+
+
+def test_where_owners_write_what_operators_trust_is_written_by_operators_alone(local, two):
+    owners = two.for_owners()
+    assign(two, target="com.acme", provider="Acme")
+    new = an_item(namespace="com.acme.support", name="refund_now")
+    for write in (
+        lambda: owners.put(Id("com.acme.support/refund_now"), new, lambda etag: True),
+        lambda: owners.remove(Id(REFUND), lambda etag: True),
+    ):
+        with pytest.raises(RequestInvalid, match="operators trust"):
+            write()
+    shown = imported(owners, json.dumps(new), dry_run=False)
+    assert (shown["new"], shown["rejected"]) == (0, 1)
+    assert Id("com.acme.support/refund_now") not in local.stores.registry.get([Id("com.acme.support/refund_now")])
+    elsewhere = an_item(namespace="org.other", name="refund_now")
+    assert owners.put(Id("org.other/refund_now"), elsewhere, lambda etag: True)["placed"] == "new"
+    assert imported(two, json.dumps(new), dry_run=False)["new"] == 1
+
+
+def test_a_capability_names_those_of_other_namespaces_with_its_text(local, two):
+    [item] = local.stores.registry.get([Id(REFUND)]).values()
+    local.stores.registry.put([Registration.parse({**item, "namespace": "org.copy"})])
+    drain(local)
+    assert two.get(Id(REFUND))["same_text"] == ["org.copy/" + REFUND.partition("/")[2]]
+
+
+def imported(service: RegistryService, *texts: str, **more):
+    documents = [{"name": f"{place}.json", "text": text} for place, text in enumerate(texts)]
+    return service.import_documents(ImportRequest.parse({"documents": documents, **more}))
+
+
+def test_a_dry_run_says_what_an_import_would_do_and_writes_nothing(local, two):
+    text = json.dumps(an_item(name="third")) + "\n" + json.dumps({"namespace": "com.acme"})
+    shown = imported(two, text, "no JSON at all")
+    assert (shown["dry_run"], shown["new"], shown["rejected"]) == (True, 1, 2)
+    assert [one["id"] for one in shown["capabilities"]] == ["com.acme.pay/third"]
+    assert len(list(local.stores.registry.ids())) == 2
+    done = imported(two, text, dry_run=False)
+    assert (done["new"], done["rejected"], len(list(local.stores.registry.ids()))) == (1, 1, 3)
+    assert imported(two, text)["unchanged"] == 1
+    json.dumps([shown, done])
+
+
+def test_lone_surrogates_and_wrong_namespaces_are_faults(service):
+    assert imported(service, '{"name": "\ud800"}')["rejected"] == 1
+    with pytest.raises(RequestInvalid, match="namespace"):
+        imported(service, "{}", namespace="No Such")

@@ -29,7 +29,7 @@ from mats.edge.http import local_caller
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.registry import get_item, target_key
-from mats.local.console.actions import changed_groups
+from mats.local.console.requests import changed_groups
 from mats.local.review import decide, waiting
 from mats.settings import SettingsInvalid
 

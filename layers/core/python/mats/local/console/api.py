@@ -27,7 +27,7 @@ from mats.edge import routes as edge
 from mats.edge.routes import BodySpec, TokenScope
 from mats.edge.schema import Parameters, Problem
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem, token_of
-from mats.local.console import actions
+from mats.local.console import requests
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import ListQuery
 from mats.local.use import UseQuery
@@ -38,7 +38,6 @@ MAX_BODY_BYTES = 3 * MAX_ITEM_BYTES
 """Above the limit of an item, which may be sent indented or with every character escaped."""
 CAPABILITIES = "/registry/capabilities/"  # The id of a capability follows
 _CONSOLE = resource("console")
-_REPORT = resource("experiments/results/report")
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _PREVIEWS = 2  # Concurrent previews and imports; others wait, so that searches stay fast
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -62,14 +61,14 @@ class Files(StaticFiles):
         return response
 
 
-def file_routes(console: Path = _CONSOLE, report: Path = _REPORT) -> list[BaseRoute]:
+def file_routes(console: Path = _CONSOLE) -> list[BaseRoute]:
     headers = {**headers_of(console), "Cache-Control": "no-cache"}  # the browser revalidates by ETag
     files = Files(console, headers)
 
     async def index(request: Request) -> Response:
         return await files.get_response("index.html", request.scope)
 
-    return [Route("/", index, methods=METHODS), Mount("/console", files), Mount("/evaluation", Files(report, headers))]
+    return [Route("/", index, methods=METHODS), Mount("/console", files)]
 
 
 def headers_of(console: Path) -> dict[str, str]:
@@ -165,24 +164,22 @@ ROUTES: tuple[RegistryRoute, ...] = (
           answer=lambda s, r: s.remove(r.id, r.precondition)),
     _route("GET", "/capabilities", "listRegistrations", "List registrations", _S.page, ListQuery),
     _route("POST", "/import", "importDocuments", "Register what documents describe", _S.import_documents,
-           actions.ImportRequest, most=actions.MAX_BODY_BYTES, is_slow=True),
+           requests.ImportRequest, most=requests.MAX_BODY_BYTES, is_slow=True),
     _route("POST", "/capabilities", "registerBatch", "Register up to 256, each by itself", _S.register_batch,
-           actions.BatchRequest, most=actions.MAX_BODY_BYTES, is_slow=True),
-    _route("POST", "/check", "checkRegistration", "Validate a registration", _S.check),
+           requests.BatchRequest, most=requests.MAX_BODY_BYTES, is_slow=True),
     _route("POST", "/preview", "previewRegistration", "Show who would find it", _S.preview, is_slow=True),
-    _route("POST", "/actions", "act", "Tag, rate, clear or remove several", _S.act, actions.ActionRequest),
-    _route("GET", "/trust", "getTrust", "Show the trust of a namespace", _S.trust_of, actions.TrustQuery),
-    _route("POST", "/trust", "assignTrust", "Assign trust and a provider to a namespace", _S.assign,
-           actions.TrustRequest, scope=_OPERATE),
+    _route("GET", "/trust", "getTrust", "Show what is assigned to a target", _S.trust_of, requests.TrustQuery),
+    _route("POST", "/trust", "assignTrust", "Change what is assigned to it", _S.assign, requests.TrustRequest,
+           scope=_OPERATE),
     _route("GET", "/review", "listHeld", "List what waits for an operator", _S.list_held),
-    _route("POST", "/review", "review", "Approve or reject it", _S.review, actions.ReviewRequest, scope=_OPERATE),
+    _route("POST", "/review", "review", "Approve or reject it", _S.review, requests.ReviewRequest, scope=_OPERATE),
     _route("GET", "/lessons", "listLessons", "List what operators taught", _S.lessons),
-    _route("POST", "/lessons", "teach", "Teach what serves a request", _S.teach, actions.LessonRequest, scope=_OPERATE),
+    _route("POST", "/lessons", "teach", "Teach what serves a request", _S.teach, requests.LessonRequest,
+           scope=_OPERATE),
     _route("GET", "/synonyms", "listSynonyms", "List words that mean the same", _S.synonyms),
-    _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, actions.SynonymRequest,
+    _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, requests.SynonymRequest,
            scope=_OPERATE),
     _route("GET", "", "overview", "Count capabilities and changes", _S.overview),
-    _route("GET", "/sources", "listSources", "List the sources of `mats sync`", _S.sources),
     _route("GET", "/use", "use", "Report what was found, and what nothing served", _S.use, UseQuery, is_slow=True),
 )  # fmt: skip
 

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -21,8 +20,7 @@ _KINDS = frozenset(Kind)
 _INTERVAL_S = 1.0
 _LONG = 5_000
 """Rows from which on making a snapshot takes tens of milliseconds: requests take the one of the last refresh."""
-_MOST_COUNTED = 32  # Combinations of filters whose facets are kept
-_MOST_ORDERS = 8  # Combinations of filters and order whose rows are kept
+_MOST_KEPT = 8  # Combinations of filters and order whose rows are kept
 
 LOGGER = logging.getLogger("mats.console")
 
@@ -31,32 +29,24 @@ class Snapshot:
     """The list at one moment, in order of id, with its counts. It does not change."""
 
     def __init__(self, rows: Sequence[ListRow] = (), findable: int = 0) -> None:
-        kinds = Counter(row.kind for row in rows)
         self.rows, self.findable = rows, findable
-        self.kinds = {kind: kinds[kind] for kind in Kind}
         self.shows = count_shows(rows)
-        self._facets = lru_cache(_MOST_COUNTED)(lambda query: query.facets(rows))
-        self._ordered = lru_cache(_MOST_ORDERS)(lambda query: query.order(query.select(rows)))
+        self._ordered = lru_cache(_MOST_KEPT)(lambda query: query.order(query.select(rows)))
 
     def page(self, query: ListQuery) -> dict[str, Any]:
         """The JSON of a page of the rows that match a query; `following` is the id after which the next one begins.
 
-        The first page has the facets. After an id that is gone from a list in another order than that of ids, nothing
+        After an id that is gone from a list in another order than that of ids, nothing
         follows.
         """
-        narrowed = query.model_copy(update={"after": "", "limit": 1})
-        rows = self._ordered(narrowed)
+        rows = self._ordered(query.model_copy(update={"after": "", "limit": 1}))
         first = self._start(rows, query)
         last = first + query.limit
-        following = rows[last - 1].id if last < len(rows) else None
-        page = {
+        return {
             "total": len(rows),
             "capabilities": [row.to_json() for row in rows[first:last]],
-            "following": following,
+            "following": rows[last - 1].id if last < len(rows) else None,
         }
-        if query.after:
-            return page
-        return {**page, "facets": self._facets(narrowed.model_copy(update={"sort": Sort.ID}))}
 
     def _start(self, rows: Sequence[ListRow], query: ListQuery) -> int:
         if not query.after:

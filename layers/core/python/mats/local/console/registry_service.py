@@ -2,17 +2,16 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability.capability import Id, capability_id
+from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration, apply_patch
 from mats.domain.errors import (
-    CapabilityError,
     CapabilityNotFound,
     DependencyFailed,
     Fault,
@@ -28,20 +27,17 @@ from mats.domain.ranking.query import Filter
 from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
-from mats.local.console import actions
+from mats.local.console import requests
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.selection import ListQuery, is_vector_pending
 from mats.local.imports.importer import RESERVED
-from mats.local.imports.sources import state_json
 from mats.local.preview.report import near_duplicates, preview_over
 from mats.local.review import decide, waiting
 from mats.local.use import UseQuery, report_use
-from mats.ports import Item, Precondition, Stored
+from mats.ports import Precondition, Stored
 
 _POLL_S = 0.05
-_NEWEST = 6
-_BOOKKEEPING = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
-"""Fields that differ between revisions without a change of the capability."""
+_MOST_SETTLED = 200  # Capabilities of a namespace whose new trust a request waits for
 
 
 class RegistryService:
@@ -73,10 +69,8 @@ class RegistryService:
             "home": str(self._local.settings.home),
             "registered": len(snapshot.rows),
             "findable": snapshot.findable,
-            "kinds": snapshot.kinds,
             "shows": snapshot.shows,
             "changes": {"waiting": depth.waiting, "given_up": depth.dead},
-            "sources": len(self._stores.sources.all()),
             "encoder": models.encoder.name if models.encoder else f"none: {models.without_encoder}",
             "writer": models.writer.name if models.writer else None,
         }
@@ -91,7 +85,6 @@ class RegistryService:
         item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
-        profiles = [*self._stores.profiles.versions(id), *([stored.profile] if stored else [])]
         read = self._local.reliability
         reliability = read(id, stored.profile.trust, LOCAL) if stored and read else None
         return {
@@ -103,7 +96,6 @@ class RegistryService:
             "same_text": self._same_text(stored) if stored and stored.profile.findable else [],
             "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
             "snippets": Snippets.of(stored.profile).model_dump() if stored and stored.profile.findable else None,
-            "versions": versions_json(profiles),
             "given_up": next((letter.reason for letter in self._stores.queue.dead_letters() if letter.id == id), ""),
         }
 
@@ -113,27 +105,14 @@ class RegistryService:
         near = near_duplicates(self._stores.index, stored.profile, stored.vector, admitted)
         return [one.id for one in near if not one.same_namespace and one.overlap >= COPY]
 
-    def sources(self) -> dict[str, Any]:
-        return {"sources": [state_json(state) for state in self._stores.sources.all()]}
-
-    def check(self, item: object) -> dict[str, Any]:
-        """Validate an item; if it is valid, with the placement a put would have."""
-        try:
-            registration = Registration.parse(item)
-        except RegistrationInvalid as error:
-            errors = [{"field": fault.attribute, "message": fault.message} for fault in error.faults]
-            return {"valid": False, "errors": errors, "id": _id_of(item, error.faults), "placed": None}
-        placed = self._stores.registry.placement(registration)
-        return {"valid": True, "errors": [], "id": registration.id, "placed": placed}
-
     def preview(self, item: object) -> dict[str, Any]:
         return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
 
-    def import_documents(self, request: actions.ImportRequest) -> dict[str, Any]:
-        return actions.import_documents(self._local, request, self._find_reserved)
+    def import_documents(self, request: requests.ImportRequest) -> dict[str, Any]:
+        return requests.import_documents(self._local, request, self._find_reserved)
 
-    def register_batch(self, request: actions.BatchRequest) -> dict[str, Any]:
-        return actions.register_batch(self._local, request, self._find_reserved)
+    def register_batch(self, request: requests.BatchRequest) -> dict[str, Any]:
+        return requests.register_batch(self._local, request, self._find_reserved)
 
     def put(self, id: Id, item: object, precondition: Precondition) -> dict[str, Any]:
         """Register an item under an id, and wait for the index up to the timeout.
@@ -191,52 +170,15 @@ class RegistryService:
         if reserved := self._find_reserved(ids):
             raise RequestInvalid([Fault("namespace", RESERVED.format(min(reserved)))])
 
-    def _require_operator(self, field: str = "") -> None:
+    def _require_operator(self) -> None:
         """Raises RequestInvalid: this is an owner's request."""
         if not self._is_operator:
-            raise RequestInvalid([Fault(field, "is for operators: send a token with the scope operate")])
-
-    def act(self, request: actions.ActionRequest) -> dict[str, Any]:
-        """The number of capabilities that are as asked for now, and the reason for each other one."""
-        if request.action in (actions.Action.TRUST, actions.Action.CLEAR):
-            self._require_operator("action")
-        done: list[Id] = []
-        failed: list[dict[str, str]] = []
-        for id in map(Id, dict.fromkeys(request.ids)):
-            try:
-                self._act_on(id, request)
-                done.append(id)
-            except CapabilityError as error:
-                failed.append({"id": id, "message": str(error)})
-        self._settle(done)
-        return {"done": len(done), "failed": failed}
-
-    def _act_on(self, id: Id, request: actions.ActionRequest) -> None:
-        def retag(item: Item) -> Registration:
-            others = [tag for tag in item.get("tags", []) if tag not in request.tags]
-            return apply_patch(
-                item, {"tags": [*others, *(request.tags if request.action is actions.Action.TAG else ())]}
-            )
-
-        self._require_free([id])
-        registry, trust = self._stores.registry, self._stores.trust
-        match request.action:
-            case actions.Action.REMOVE:
-                if not registry.remove(id):
-                    raise CapabilityNotFound(id)
-            case actions.Action.TRUST | actions.Action.CLEAR:
-                if (item := registry.get([id]).get(id)) is None:
-                    raise CapabilityNotFound(id)
-                cleared = {"cleared": fingerprint(Registration.parse(item).item())}
-                changes: Any = {"trust": request.trust} if request.action is actions.Action.TRUST else cleared
-                trust.put(id, replace(trust.rows([id]).get(id, NOTHING_ASSIGNED), **changes))
-            case _:
-                registry.edit(id, retag)
+            raise RequestInvalid([Fault("", "is for operators: send a token with the scope operate")])
 
     def list_held(self) -> dict[str, Any]:
         return {"waiting": waiting(self._local)}
 
-    def review(self, request: actions.ReviewRequest) -> dict[str, Any]:
+    def review(self, request: requests.ReviewRequest) -> dict[str, Any]:
         self._require_operator()
         decide(self._local, Id(request.id), request.digest, approve=request.approve)
         self._settle([Id(request.id)])
@@ -245,7 +187,7 @@ class RegistryService:
     def lessons(self) -> dict[str, Any]:
         return {"lessons": [{"request": text, "id": id} for text, id in self._local.teach.lessons()]}
 
-    def teach(self, lesson: actions.LessonRequest) -> dict[str, Any]:
+    def teach(self, lesson: requests.LessonRequest) -> dict[str, Any]:
         self._require_operator()
         if lesson.id is None:
             return {"request": lesson.request, "withdrawn": self._local.teach.forget(lesson.request)}
@@ -255,27 +197,45 @@ class RegistryService:
     def synonyms(self) -> dict[str, Any]:
         return {"synonyms": self._stores.synonyms.load()}
 
-    def change_synonyms(self, request: actions.SynonymRequest) -> dict[str, Any]:
+    def change_synonyms(self, request: requests.SynonymRequest) -> dict[str, Any]:
         """Add or remove words; all groups as they are now."""
         self._require_operator()
         book = self._stores.synonyms
-        book.save(actions.changed_groups(book.load(), request.words, remove=request.remove))
+        book.save(requests.changed_groups(book.load(), request.words, remove=request.remove))
         return self.synonyms()
 
-    def trust_of(self, query: actions.TrustQuery) -> dict[str, Any]:
-        key = _pattern(query.namespace)
+    def trust_of(self, query: requests.TrustQuery) -> dict[str, Any]:
+        key = _key_of(query.target)
         return _trust_json(key, self._stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))
 
-    def assign(self, request: actions.TrustRequest) -> dict[str, Any]:
-        """Write the row of a namespace, with the number of capabilities that it concerns."""
+    def assign(self, request: requests.TrustRequest) -> dict[str, Any]:
+        """Change the row of a target; with the number of capabilities that it concerns.
+
+        Raises:
+            RequestInvalid: the target or the provider is not one, or this is an owner's request.
+            CapabilityNotFound: nothing is registered under the target's id.
+        """
         self._require_operator()
-        key, provider, trust = _pattern(request.namespace), request.provider.strip(), self._stores.trust
-        if provider and not assignment.is_provider(provider):
-            raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
-        assigned = replace(trust.rows([key]).get(key, NOTHING_ASSIGNED), trust=request.trust, provider=provider)
+        key, trust = _key_of(request.target), self._stores.trust
+        given = request.model_dump(include=request.model_fields_set - {"target"})
+        if "provider" in given:
+            given["provider"] = request.provider.strip()
+            if given["provider"] and not assignment.is_provider(given["provider"]):
+                raise RequestInvalid([Fault("provider", "must be a name of visible characters on one line")])
+        namespace = namespace_of_pattern(key)
+        if namespace is None:
+            if (item := self._stores.registry.get([key]).get(key)) is None:
+                raise CapabilityNotFound(key)
+            ids = [key]
+        else:
+            ids = list(self._stores.registry.ids(namespace=namespace))
+        if "cleared" in given:
+            if namespace is not None:
+                raise RequestInvalid([Fault("cleared", "is for one capability, not for a namespace")])
+            given["cleared"] = fingerprint(Registration.parse(item).item()) if request.cleared else ""
+        assigned = replace(trust.rows([key]).get(key, NOTHING_ASSIGNED), **given)
         trust.put(key, assigned)
-        ids = list(self._stores.registry.ids(namespace=namespace_of_pattern(key) or ""))
-        self._settle(ids[: actions.MOST_AT_ONCE])
+        self._settle(ids[:_MOST_SETTLED])
         return {**_trust_json(key, assigned), "capabilities": len(ids)}
 
     def _settle(self, ids: Sequence[Id], is_expected: Callable[[Profile], bool] | None = None) -> bool:
@@ -296,45 +256,16 @@ class RegistryService:
         return False
 
 
-def _pattern(namespace: str) -> Id:
-    """The key of a namespace's row; with or without the `.*` at its end."""
+def _key_of(target: str) -> Id:
+    """The key of the row of a target; a namespace with or without the `.*` at its end."""
     try:
-        return assignment.parse_target(f"{namespace.removesuffix('.*')}.*" if "/" not in namespace else "")
+        return assignment.parse_target(target if "/" in target else f"{target.removesuffix('.*')}.*")
     except ValueError as error:
-        raise RequestInvalid([Fault("namespace", "must be a namespace such as com.acme")]) from error
+        raise RequestInvalid([Fault("target", "must be a namespace such as com.acme, or namespace/name")]) from error
 
 
 def _trust_json(key: Id, assigned: Assigned) -> dict[str, Any]:
-    return {"namespace": namespace_of_pattern(key), "trust": assigned.trust, "provider": assigned.provider}
-
-
-def versions_json(profiles: list[Profile]) -> list[dict[str, Any]]:
-    """Revisions (oldest first) as JSON, newest first, each with the fields that differ from the revision before."""
-    before: dict[str, Any] | None = None
-    versions = []
-    for profile in profiles:
-        fields = profile.model_dump(mode="json", exclude={*_BOOKKEEPING, "enrichment", "source"})
-        fields |= profile.enrichment.model_dump() | (profile.source.model_dump() if profile.source else {})
-        names = {**fields, **before} if before else {}
-        versions.append(
-            {
-                "rev": profile.rev,
-                "status": profile.status,
-                "enriched": profile.enriched,
-                "origin": profile.origin,
-                "cause": profile.cause.model_dump() if profile.cause else None,
-                "changed": [name for name in names if fields.get(name) != (before or {}).get(name)],
-            }
-        )
-        before = fields
-    return versions[::-1]
-
-
-def _id_of(item: object, faults: Sequence[Fault]) -> Id | None:
-    """The id of an invalid item, if namespace and name are valid."""
-    if not isinstance(item, Mapping) or {fault.attribute for fault in faults} & {"", "namespace", "name"}:
-        return None
-    return capability_id(item["namespace"].strip(), item["name"].strip())
+    return {"target": namespace_of_pattern(key) or key, "trust": assigned.trust, "provider": assigned.provider}
 
 
 def _parse_item(text: str) -> Any:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from heapq import nsmallest
 from itertools import chain
 from typing import Annotated, Any
 
@@ -40,7 +39,7 @@ class ListRow:
     `sparse` is the reason why its description is sparse; `error` why it was rejected or its change is a dead letter.
     `callable` is false if its owner gave no way to call it; true also where no profile says so yet.
     `vector_pending`: words find it, and it has no vector of the encoder yet.
-    `updated` is the time of its latest revision, `registered` of its first registration (ISO 8601, UTC), or empty.
+    `updated` is the time of its latest revision (ISO 8601, UTC), or empty.
     """
 
     id: Id
@@ -60,7 +59,6 @@ class ListRow:
     findable: bool = False
     vector_pending: bool = False
     updated: str = ""
-    registered: str = ""
     namespace: str = field(init=False)
     search_text: str = field(init=False, repr=False)  # Id and provider, case-folded
     shows: tuple[Show, ...] = field(init=False, repr=False)  # The named filters that it matches
@@ -110,7 +108,6 @@ def list_row(profile: Profile, *, indexed: bool, encoder: str = "") -> ListRow:
         findable=indexed and profile.findable,
         vector_pending=indexed and is_vector_pending(profile, encoder),
         updated=profile.cause.time if profile.cause else "",
-        registered=profile.first_registered,
     )
 
 
@@ -123,7 +120,6 @@ def sparse_reason(description: str) -> str:
 
 
 MAX_TEXT = 2_000  # Characters of a text parameter
-_MOST_NAMESPACES = 12  # Namespaces of a facet, those with most capabilities
 _Text = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
@@ -135,13 +131,11 @@ class Sort(StrEnum):
     TRUST_DOWN = "-trust"
     UPDATED = "updated"
     UPDATED_DOWN = "-updated"
-    REGISTERED_DOWN = "-registered"
 
 
 _COLUMNS: Mapping[str, Callable[[ListRow], Any]] = {
     "trust": lambda row: row.trust,
     "updated": lambda row: row.updated or None,
-    "registered": lambda row: row.registered or None,
 }
 """The value of a row in each column; None: it has none, and comes last."""
 
@@ -172,30 +166,14 @@ class ListQuery(Parameters):
         """Rows, which are in order of id, in the order asked for; ties by id."""
         if self.sort is Sort.ID:
             return rows
-        name, column = self.sort.removeprefix("-"), _COLUMNS[self.sort.removeprefix("-")]
-        values = [column(row) for row in rows]  # no pairs: so many new objects start a garbage collection
+        name = self.sort.removeprefix("-")
+        values = [*map(_COLUMNS[name], rows)]  # no pairs: so many new objects start a garbage collection
         present = (place for place, value in enumerate(values) if value is not None)
         places = sorted(present, key=values.__getitem__, reverse=name != self.sort)
         return [
             *map(rows.__getitem__, places),
             *(row for row, value in zip(rows, values, strict=True) if value is None),
         ]
-
-    def facets(self, rows: Sequence[ListRow]) -> dict[str, Any]:
-        """The number of rows of each kind, namespace and named filter, each without the filter by itself."""
-        found = ListQuery(q=self.q).select(rows)
-        kinds = Counter(row.kind for row in self._without(found, kind=()))
-        namespaces = Counter(row.namespace for row in self._without(found, ns=()))
-        common = nsmallest(_MOST_NAMESPACES, namespaces.items(), key=lambda one: (-one[1], one[0]))
-        return {
-            "kinds": {kind: kinds[kind] for kind in Kind},
-            "namespaces": [{"namespace": namespace, "count": count} for namespace, count in common],
-            "shows": count_shows(self._without(found, show=Show.ALL)),
-        }
-
-    def _without(self, found: Sequence[ListRow], **changes: Any) -> Sequence[ListRow]:
-        """Of rows that have the text: those that match this query with changes."""
-        return self.model_copy(update={"q": "", **changes}).select(found)
 
 
 def count_shows(rows: Iterable[ListRow]) -> dict[str, int]:

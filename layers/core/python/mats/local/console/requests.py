@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Collection, Sequence
-from enum import StrEnum
 from functools import reduce
 from itertools import islice
 from typing import Annotated, Any
@@ -29,35 +28,20 @@ from mats.local.imports.importer import BATCH, DryRunRegistry, Finding, Importer
 from mats.local.imports.sources import read_values
 from mats.ports import Item
 
-MOST_AT_ONCE = 200
 _Id = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 
-class Action(StrEnum):
-    """An operation on each of several capabilities."""
-
-    TAG = "tag"
-    UNTAG = "untag"
-    TRUST = "trust"
-    CLEAR = "clear"
-    REMOVE = "remove"
-
-
-class ActionRequest(RequestModel):
-    """An action; `tags` for tags, `trust` for trust, where null withdraws it. `clear` holds until the text changes."""
-
-    action: Action
-    ids: Annotated[tuple[_Id, ...], Field(min_length=1, max_length=MOST_AT_ONCE)]
-    tags: Annotated[tuple[str, ...], Field(max_length=20)] = ()
-    trust: Trust | None = None
-
-
 class TrustRequest(RequestModel):
-    """The trust and the verified provider of a namespace and all below it; both empty: withdrawn."""
+    """Changes of what operators assigned to a target: a capability's id, or a namespace with all below it.
 
-    namespace: _Id
+    A field that is absent stays; null or empty withdraws. `cleared`: the flags of a capability's text do not count,
+    until the text changes.
+    """
+
+    target: _Id
     trust: Trust | None = None
     provider: Annotated[str, Field(max_length=MAX_PROVIDER)] = ""
+    cleared: bool = False
 
 
 class ReviewRequest(RequestModel):
@@ -83,7 +67,7 @@ class SynonymRequest(RequestModel):
 
 
 class TrustQuery(Parameters):
-    namespace: _Id
+    target: _Id
 
 
 def changed_groups(groups: Groups, words: Sequence[str], *, remove: bool) -> Groups:
