@@ -1,13 +1,9 @@
 """Random faults on receipts and feedback: a caller that repeats, reorders and duplicates over stores that fail."""
 
 import random
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, ReceiptNotFound, StorageUnusable
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, effective_event
@@ -38,61 +34,6 @@ class Faults:
 
     def strike(self) -> None:
         self.struck += 1
-
-
-@dataclass
-class FaultyDatabase:
-    """A database whose transactions end at a random statement: full disk, lock, kill, or an answer that is lost."""
-
-    database: Database
-    faults: Faults
-
-    @contextmanager
-    def writing(self) -> Iterator[Any]:
-        kind, at = self.faults.choose("full", "busy", "killed", "unanswered"), self.faults.dice.randint(1, 8)
-        with self.database.writing() as connection:
-            yield _FaultyConnection(connection, kind, at, self.faults) if kind in _AT_STATEMENT else connection
-        if kind == "unanswered":
-            self.faults.strike()
-            raise self.faults.dice.choice([Killed, DependencyFailed])("after the commit")
-
-    def reading(self) -> Any:
-        return self.database.reading()
-
-    def rows(self, *query: Any) -> list[Any]:
-        if self.faults.choose(*["locked"] + [""] * 6) == "locked":
-            self.faults.strike()
-            raise DependencyFailed("locked")
-        return self.database.rows(*query)
-
-
-_AT_STATEMENT = {"full": sqlite3.SQLITE_FULL, "busy": sqlite3.SQLITE_BUSY, "killed": 0}
-
-
-@dataclass
-class _FaultyConnection:
-    connection: sqlite3.Connection
-    kind: str
-    left: int
-    faults: Faults
-
-    def execute(self, *statement: Any) -> Any:
-        self._count()
-        return self.connection.execute(*statement)
-
-    def executemany(self, *statement: Any) -> Any:
-        self._count()
-        return self.connection.executemany(*statement)
-
-    def _count(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.faults.strike()
-            if self.kind == "killed":
-                raise Killed
-            error = sqlite3.OperationalError(self.kind)
-            error.sqlite_errorcode = _AT_STATEMENT[self.kind]
-            raise error
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""10,000 random faults on receipts and feedback, and real kills: no accepted outcome is lost, none counts twice."""
+"""Random faults on receipts and feedback, and real kills: no accepted outcome is lost, none counts twice."""
 
 import random
 import shutil
@@ -11,9 +11,8 @@ import pytest
 from mats.adapters.clock import Retention
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.sqlite import database as sqlite_database
 from mats.adapters.sqlite.database import Database
-from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
+from mats.adapters.sqlite.receipts import SqliteOutcomes
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Event
 from mats.domain.learning.reliability import weight_at
@@ -21,45 +20,10 @@ from tests import killed
 from tests.aws.tables import a_table, an_outcomes_table, credentials
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeClock
-from tests.learning_faults import Callers, Faults, FaultyDatabase, Killed
+from tests.learning_faults import Callers, Faults, Killed
 
-FAULTS, MANY_FAULTS, FAULTS_IN_AWS = 1_000, 3_000, 400
+FAULTS_IN_AWS = 400
 KEPT = Retention(30, FakeClock())
-
-
-@pytest.fixture
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without waiting for the disk: a kill is not a power cut."""
-    connect = sqlite_database.Database.connect
-
-    def unsynchronised(self: Database):
-        connection = connect(self)
-        connection.execute("PRAGMA synchronous = OFF")
-        return connection
-
-    monkeypatch.setattr(sqlite_database.Database, "connect", unsynchronised)
-
-
-@pytest.mark.usefixtures("fast")
-@pytest.mark.parametrize(
-    ("seed", "count"),
-    [(0, FAULTS), *(pytest.param(n, MANY_FAULTS, marks=pytest.mark.long(slice="kills")) for n in (1, 2, 3))],
-)
-def test_random_faults_over_sqlite_lose_and_double_nothing(tmp_path: Path, seed: int, count: int):
-    file, faults = tmp_path / "mats.db", Faults(random.Random(seed))
-    opened = [Database(file)]
-
-    def start() -> tuple[SqliteReceipts, SqliteOutcomes]:
-        opened.pop().close()
-        opened.append(Database(file))
-        faulty = FaultyDatabase(opened[0], faults)
-        return SqliteReceipts(faulty, KEPT), SqliteOutcomes(faulty)  # type: ignore[arg-type]
-
-    callers = Callers(*start(), faults, start)
-    callers.run(count)
-    opened.pop().close()
-    with closing(Database(file)) as database:
-        callers.check(SqliteOutcomes(database))
 
 
 class FaultyTables(Tables):

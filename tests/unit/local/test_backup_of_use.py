@@ -26,10 +26,10 @@ def use(database: Database) -> list[object]:
 
 def test_receipts_reports_and_synonyms_are_restored_with_what_is_derived_from_them(tmp_path: Path):
     first, second = Database(tmp_path / "one/mats.db"), Database(tmp_path / "two/mats.db")
-    for query_id in ("q2", "q1"):
-        receipt = a_receipt(query_id)
+    answered = [a_receipt("q2"), a_receipt("q1")]
+    SqliteReceipts(first, Retention(30)).put_all(answered)
+    for receipt in answered:
         said = a_feedback(receipt, (PAY, Event.SUCCEEDED), (SHIP, Event.FAILED), missing="a stamp")
-        SqliteReceipts(first, Retention(30)).put(receipt)
         SqliteOutcomes(first).record(receipt, said, AT)
     SqliteSynonyms(first).save([("car", "vehicle")])
     back_up(first, tmp_path / "backup")
