@@ -60,13 +60,14 @@ class FaultyTables(Tables):
 @pytest.mark.long(slice="chaos")
 def test_random_faults_over_dynamodb_lose_and_double_nothing(dynamodb_url: str, monkeypatch: pytest.MonkeyPatch):
     credentials(monkeypatch, dynamodb=dynamodb_url)
+    monkeypatch.setattr("mats.adapters.dynamodb.receipts._FIRST_WAIT_S", 0.0)
     sound, faulty = Tables(), FaultyTables()
     faulty.faults = Faults(random.Random(5))
     kept = a_table(sound, keys=("query_id",))
     learned = an_outcomes_table(sound), a_table(sound, keys=("id", "caller"))
 
     def start() -> tuple[DynamoReceipts, DynamoOutcomes]:
-        return DynamoReceipts(faulty, kept, KEPT), DynamoOutcomes(faulty, *learned, pause=lambda seconds: None)
+        return DynamoReceipts(faulty, kept, KEPT), DynamoOutcomes(faulty, *learned)
 
     callers = Callers(*start(), faulty.faults, start)
     callers.run(FAULTS_IN_AWS)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from mats.adapters import background_receipts as module
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Receipt
@@ -79,8 +80,9 @@ def test_of_two_receipts_of_an_answer_the_later_stays(store):
     assert store.get("q1") == a_receipt()
 
 
-def test_more_than_fit_are_refused(store):
-    receipts = BackgroundReceipts(store, most=3)
+def test_more_than_fit_are_refused(store, monkeypatch):
+    monkeypatch.setattr(module, "_MOST", 3)
+    receipts = BackgroundReceipts(store)
     for number in range(3):
         receipts.put(a_receipt(f"q{number}"))
     with pytest.raises(DependencyFailed, match="3 receipts wait"):

@@ -30,10 +30,8 @@ class BackgroundReceipts:
     reason, receipts wait and `put` raises DependencyFailed, so that answers say that they may be lost.
     """
 
-    def __init__(
-        self, store: BatchReceipts, most: int = _MOST, gather_s: float = 0.0, outage: Callable[[], str] = str
-    ) -> None:
-        self._store, self._most, self._gather_s, self._outage = store, most, gather_s, outage
+    def __init__(self, store: BatchReceipts, gather_s: float = 0.0, outage: Callable[[], str] = str) -> None:
+        self._store, self._gather_s, self._outage = store, gather_s, outage
         self._pending: dict[str, Receipt] = {}
         self._changed = threading.Condition()
         self._storing = threading.Lock()
@@ -43,8 +41,8 @@ class BackgroundReceipts:
 
     def put(self, receipt: Receipt) -> None:
         with self._changed:
-            if len(self._pending) >= self._most:
-                raise DependencyFailed(f"{self._most:,} receipts wait already: {self._failure or 'the store is slow'}")
+            if len(self._pending) >= _MOST:
+                raise DependencyFailed(f"{_MOST:,} receipts wait already: {self._failure or 'the store is slow'}")
             self._pending[receipt.query_id] = receipt
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="receipts", daemon=True)

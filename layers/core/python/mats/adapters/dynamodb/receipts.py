@@ -10,7 +10,7 @@ Tallies, with the keys `id` and `caller`: sums of weights.
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,12 @@ _SUMS = {Event.SUCCEEDED: "successes", Event.FAILED: "failures"}
 class DynamoOutcomes:
     """The port `Outcomes`. Feedback is recorded in one transaction, which fails if the rows that it read have changed.
 
-    `pause` takes seconds. DynamoDB deletes the rows of an answer when its `retention` is over, but not of a lesson.
+    DynamoDB deletes the rows of an answer when its `retention` is over, but not of a lesson.
     """
 
     tables: Tables
     outcomes: str
     tallied: str
-    pause: Callable[[float], None] = time.sleep
     retention: Retention = FOR_EVER
 
     def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
@@ -49,7 +48,7 @@ class DynamoOutcomes:
             actions, new = self._actions(before, receipt, feedback, round(weight_at(at), _DIGITS))
             if not actions or self.tables.transact(self.outcomes, actions):
                 return new
-            self.pause(share * wait_s)
+            time.sleep(share * wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
         raise DependencyFailed(f"{self.outcomes} is written by too many at once; try again")
 
