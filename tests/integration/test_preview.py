@@ -33,29 +33,24 @@ def test_a_preview_tells_all_it_should_and_changes_nothing(sample: Mats):
     assert (told["id"], told["placed"]) == ("com.mine/shrink_receipts", "new")
     assert told["profile"]["positive_examples"] == ["add up these receipts"]
     (query,) = told["queries"]
-    assert (query["origin"], query["place"]) == ("its examples", 1)
-    assert set(query["signals"]) == {"retrieval", "bm25"}
-    assert {"no schema", "no way to call", "few examples"} <= {one["flag"] for one in told["advice"]}
+    assert (query["origin"], query["place"], query["before"]) == ("its example, left out of its text", 1, [])
     assert told["without"] == []
     assert everything(sample) == before
 
 
-def test_copy_is_a_near_duplicate_of_its_original(sample: Mats, tmp_path):
+def test_a_copy_comes_behind_its_original_for_this_reason(sample: Mats, tmp_path):
     kept = sample("show", NOVA, "--json").json["registration"]
     (tmp_path / "copy.json").write_text(json.dumps({**kept, "namespace": "org.copy"}))
-    ran = sample("preview", str(tmp_path / "copy.json"), "--json")
-    twin = ran.json["near_duplicates"][0]
-    assert (twin["id"], twin["overlap"]) == (NOVA, 1.0)
-    assert twin["cosine"] > 0.99
+    query = sample("preview", str(tmp_path / "copy.json"), "--json").json["queries"][0]
+    assert query["before"][0]["id"] == NOVA
     shown = sample("preview", str(tmp_path / "copy.json"))
-    assert "near-duplicate" in shown.out
-    assert NOVA in shown.out
+    assert f"1. {NOVA}: " in shown.out
 
 
 def test_what_is_registered_is_previewed_by_its_id(sample: Mats):
     told = sample("preview", NOVA, "--json").json
     assert told["placed"] == "unchanged"
-    assert told["queries"][0]["place"] == 1
+    assert all(one["id"] != NOVA for query in told["queries"] for one in query["before"])
 
 
 def test_of_a_file_with_several_one_is_chosen_by_name(sample: Mats):
@@ -75,4 +70,4 @@ def test_missing_or_invalid_item_is_reported(sample: Mats):
 def test_what_would_be_refused_or_suspected_is_exit_code_1(sample: Mats):
     item = {**sample("show", NOVA, "--json").json["registration"], "kind": "tool"}
     taken = sample("preview", "-", "--json", stdin=json.dumps(item).encode())
-    assert (taken.code, taken.json["advice"][0]["flag"]) == (1, "taken id")
+    assert (taken.code, taken.json["placed"]) == (1, "other kind")

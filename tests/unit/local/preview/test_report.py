@@ -1,8 +1,11 @@
 """The preview of a registration; and that it changes nothing."""
 
 import copy
+import re
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
@@ -10,7 +13,9 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Enrichment
 from mats.domain.ranking.blend import Signal, Thresholds, VerdictThresholds
-from mats.local.preview.report import Preview, choose_queries, without_example
+from mats.domain.ranking.named import Exactness
+from mats.domain.shortlist.rank import Candidate, Result
+from mats.local.preview.report import Preview, choose_queries, reasons, without_example
 from mats.ports import Written
 from tests.builders import a_discover, a_profile, a_registration
 from tests.fakes import FakeEncoder, ScriptedReranker, ScriptedWriter
@@ -52,10 +57,6 @@ TIDES = a_registration(
 REFUND = a_registration(name="refund", description="Gives the money of a card payment back.")
 
 
-def flags(report) -> set[str]:
-    return {one.flag for one in report.advice}
-
-
 def test_a_preview_changes_nothing_and_asks_no_reranker():
     world = PreviewWorld(TIDES, REFUND)
     before = world.state()
@@ -67,74 +68,87 @@ def test_a_preview_changes_nothing_and_asks_no_reranker():
 
 def test_the_owners_examples_are_the_queries():
     report = PreviewWorld(REFUND).preview(TIDES)
-    (query,) = report.queries
-    assert (query.query, query.origin) == ("when is high water at the harbour tomorrow", "its examples")
-    assert query.place == 1
-    assert report.placed is Placed.NEW
+    (query,) = report["queries"]
+    assert (query["query"], query["origin"]) == (
+        "when is high water at the harbour tomorrow",
+        "its example, left out of its text",
+    )
+    assert (query["place"], query["before"]) == (1, [])
+    assert report["placed"] is Placed.NEW
 
 
 def test_without_examples_queries_are_derived_from_the_text():
     report = PreviewWorld(TIDES).preview(
         a_registration(name="refundCard", tags=["money"], description="Pays back. Slowly.")
     )
-    assert [(p.query, p.origin) for p in report.queries] == [
+    assert [(one["query"], one["origin"]) for one in report["queries"]] == [
         ("Pays back.", "derived from its description"),
         ("refund Card", "derived from its name"),
         ("money", "derived from its tags"),
     ]
-    assert "no examples" in flags(report)
 
 
 def test_a_registration_without_words_has_no_queries():
     assert choose_queries(a_registration(name="?", description=None), a_profile(name="?", description=None)) == []
 
 
-def test_competitors_are_named_with_the_reason():
+def test_what_comes_before_is_named_with_the_signals_and_the_words():
     world = PreviewWorld(TIDES, REFUND)
     world.trust.put(TIDES.id, Assigned(trust=90))
     world.register(TIDES)
     weak = a_registration(name="clock", description="Says what time it is.", examples=["high water at the harbour"])
-    report = world.preview(weak)
-    (query,) = report.queries
-    assert query.place_unaided
-    assert query.place_unaided > 1
-    competitor = query.outranked_by[0]
-    assert competitor.id == TIDES.id
-    assert any("harbour" in why for why in competitor.why)
-    assert any("has more trust" in why for why in competitor.why)
-    assert "outranked" in flags(report)
+    (query,) = world.preview(weak)["queries"]
+    assert query["place"] == 1 + len(query["before"]) == 3
+    assert [(one["id"], one["place"]) for one in query["before"]] == [(TIDES.id, 1), (REFUND.id, 2)]
+    score, words = query["before"][0]["why"]
+    assert re.fullmatch(r"score 0\.\d\d against 0\.\d\d: retrieval \+0\.\d\d, .*quality \+0\.\d\d.*", score)
+    assert "harbour" in words
+
+
+def a_result(score: float, name: str = "one", *, trust: int | None = None, unfit: str = "", **more: Any) -> Result:
+    suspicious, moved = more.pop("suspicious", ()), more.pop("moved", False)
+    candidate = Candidate(profile=a_profile(name=name, trust=trust), bm25=1.0, cosine=0.5, **more)
+    return Result(
+        candidate=candidate, score=score, signals={Signal.RETRIEVAL: score}, weights={Signal.RETRIEVAL: 1.0},
+        relevance=score, suspicious=suspicious, unfit=unfit, moved=moved,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("result", "own", "why"),
+    [
+        (a_result(0.6), a_result(0.4), "score 0.60 against 0.40: retrieval +0.20"),
+        (a_result(0.6, exact=Exactness.ID), a_result(0.7), "exact match: id"),
+        (a_result(0.6, exact=Exactness.ID), a_result(0.4, exact=Exactness.ID), "score 0.60 against 0.40: retrieval"),
+        (a_result(0.4, trust=80), a_result(0.6), "but operators rated it, and not the candidate"),
+        (a_result(0.4), a_result(0.6, newcomer=True, echo=True), "but the candidate repeats the request and the candi"),
+        (a_result(0.4), a_result(0.6, suspicious=("has the text of x",)), "but the candidate has the text of x"),
+        (a_result(0.4), a_result(0.6, unfit="needs bearer"), "but needs bearer"),
+        (a_result(0.4, moved=True), a_result(0.6), "but callers' reports placed it higher"),
+        (a_result(0.4), a_result(0.4, "two"), "score 0.40 against 0.40; of equals the lower id is first"),
+        (a_result(0.4), None, "retrieval did not find the candidate"),
+    ],
+)
+def test_the_reason_is_what_placed_one_of_the_two_or_made_the_scores(result: Result, own: Result | None, why: str):
+    assert why in next(reasons(result, own))
 
 
 def test_a_registered_capability_does_not_compete_with_itself():
-    world = PreviewWorld(TIDES, REFUND)
-    report = world.preview(a_registration(**{**TIDES.item(), "version": "2"}))
-    assert report.placed is Placed.CHANGED
-    assert not report.duplicates
-    assert all(competitor.id != TIDES.id for query in report.queries for competitor in query.outranked_by)
-    assert "replaces" in flags(report)
+    report = PreviewWorld(TIDES, REFUND).preview(a_registration(**{**TIDES.item(), "version": "2"}))
+    assert report["placed"] is Placed.CHANGED
+    assert TIDES.id not in {one["id"] for query in report["queries"] for one in query["before"]}
 
 
 def test_an_id_of_another_kind_is_taken():
     report = PreviewWorld(TIDES).preview(a_registration(**{**TIDES.item(), "kind": "agent"}))
-    assert report.placed is Placed.OTHER_KIND
-    assert report.advice[0].flag == "taken id"
-
-
-def test_a_near_duplicate_has_its_overlap_and_its_cosine():
-    copied = a_registration(**{**TIDES.item(), "namespace": "org.copy", "examples": []})
-    (duplicate,) = PreviewWorld(TIDES, REFUND).preview(copied).duplicates
-    assert (duplicate.id, duplicate.same_namespace, duplicate.overlap) == (TIDES.id, False, 1.0)
-    assert duplicate.cosine
-    assert duplicate.cosine > 0.7
+    assert report["placed"] is Placed.OTHER_KIND
 
 
 def test_without_an_encoder_only_words_are_compared():
-    report = PreviewWorld(TIDES, encoder=False).preview(a_registration(**{**TIDES.item(), "namespace": "org.copy"}))
-    assert report.duplicates[0].cosine is None
-    assert "encoder" in report.without[0]
+    assert "encoder" in PreviewWorld(TIDES, encoder=False).preview(REFUND)["without"][0]
     world = PreviewWorld(TIDES)
     world.encoder.broken = True
-    assert "encoder" in world.preview(REFUND).without[0]
+    assert "encoder" in world.preview(REFUND)["without"][0]
 
 
 def test_a_failing_writer_leaves_the_owners_description():
@@ -142,29 +156,20 @@ def test_a_failing_writer_leaves_the_owners_description():
     report = PreviewWorld(writer=ScriptedWriter(lambda r: Written(enrichment=written))).preview(
         a_registration(name="tides", description="Says when the water is high or low.")
     )
-    assert report.described_by == "fake-writer"
-    assert report.queries[0].origin == "the writer's examples"
+    assert report["profile"]["described_by"] == "fake-writer"
+    assert report["queries"][0]["origin"] == "the writer's example, left out of its text"
     failing = PreviewWorld(writer=ScriptedWriter(lambda r: DependencyFailed("no credentials"))).preview(TIDES)
-    assert failing.described_by == "its owner"
-    assert "no credentials" in failing.without[0]
+    assert failing["profile"]["described_by"] == "its owner"
+    assert "no credentials" in failing["without"][0]
 
 
-def test_hidden_capabilities_are_neither_competitors_nor_duplicates():
+def test_hidden_capabilities_do_not_come_before():
     secret = a_registration(**{**TIDES.item(), "namespace": "org.secret", "visible_to": ["finance"]})
     world = PreviewWorld(secret)
     mine = a_registration(**{**TIDES.item(), "visible_to": ["finance"]})
-    report = world.preview(mine)
-    assert report.duplicates == ()
-    assert [query.place for query in report.queries] == [1]
-    assert [duplicate.id for duplicate in world.preview(mine, ["finance"]).duplicates] == [secret.id]
-
-
-def test_signals_of_the_candidate_are_those_of_discovery():
-    world = PreviewWorld(REFUND)
-    world.trust.put(TIDES.id, Assigned(trust=70))
-    (query,) = world.preview(TIDES).queries
-    assert query.signals[Signal.QUALITY] == 0.7 * query.signals[Signal.RETRIEVAL]
-    assert query.score
+    assert [(query["place"], query["looked_at"]) for query in world.preview(mine)["queries"]] == [(1, 1)]
+    (query,) = world.preview(mine, ["finance"])["queries"]
+    assert [one["id"] for one in query["before"]] == [secret.id]
 
 
 def test_without_an_owners_example_fewer_examples_are_the_owners():

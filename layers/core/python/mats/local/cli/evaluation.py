@@ -173,10 +173,10 @@ def _miss(bench: "Workbench", query: JudgedQuery, answer: "SystemAnswer", system
     if not decided and expected in unknown:
         decided = "it is not registered"
     if not decided and answer.results:
-        from mats.local.preview.report import competitors  # noqa: PLC0415
+        from mats.local.preview.report import reasons  # noqa: PLC0415
 
-        profile = bench.discover.retrieve.index.fetch([expected])[expected]
-        decided = "; ".join(competitors(answer.results, profile, query.text)[0].why)
+        own = next((result for result in answer.results if result.id == expected), None)
+        decided = "; ".join(reasons(answer.results[0], own))
     return {
         "query_id": query.id,
         "query": query.text,

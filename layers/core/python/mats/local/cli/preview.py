@@ -1,8 +1,7 @@
 """`mats preview`."""
 
 import os
-from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -11,15 +10,15 @@ from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
+from mats.domain.profile.origin import Placed
 from mats.local.cli import output as ui
 from mats.local.cli.registry import not_found
 from mats.local.imports.files import is_address
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import open_sources
-from mats.local.preview.report import THRESHOLDS, PreviewReport, QueryPreview, Weight, preview_over
+from mats.local.preview.report import preview_over
 
 _FILES = (".json", ".jsonl", ".gz", ".yaml", ".yml", ".md")
-_STYLES = {Weight.MUST: "bold red", Weight.SHOULD: "yellow", Weight.COULD: "dim"}
 
 
 def preview(
@@ -34,14 +33,15 @@ def preview(
 ) -> None:
     """Preview a registration without saving it.
 
-    Shows the profile it would get; its rank for queries, which are its own examples or derived from its text; the
-    capabilities that outrank it and why; near-duplicates; and suggestions. The reranker is not called.
+    Shows the profile it would get; its place for queries, which are its own examples, without them in its text, or
+    derived from its text; what comes before it and why. Exit code 1 if it would be rejected or carry a warning. The
+    reranker is not called.
     """
     local = local_system(context.obj, create=False)
     registration = _choose(_registrations(item, namespace, local), name)
     report = preview_over(local)(registration, local.settings.audiences)
-    ui.show_with_usage(local, report.to_json(), _lines(report))
-    if any(one.weight is Weight.MUST for one in report.advice):
+    ui.show_with_usage(local, report, _lines(report))
+    if report["placed"] == Placed.OTHER_KIND or report["profile"]["suspicious"]:
         raise typer.Exit(ui.Exit.REFUSED)
 
 
@@ -76,40 +76,22 @@ def _choose(registrations: list[Registration], name: str) -> Registration:
     raise RequestInvalid([Fault("--name", f"the file {problem}: pass one of {names}")])
 
 
-def _lines(report: PreviewReport) -> ui.Lines:
-    profile = report.profile
-    yield ui.plain(f"{profile.id}  {profile.kind}, would be {report.placed}", "bold cyan")
-    yield ui.facts(_profile_facts(report))
-    for one in report.queries:
-        yield from _query_lines(one)
-    if not report.queries:
+def _lines(report: dict[str, Any]) -> ui.Lines:
+    profile = report["profile"]
+    yield ui.plain(f"{report['id']}  {report['kind']}, would be {report['placed']}", "bold cyan")
+    facts = {name: value for name, value in profile.items() if name != "encoded_text"}
+    yield ui.facts((name.replace("_", " "), _text(value)) for name, value in facts.items())
+    for one in report["queries"]:
+        place, count = one["place"], one["looked_at"]
+        style = "green" if place == 1 else "yellow" if place else "red"
+        shown = f"place {place} of {count}  " if place else f"not among the first {count}  "
+        yield Text(shown, style=style) + ui.plain(one["query"]) + Text(f"  ({one['origin']})", style="dim")
+        for other in one["before"]:
+            yield ui.plain(f"  {other['place']}. {other['id']}: {'; '.join(other['why'])}", "dim")
+    if not report["queries"]:
         yield Text("No queries to try: add examples or a description.", style="yellow")
-    if report.duplicates:
-        cosine, overlap = THRESHOLDS["cosine"], THRESHOLDS["overlap"]
-        limits = f"cosine of {cosine} or {overlap:.0%} of the words"
-        yield Text(f"Near-duplicates (from a {limits}):", style="bold")
-    for duplicate in report.duplicates:
-        near = "" if duplicate.cosine is None else f"cosine {duplicate.cosine:.2f}, "
-        yield f"  {duplicate.id}: {near}{duplicate.overlap:.0%} of the words"
-    yield Text("To improve:" if report.advice else "Nothing to improve.", style="bold")
-    for advice in report.advice:
-        yield Text(f"  {advice.flag}: ", style=_STYLES[advice.weight]) + ui.plain(f"{advice.what}; {advice.fix}")
-    yield from (ui.plain(f"Without {reason}", "dim") for reason in report.without)
+    yield from (ui.plain(f"Without {reason}", "dim") for reason in report["without"])
 
 
-def _profile_facts(report: PreviewReport) -> Iterator[tuple[str, object]]:
-    yield "described by", report.described_by
-    for key, value in report.profile.enrichment.model_dump().items():
-        if text := value if isinstance(value, str) else "\n".join(value):
-            yield key.replace("_", " "), text
-    yield "trust", "none" if report.profile.trust is None else report.profile.trust
-
-
-def _query_lines(one: QueryPreview) -> Iterator[Text]:
-    place = f"place {one.place} of {one.looked_at}" if one.place else f"not among the first {one.looked_at}"
-    if one.place_unaided != one.place:
-        place += f", {one.place_unaided or 'none'} without this example"
-    style = "green" if one.place == 1 else "yellow" if one.place else "red"
-    yield Text(f"{place}  ", style=style) + ui.plain(one.query) + Text(f"  ({one.origin})", style="dim")
-    for other in one.outranked_by:
-        yield ui.plain(f"  {other.place}. {other.id}: {'; '.join(other.why)}", "dim")
+def _text(value: object) -> object:
+    return "\n".join(map(str, value)) if isinstance(value, list | tuple) else "none" if value is None else value

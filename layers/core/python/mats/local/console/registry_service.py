@@ -24,6 +24,8 @@ from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace
 from mats.domain.profile.origin import NOT_TEXT, Placed, fingerprint, same_text
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.ranking.query import Filter
+from mats.domain.text.words import query_terms
+from mats.domain.trust.near_duplicates import Wording
 from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
@@ -31,13 +33,14 @@ from mats.local.console import requests
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.selection import ListQuery, is_vector_pending
 from mats.local.imports.importer import RESERVED
-from mats.local.preview.report import near_duplicates, preview_over
+from mats.local.preview.report import preview_over
 from mats.local.review import decide, waiting
 from mats.local.use import UseQuery, report_use
 from mats.ports import Precondition, Stored
 
 _POLL_S = 0.05
 _MOST_SETTLED = 200  # Capabilities of a namespace whose new trust a request waits for
+_NEAR = 20  # Words of a text that are searched, and hits that are compared with it
 
 
 class RegistryService:
@@ -102,11 +105,17 @@ class RegistryService:
     def _same_text(self, stored: Stored) -> list[Id]:
         """Capabilities of other namespaces with nearly the same text."""
         admitted = Filter(audiences=frozenset(self._local.settings.audiences))
-        near = near_duplicates(self._stores.index, stored.profile, stored.vector, admitted)
-        return [one.id for one in near if not one.same_namespace and one.overlap >= COPY]
+        source, wording = stored.profile.source, Wording.of(stored.profile)
+        terms = query_terms(source.description if source else "")[:_NEAR]
+        near = self._stores.index.fetch(self._stores.index.lexical(terms, admitted, depth=_NEAR))
+        return [
+            id
+            for id, other in near.items()
+            if other.namespace != stored.profile.namespace and wording.similarity(Wording.of(other)) >= COPY
+        ]
 
     def preview(self, item: object) -> dict[str, Any]:
-        return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences).to_json()
+        return preview_over(self._local)(Registration.parse(item), self._local.settings.audiences)
 
     def import_documents(self, request: requests.ImportRequest) -> dict[str, Any]:
         return requests.import_documents(self._local, request, self._find_reserved)

@@ -13,9 +13,9 @@ from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile
 from mats.domain.text.words import clip, content_words
 from mats.edge.schema import Parameters
-from mats.local.preview.report import SPARSE
 
 _MAX_SUMMARY, _MAX_ERROR = 200, 1_000
+_SPARSE = 8  # A description with fewer content words is sparse
 WAITING = "waiting"  # Status of a registered capability without a profile
 
 
@@ -114,7 +114,7 @@ def list_row(profile: Profile, *, indexed: bool, encoder: str = "") -> ListRow:
 def sparse_reason(description: str) -> str:
     """Why a description is sparse; empty if it is not."""
     count = len(set(content_words(description)))
-    if count >= SPARSE:
+    if count >= _SPARSE:
         return ""
     return f"its description has {count} content word{'' if count == 1 else 's'}" if count else "no description"
 
