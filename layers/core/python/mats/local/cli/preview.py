@@ -79,7 +79,7 @@ def _choose(registrations: list[Registration], name: str) -> Registration:
 def _lines(report: dict[str, Any]) -> ui.Lines:
     profile = report["profile"]
     yield ui.plain(f"{report['id']}  {report['kind']}, would be {report['placed']}", "bold cyan")
-    facts = {name: value for name, value in profile.items() if name != "encoded_text"}
+    facts = {name: value for name, value in profile.items() if value not in ("", (), []) and name != "encoded_text"}
     yield ui.facts((name.replace("_", " "), _text(value)) for name, value in facts.items())
     for one in report["queries"]:
         place, count = one["place"], one["looked_at"]
