@@ -159,7 +159,7 @@ $(INFRA): requirements.txt | $(READY)
 	@$(PIP) --require-hashes -r $<
 	@touch $@
 
-preflight: setup $(INFRA) ## Check what would keep a deployment from working in your account (CONTEXT, PREFLIGHT=--help)
+preflight: setup $(INFRA) ## Check models and quotas of your account before a deployment (CONTEXT, PREFLIGHT=--strict)
 	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
 
 $(SERVERS): requirements/servers.txt | $(READY)
