@@ -148,7 +148,9 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
     DOCS / "results.md": {"results": _results_block},
-    DOCS / "security.md": {"attacks": lambda: attack_tables(load_results("bench-attacks"))},
+    REPOSITORY / "experiments" / "results" / "attacks.md": {
+        "attacks": lambda: attack_tables(load_results("bench-attacks"))
+    },
     DOCS / "scale.md": {"growth": lambda: "\n".join(growth_table())},
     DOCS / "aws.md": {"cost": lambda: "\n".join(cost.table())},
 }

@@ -1,4 +1,4 @@
-"""Render the tables of docs/security.md from the results of the attacks."""
+"""Render the tables of experiments/results/attacks.md from the results of the attacks."""
 
 from collections.abc import Collection, Iterable, Iterator
 
