@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import ChangeResult
-from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.trace import DEGRADABLE_PARTS, STAGES
+from mats.domain.search.trace import DEGRADABLE_PARTS, STAGES
+from mats.domain.search.verdict import Verdict
 from mats.edge.observers import SLOW_MS, change_metric
 
 HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", "Registry", "Trust", "Outcomes")

@@ -1,20 +1,27 @@
 """Valid things to start from; a test names only what it is about."""
 
 import json
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from mats.bootstrap.policies import policies_of
+from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.learning.reliability import TrustRule
+from mats.domain.policies.policy import Policy
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Enrichment, Profile, profile_of
-from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Thresholds, Verdict, VerdictThresholds
-from mats.domain.ranking.query import Query
-from mats.domain.shortlist.rank import Candidate, Result, Scoring, Shortlist
-from mats.domain.shortlist.trace import Trace
-from mats.ports import Encoder, Reranker, SearchIndex
-from mats.usecases.discover import Discover, Rerank
-from mats.usecases.retrieve import Retrieve
+from mats.domain.search.blend import Opinion, Scoring, TrustRule, blend
+from mats.domain.search.candidate import Candidate, Result
+from mats.domain.search.query import Query
+from mats.domain.search.scale import Scale
+from mats.domain.search.shortlist import Ranked, Shortlist
+from mats.domain.search.signals import PAPER_WEIGHTS
+from mats.domain.search.trace import Trace
+from mats.domain.search.verdict import Thresholds, Verdict, VerdictThresholds
+from mats.ports import Encoder, LanguageBound, Reranker, SearchIndex
+from mats.usecases.discover import Discover
+from mats.usecases.rerank import Rerank
 from mats.usecases.stages import CircuitBreaker, Stages
 from tests.fakes import AtOnce, CountingIds, FakeClock
 
@@ -70,17 +77,33 @@ def a_discover(
     reranker: Reranker | None = None,
     k: int = 15,
     shuffle: bool = False,
-    breaker: CircuitBreaker | None = None,
-    encoder_breaker: CircuitBreaker | None = None,
-    gate: AbstractContextManager[Any] | None = None,
+    breakers: Mapping[str, CircuitBreaker] = MappingProxyType({}),
+    policies: Sequence[Policy] | None = None,
     **stages: Any,
 ) -> Discover:
-    """The online path over an index, in one thread; `stages` are fields of `Stages`."""
+    """The online path over an index, in one thread; `stages` are fields of `Stages`.
+
+    Without `policies`, it has those that need no more than the index.
+    """
+    clock = stages.get("clock", FakeClock())
+    own = {"encode": CircuitBreaker(), "rerank": CircuitBreaker(), **breakers}
+    usual = policies_of(unrated=50, clock=clock, encoder=encoder, synonyms=None, memory=None, tallies=None)
     return Discover(
-        retrieve=Retrieve(index=index, encoder=encoder, k=k, breaker=encoder_breaker or CircuitBreaker()),
-        rerank=Rerank(reranker=reranker, shuffle=shuffle, breaker=breaker or CircuitBreaker()),
+        index=index,
+        encoder=encoder,
+        language=encoder if isinstance(encoder, LanguageBound) else None,
+        k=k,
+        rerank=Rerank(reranker=reranker, shuffle=shuffle),
+        policies=usual if policies is None else policies,
         stages=Stages(
-            **{"clock": FakeClock(), "executor": AtOnce(), "models": {"encode": AtOnce(), "rerank": AtOnce()}, **stages}
+            **{
+                "clock": clock,
+                "executor": AtOnce(),
+                "models": {"encode": AtOnce(), "rerank": AtOnce()},
+                "breakers": own,
+                "concurrent": False,
+                **stages,
+            }
         ),
         scoring=Scoring(
             scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
@@ -91,8 +114,29 @@ def a_discover(
             lexical=Thresholds(match=0.6, weak=0.3),
         ),
         ids=CountingIds(),
-        gate=gate or nullcontext(),
     )
+
+
+def rank(
+    candidates: Sequence[Candidate],
+    scores: Mapping[Id, float] = MappingProxyType({}),
+    *policies: Policy,
+    scoring: Scoring | None = None,
+    intent: str | None = None,
+) -> tuple[Result, ...]:
+    """The candidates blended, then arranged by these policies; `scores` are the reranker's."""
+    made = scoring or Scoring(
+        scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
+    )
+    ranked = Ranked(
+        results=blend(candidates, Opinion(scores, intent), made),
+        scoring=made if scores else made.without_reranker(),
+        thresholds=Thresholds(match=0.7, weak=0.1),
+        reranked=bool(scores),
+    )
+    for policy in policies:
+        ranked = policy.arrange(ranked)
+    return tuple(ranked.results)
 
 
 def a_shortlist(

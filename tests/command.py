@@ -22,10 +22,10 @@ from unittest import mock
 
 from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.sqlite.database import Database
+from mats.domain.search.lookups import Vector
 from mats.local.cli import output
 from mats.local.cli.main import app
 from mats.local.tokens import OWN
-from mats.ports import Vector
 from tests.forked import Forked
 
 Process = Forked | subprocess.Popen[bytes]

@@ -16,22 +16,15 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
 from mats.domain.profile.assignment import Assigned, covers, resolve_all
 from mats.domain.profile.index_fields import lexical_fields
+from mats.domain.profile.index_keys import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.profile.origin import Placed, place, version_of
 from mats.domain.profile.profile import Profile, Status
-from mats.domain.ranking.blend import Scores, best_first
-from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, index_keys, name_key
-from mats.domain.ranking.query import Filter
+from mats.domain.search.lookups import NameUse, Vector
+from mats.domain.search.query import Filter
+from mats.domain.search.scale import Scores, best_first
 from mats.domain.text.variants import nearest, word_of
 from mats.domain.text.words import stem, words
-from mats.ports import (
-    NO_LABELS,
-    Item,
-    Labels,
-    RerankResult,
-    Stored,
-    Vector,
-    Written,
-)
+from mats.ports import NO_LABELS, Item, Labels, RerankResult, Stored, Written
 
 
 @dataclass

@@ -13,15 +13,16 @@ from typing import Any
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import Cause, ChangeResult, Enrichment, Profile
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.edge.app import Application
 from mats.edge.feedback import FeedbackService
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import Change, RerankResult, Stored, Written
-from mats.usecases.discover import Discover, LeaveReceipt
+from mats.usecases.discover import Discover
 from mats.usecases.enrich import Enrich, Pass, ProfileMaker
 from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
+from mats.usecases.receipts import LeaveReceipt
 from tests.aws_events import call
 from tests.builders import a_discover, a_profile
 from tests.fakes import (

@@ -43,7 +43,7 @@ def attacks(data: Path, settings: Settings) -> dict[str, Any]:
             flags[name] = count_flags(registry, dataset)
             if name == _ATTACKED:
                 results[name] = _attack(dataset, registry)
-            if (encoder := registry.pipeline.retrieve.encoder) and name in _TAKEN:
+            if (encoder := registry.pipeline.encoder) and name in _TAKEN:
                 _say(f"{name}: takeovers")
                 results.setdefault("takeovers", {})[name] = list(takeovers(Attacker(registry, encoder)))
     registrations, ever = (sum(one[count] for one in flags.values()) for count in ("registrations", "ever"))

@@ -17,7 +17,8 @@ from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.receipts import SqliteOutcomes
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
-from mats.usecases.retrieve import Recall
+from mats.domain.policies.memory import Memory
+from mats.domain.policies.reliability import Reliability
 
 REPORTS = 100
 ATTACKER, ASKING = "attacker", "somebody else"
@@ -119,7 +120,7 @@ def _honest_reports(registry: AttackedRegistry, targets: Sequence[AttackTarget])
 
 def _record(folder: Path, registry: AttackedRegistry, reports: Iterable[Report]) -> None:
     """Report in the database of a folder; each report is on an answer of its own."""
-    encoder, now = registry.pipeline.retrieve.encoder, registry.local.clock.now()
+    encoder, now = registry.pipeline.encoder, registry.local.clock.now()
     vector_of = cache(lambda text: pack_vector(encoder.encode_query(text)) if encoder else b"")
     folder.mkdir(mode=0o700, exist_ok=True)
     with closing(Database(folder / "mats.db")) as database:
@@ -142,8 +143,10 @@ def _record(folder: Path, registry: AttackedRegistry, reports: Iterable[Report])
 @contextmanager
 def _learning_from(folder: Path, registry: AttackedRegistry) -> Iterator[None]:
     with closing(Database(folder / "mats.db")) as database:
-        recall = Recall(memory=SqliteMemory(database, encoder=_ENCODER))
-        with registry.changed(tallies=SqliteOutcomes(database).tallies, retrieve={"recall": recall}):
+        others = [policy for policy in registry.pipeline.policies if policy.name not in ("memory", "reliability")]
+        memory = Memory(SqliteMemory(database, encoder=_ENCODER))
+        reliability = Reliability(SqliteOutcomes(database).tallies, registry.local.clock.now)
+        with registry.changed(policies=(memory, reliability, *others)):
             yield
 
 

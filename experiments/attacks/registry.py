@@ -4,7 +4,6 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from experiments.attacks.scene import SEED, AttackTarget, Scene, Wave
@@ -12,8 +11,8 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.suspicion import findings
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
-from mats.domain.ranking.query import Query
-from mats.domain.shortlist.rank import Shortlist
+from mats.domain.search.query import Query
+from mats.domain.search.shortlist import Shortlist
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
@@ -89,10 +88,10 @@ class AttackedRegistry(Scene):
         self.pipeline = without_timeouts(self.local.discover)
 
     @contextmanager
-    def changed(self, *, retrieve: Mapping[str, Any] = MappingProxyType({}), **changes: Any) -> Iterator[None]:
-        """Another pipeline, by its fields and those of its `retrieve`, for the length of a `with` block."""
+    def changed(self, **changes: Any) -> Iterator[None]:
+        """Another pipeline, by its fields, for the length of a `with` block."""
         pipeline, before = self.pipeline, self._before
-        self.pipeline = replace(pipeline, retrieve=replace(pipeline.retrieve, **retrieve), **changes)
+        self.pipeline = replace(pipeline, **changes)
         self._before = {}
         try:
             yield
@@ -109,7 +108,7 @@ class AttackedRegistry(Scene):
         self._before = {}
 
     def shortlist(self, text: str, *, caller: str = "") -> Shortlist:
-        return self.pipeline(Query(query=text[:LONGEST_QUERY]), caller=caller)
+        return self.pipeline.answer(Query(query=text[:LONGEST_QUERY]), caller=caller)
 
     def rank_ids(self, text: str, *, caller: str = "") -> tuple[Id, ...]:
         """The ids of all candidates, best first."""

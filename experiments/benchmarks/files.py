@@ -17,9 +17,10 @@ from mats.adapters.files.generations import FilesGenerations
 from mats.adapters.files.index import FilesIndex, as_record
 from mats.adapters.files.store import Store
 from mats.domain.profile.profile import profile_of
-from mats.domain.ranking.query import Filter
+from mats.domain.search.lookups import Vector
+from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms
-from mats.ports import Stored, Vector
+from mats.ports import Stored
 from mats.settings import Settings
 
 SIZE, DIMENSION, QUERIES, ENCODER = 20_000, 1_024, 300, "random"

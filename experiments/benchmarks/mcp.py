@@ -11,9 +11,9 @@ from experiments.baselines.conversation import alphabetical, list_line
 from experiments.benchmarks.reranker import TOKENIZER, enriched_by_template, token_counter
 from experiments.benchmarks.runner import percentiles
 from mats.bootstrap import models
-from mats.domain.ranking.blend import MinRelevance
-from mats.domain.ranking.query import Query
-from mats.domain.shortlist.rank import Shortlist
+from mats.domain.search.query import Query
+from mats.domain.search.shortlist import Shortlist
+from mats.domain.search.verdict import MinRelevance
 from mats.domain.text.fence import remove_hidden
 from mats.edge.app import Application
 from mats.edge.http import Caller

@@ -15,7 +15,7 @@ from experiments.benchmarks.serving import latencies, resident_mb
 from experiments.data.enlarge import ComposedEncoder, enlarge, is_original
 from experiments.data.sets import sets_in
 from mats.bootstrap import models
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.edge.schema import Answer
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.systems.base import LONGEST_QUERY
@@ -83,6 +83,6 @@ def answer(data: Path, settings: Settings) -> dict[str, Any]:
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
     dataset, encoder = sample(), models.load_encoder(settings)
     with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
-        local.discover(query)
-        shortlist = local.discover(query)
+        local.discover.answer(query)
+        shortlist = local.discover.answer(query)
     return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}

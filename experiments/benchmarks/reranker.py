@@ -16,7 +16,7 @@ from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.prompt import Prompt, fill_template
 from mats.domain.prompts.rerank_prompt import CARD_TOKENS, card, cards
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.domain.text.fence import encode_json, visible
 from mats.domain.text.words import content_words, query_terms, split_identifier, stem, words
 from mats.evaluation.data.datasets import JudgedQuery, load
@@ -43,7 +43,7 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
     raw, enriched = _Calls(models.prompt("rerank")), _Calls(models.prompt("rerank"))
     with registry_of(dataset.registrations, settings, encoder=cached_encoder(settings)) as local:
         for query in dataset.queries[::_EVERY]:
-            found = local.discover(Query(query=query.text[:LONGEST_QUERY])).ranked
+            found = local.discover.answer(Query(query=query.text[:LONGEST_QUERY])).ranked
             profiles = [result.candidate.profile for result in found]
             raw.add(query, profiles)
             enriched.add(query, list(map(enriched_by_template, profiles)))

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from mats.bootstrap.local import local_system
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.settings import Settings
 from mats.usecases.discover import Discover
+from mats.usecases.recent import RecentVectors
 
 _WARM_UP = 50
 
@@ -32,14 +33,15 @@ def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
     """
     gc.collect()
     gc.freeze()
-    discover = replace(discover, retrieve=replace(discover.retrieve, vectors=None))
+    if isinstance(discover.encoder, RecentVectors):
+        discover = replace(discover, encoder=discover.encoder.encoder)
     for text in texts[:_WARM_UP]:
-        discover(Query(query=text))
+        discover.answer(Query(query=text))
     totals: list[float] = []
     stages: dict[str, list[float]] = {}
     for text in texts:
         began = time.perf_counter()
-        shortlist = discover(Query(query=text))
+        shortlist = discover.answer(Query(query=text))
         totals.append((time.perf_counter() - began) * 1000)
         for stage, ms in shortlist.trace.took_ms.items():
             stages.setdefault(stage, []).append(ms)

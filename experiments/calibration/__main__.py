@@ -19,7 +19,7 @@ from experiments.calibration.thresholds import fit_match, fit_weak, halves, rele
 from experiments.data.sets import FOUR_KINDS, sets_in
 from experiments.report.results import load_results
 from mats.adapters.opensearch.mapping import VERSION
-from mats.domain.ranking.blend import Scale
+from mats.domain.search.scale import Scale
 from mats.evaluation.calibration import measure_cosines, own_requests
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
 from mats.evaluation.results import write_results

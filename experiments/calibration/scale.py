@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mats.domain.ranking.blend import PAPER_WEIGHTS, Scale, Signal, fallback_weights, shares, weighted_mean
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
+from mats.domain.search.scale import Scale
+from mats.domain.search.signals import PAPER_WEIGHTS, Signal, fallback_weights, shares, weighted_mean
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.usecases.discover import Discover
@@ -50,7 +51,7 @@ def candidate_scores(discover: Discover, queries: Sequence[JudgedQuery]) -> list
     """The candidates of every query that has any."""
     scores = []
     for query in queries:
-        candidates = [result.candidate for result in discover(Query(query=query.text[:2_000])).ranked]
+        candidates = [result.candidate for result in discover.answer(Query(query=query.text[:2_000])).ranked]
         if candidates:
             scores.append(
                 CandidateScores(

@@ -7,12 +7,13 @@ least 80 % of the in-scope queries it accepts have gold in their list, and not b
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from mats.domain.ranking.blend import Scale
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
+from mats.domain.search.scale import Scale
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
@@ -29,6 +30,11 @@ Scores: TypeAlias = dict[str, Values]
 """The best relevance of each query by its class; `has_gold` is 1 where a good query found gold."""
 
 
+def scaled(discover: Discover, scale: Scale) -> Discover:
+    """The pipeline without timeouts, with these constants."""
+    return replace(without_timeouts(discover), scoring=replace(discover.scoring, scale=scale))
+
+
 def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | None, scale: Scale) -> Scores:
     """The best relevance of every query of a set: with its gold, without it, and of gibberish."""
     if encoder is None:
@@ -36,11 +42,11 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
     gold = {id for query in dataset.queries for id in query.relevant}
     others = [r for r in dataset.registrations if r.id not in gold]
     with registry_of(dataset.registrations, settings, encoder=encoder) as local:
-        discover = without_timeouts(local.discover).with_scoring(scale=scale)
+        discover = scaled(local.discover, scale)
         answers = [_best(discover, query) for query in dataset.queries]
         gibberish = [_best(discover, query)[0] for query in _gibberish(dataset.name)]
     with registry_of(others, settings, encoder=encoder) as local:
-        discover = without_timeouts(local.discover).with_scoring(scale=scale)
+        discover = scaled(local.discover, scale)
         without = [_best(discover, query)[0] for query in dataset.queries]
     best, has_gold = np.array(answers).T
     return {"good": best, "has_gold": has_gold, "bereft": np.array(without), "gibberish": np.array(gibberish)}
@@ -48,7 +54,7 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
 
 def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
     """The relevance of the most relevant candidate, and whether gold is among the candidates (1 or 0)."""
-    ranked = discover(Query(query=query.text[:2_000])).ranked
+    ranked = discover.answer(Query(query=query.text[:2_000])).ranked
     best = max((result.relevance for result in ranked), default=0.0)
     return best, float(any(result.id in query.relevant for result in ranked))
 

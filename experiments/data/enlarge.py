@@ -15,9 +15,10 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import profile_of
+from mats.domain.search.lookups import Vector
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED
-from mats.ports import Encoder, Vector
+from mats.ports import Encoder
 from mats.usecases.models import WrappedEncoder
 
 _KEPT = 0.6

@@ -87,7 +87,7 @@ def _writer(context: ExperimentContext) -> dict[str, Any]:
         with context.bench_of(dataset, writer=context.models.writer) as bench:
             context.log(f"{name}: enriched")
             enriched = SYSTEMS[WITHOUT].answers(bench)
-            profiles = bench.discover.retrieve.index.fetch([r.id for r in dataset.registrations])
+            profiles = bench.discover.index.fetch([r.id for r in dataset.registrations])
         if isinstance(raw, str):
             continue
         written = {id for id, profile in profiles.items() if profile.enriched}

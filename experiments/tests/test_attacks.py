@@ -1,6 +1,7 @@
 """Attacks over a tiny registry, and their measures against counting by hand."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,9 +14,9 @@ from experiments.attacks.scene import AttackTarget, Scene, Wave
 from experiments.attacks.table import ATTACKS
 from experiments.attacks.takeovers import TAKEOVERS, Attacker, takeovers
 from mats.domain.capability.capability import Id
-from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.assignment import pattern_id
-from mats.domain.ranking.query import Filter
+from mats.domain.search.blend import PAPER_TRUST
+from mats.domain.search.query import Filter
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.systems.workbench import registry_of
 from mats.settings import Settings
@@ -158,7 +159,7 @@ def test_a_target_is_the_best_rated_relevant_capability():
 def test_a_claimed_provider_is_never_first_against_the_verified_one_and_nothing_stays_assigned(registry):
     attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
     registry.assign({PAY.id: 70})
-    with registry.changed(scoring=registry.pipeline.with_scoring(trust=PAPER_TRUST).scoring):
+    with registry.changed(scoring=replace(registry.pipeline.scoring, trust=PAPER_TRUST)):
         observations = [one for wave in attack.waves(registry) for one in registry.observe(wave)]
     assert observations
     for one in observations:

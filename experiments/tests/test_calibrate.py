@@ -11,7 +11,7 @@ from experiments.calibration.__main__ import encoder_key
 from experiments.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.bootstrap import models as calibration
 from mats.bootstrap.models import load_calibration
-from mats.domain.shortlist.trace import CalibrationSource
+from mats.domain.search.trace import CalibrationSource
 from mats.evaluation.data.datasets import JudgedSet, write
 from mats.settings import Settings
 from tests.aws.bedrock import BedrockServer

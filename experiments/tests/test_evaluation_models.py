@@ -214,7 +214,7 @@ def test_an_enriched_registry_is_written_once(server, settings):
     for asked in (5, 5):
         models = Models(settings)
         with Workbench(dataset=a_dataset(), models=models, writer=models.writer) as bench:
-            profiles = bench.discover.retrieve.index.fetch([Id("n/t0")])
+            profiles = bench.discover.index.fetch([Id("n/t0")])
         assert profiles[Id("n/t0")].enriched
         assert len(converse(server)) == asked
 
@@ -242,7 +242,7 @@ def test_no_label_of_a_data_set_reaches_a_model(server, settings, tmp_path):
         with Workbench(dataset=dataset, models=models, writer=writer) as bench:
             for name in ASKING:
                 ask(SYSTEMS[name].build(bench), dataset.queries)
-            profiles = bench.discover.retrieve.index.fetch([r.id for r in dataset.registrations])
+            profiles = bench.discover.index.fetch([r.id for r in dataset.registrations])
             seen += [profile.model_dump_json() for profile in profiles.values()]
     assert len(seen) == 10
     sent = [json.dumps(exchange.body.get("messages", exchange.body)) for exchange in server.exchanges]

@@ -11,8 +11,8 @@ from infra.constructs.watched import Watched
 from infra.context import Context
 from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import ChangeResult
-from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.trace import DEGRADABLE_PARTS, STAGES
+from mats.domain.search.trace import DEGRADABLE_PARTS, STAGES
+from mats.domain.search.verdict import Verdict
 from mats.edge.observers import change_metric
 
 _HALF, _THIRD, _FULL = 12, 8, 24

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("layers/core/python/mats", "functions", "infra")
-VERBS = {"cut", "fit", "hit", "let", "put", "run", "seed", "set", "split", "spread"}
+VERBS = {"cut", "fit", "hit", "let", "put", "read", "run", "seed", "set", "split", "spread"}
 """Words that are verbs in the present tense as well."""
 STATES = {"degraded", "deprecated"}  # Attributes of the API under the same name
 IRREGULAR = set(

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
+from mats.domain.profile.grounding import ground
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.prompt import brief
 from mats.domain.prompts.usage import Usage
-from mats.domain.trust.grounding import ground
 from tests.bedrock.conftest import REAL, Models
 from tests.builders import a_profile, a_registration
 

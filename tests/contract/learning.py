@@ -2,7 +2,7 @@
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
-from mats.domain.ranking.blend import Verdict
+from mats.domain.search.verdict import Verdict
 
 PAY, SHIP, WRAP = Id("com.acme/pay"), Id("com.acme/ship"), Id("com.acme/wrap it")
 AT = "2026-01-01T00:00:00+00:00"

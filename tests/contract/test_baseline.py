@@ -5,7 +5,7 @@ import random
 import pytest
 from scipy.stats import spearmanr
 
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.evaluation.systems.catalogue import PlainBm25
 from mats.ports import SearchIndex, Stored
 from tests.builders import a_profile, a_registration

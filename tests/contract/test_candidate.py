@@ -14,7 +14,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import profile_of
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms
 from mats.ports import SearchIndex, Stored
 from tests.conftest import ROOT

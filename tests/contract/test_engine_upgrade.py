@@ -11,7 +11,7 @@ from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.generations import OpenSearchGenerations
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.ports import Stored, Target
 from tests.aws.opensearch import OpenSearch3Node, OpenSearchNode
 from tests.aws.tables import credentials

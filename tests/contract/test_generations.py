@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.errors import NotPermitted, NotPossible
 from mats.domain.profile.profile import Status
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from tests.contract.conftest import Renewable
 from tests.contract.test_index import entry, lexical, tombstone
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.capability.capability import Kind
+from mats.domain.profile.index_keys import fold, name_key
 from mats.domain.profile.profile import Status
-from mats.domain.ranking.named import NameUse, asked_keys, name_key
-from mats.domain.ranking.query import Filter, Query, Scope
+from mats.domain.search.lookups import NameUse
+from mats.domain.search.query import Filter, Query, Scope
 from mats.domain.text.words import query_terms, stem
 from mats.ports import SearchIndex, Stored
 from mats.usecases.look_up import LookUp
@@ -331,7 +332,7 @@ def test_exact_keys_find_what_has_them_and_passes_the_filter(index: SearchIndex)
     )
 
     def exact(query: str, admitted: Filter = EVERYTHING, most: int = 10) -> list[str]:
-        return sorted(id.partition("/")[2] for id in index.exact(asked_keys(query), admitted, most=most))
+        return sorted(id.partition("/")[2] for id in index.exact([f"={fold(query)}"], admitted, most=most))
 
     created = a_profile(name="issues/create")
     for query in ("Open the issues!", "issues create", created.id):

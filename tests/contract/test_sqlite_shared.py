@@ -2,7 +2,7 @@
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from tests.contract.test_index import ENCODER, entry, lexical, neural, tombstone
 
 

@@ -10,7 +10,7 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter
 from infra import cost, vendor
 from infra.alarms import HOPS, OWN, charged_metrics
 from mats.domain.prompts.usage import Usage
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.edge.maintenance import RESERVE_MS
 from mats.edge.observers import LogObserver, answer_metrics, batch_metrics, feedback_metrics
 from mats.ports import Answered
@@ -79,7 +79,7 @@ def test_a_topic_of_ones_own_hears_every_alarm_and_without_an_address_there_is_n
 
 def test_the_metrics_of_bill_and_dashboard_are_those_that_functions_write(deployed, alarms):
     written = {
-        "discovery": answer_metrics(discover_over(indexed())(Query(query="anything"))),
+        "discovery": answer_metrics(discover_over(indexed()).answer(Query(query="anything"))),
         "enrichment": batch_metrics([], Usage(usd=0.0)),
         "feedback": feedback_metrics([]),
     }
@@ -131,7 +131,7 @@ def test_queries_of_the_dashboard_read_fields_of_a_record_as_lambda_writes_it(ca
     index = indexed(a_profile(name="refund", description="give money back", provider="Acme!"))
     with caplog.at_level(logging.INFO, logger="mats"):
         LogObserver(spell_out=logged == "text")(
-            Answered(shortlist=discover_over(index)(Query(query="give money back")))
+            Answered(shortlist=discover_over(index).answer(Query(query="give money back")))
         )
     record = flattened(json.loads(JsonFormatter().format(caplog.records[-1])))
     lines = dashboard.unserved_lines(parse({"log_queries": logged}))

@@ -12,8 +12,8 @@ from mats.adapters.llm import LlmReranker, LlmWriter, Meter
 from mats.bootstrap import models as bootstrap
 from mats.domain.errors import CapabilityError, DependencyFailed, ReplyUnusable
 from mats.domain.prompts.usage import Prices
-from mats.domain.ranking.query import Query
-from mats.domain.shortlist.rank import Shortlist
+from mats.domain.search.query import Query
+from mats.domain.search.shortlist import Shortlist
 from mats.ports import RerankResult, Stored
 from mats.usecases.discover import Discover
 from tests.aws.bedrock import BedrockServer
@@ -108,7 +108,7 @@ def ranking(shortlist: Shortlist) -> list[Any]:
     return [(result.id, result.score, result.signals) for result in shortlist.ranked]
 
 
-UNJUDGED = ranking(discover_with()(QUERY))
+UNJUDGED = ranking(discover_with().answer(QUERY))
 
 
 def assert_nothing_comes_of_it(bench: Bench, allowed: tuple[type[CapabilityError], ...] = (DependencyFailed,)) -> None:

@@ -136,7 +136,7 @@ def test_a_slow_reply_ends_with_the_budget(patience_s, said):
             reranker=Bench(dripping, patience_s=patience_s).reranker,
             clock=SystemClock(), executor=threads, models={"rerank": models}, budgets=Budgets(rerank_ms=300),
         )  # fmt: skip
-        shortlist = discover(QUERY)
+        shortlist = discover.answer(QUERY)
     assert (shortlist.degraded, shortlist.without) == (("llm",), ("neural",))
     assert ranking(shortlist) == UNJUDGED
     assert said in shortlist.trace.faults[0]

@@ -16,7 +16,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.learning.outcome import pack_vector
 from mats.domain.learning.remembered import Remembered
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.usecases.look_up import LookUp
 from mats.usecases.reindex import Reindex
 from tests.aws.s3 import S3

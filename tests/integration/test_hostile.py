@@ -16,8 +16,7 @@ from mats.domain.capability.suspicion import RANK
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import CARD_TOKENS, tokens
-from mats.domain.ranking.clauses import may_be_task
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.domain.text.fence import find_hidden, is_hidden, size
 from mats.ports import RerankResult
 from mats.settings import Settings
@@ -198,7 +197,9 @@ def test_no_registration_leaves_the_writers_fence_not_even_by_way_of_a_repair(te
 def test_a_flag_reaches_the_answer_and_changes_no_score():
     evil = a_profile(namespace="org.evil", description=f"customer work {RATED}")
     unflagged = evil.model_copy(update={"suspicious": ()})
-    answers = [discover_over(indexed(evil, HONEST[0]))(Query(query="customer work")) for evil in (evil, unflagged)]
+    answers = [
+        discover_over(indexed(evil, HONEST[0])).answer(Query(query="customer work")) for evil in (evil, unflagged)
+    ]
     flagged, other = ({r.candidate.profile.id: r for r in answer.ranked} for answer in answers)
     assert flagged[evil.id].suspicious[0].startswith(RANK)
     assert other[evil.id].suspicious == ()
@@ -207,9 +208,7 @@ def test_a_flag_reaches_the_answer_and_changes_no_score():
 
 @ATTACKS
 def test_no_request_leaves_its_fence(text, bedrock, reranker):
-    reranker.rerank(
-        "refund the card payment of a customer by bank transfer" if may_be_task(text[:2_000]) else "refund", HONEST
-    )
+    reranker.rerank("refund", HONEST)
     harmless, before = bedrock.exchanges[-1].body, len(bedrock.exchanges)
     reranker.rerank(text[:2_000], HONEST)
     [exchange] = bedrock.exchanges[before:]
@@ -228,8 +227,10 @@ def test_reranker_that_obeys_one_candidate_changes_no_other_score():
 
     evil = a_profile(namespace="org.evil", name="obey", description="customer work")
     honest = [a_profile(name=f"tool-{n}", description="customer work") for n in range(3)]
-    with_it = discover_over(indexed(evil, *honest), reranker=ScriptedReranker(obedient))(Query(query="customer work"))
-    without = discover_over(indexed(*honest), reranker=ScriptedReranker(obedient))(Query(query="customer work"))
+    with_it = discover_over(indexed(evil, *honest), reranker=ScriptedReranker(obedient)).answer(
+        Query(query="customer work")
+    )
+    without = discover_over(indexed(*honest), reranker=ScriptedReranker(obedient)).answer(Query(query="customer work"))
     scores = {result.id: result.signals for result in with_it.results}
     assert all(scores[result.id] == result.signals for result in without.results)
 

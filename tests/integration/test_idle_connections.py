@@ -17,7 +17,7 @@ from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.llm import Meter
 from mats.adapters.opensearch.domain import Domain
 from mats.domain.prompts.usage import Prices
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.evaluation.systems.models import BATCH_BUDGETS
 from mats.settings import Settings
 from tests.aws.tables import credentials

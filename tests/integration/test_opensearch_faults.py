@@ -18,7 +18,7 @@ from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import write_alias
 from mats.adapters.opensearch.memory import OpenSearchMemory, memory_body
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.ports import Stored
 from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every, nth
 from tests.aws.tables import a_table, credentials

@@ -9,7 +9,7 @@ import pytest
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.settings import Settings
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_registration

@@ -10,7 +10,8 @@ import pytest
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import ChangeResult
-from mats.ports import Encoder, Vector
+from mats.domain.search.lookups import Vector
+from mats.ports import Encoder
 from mats.usecases.models import WrappedEncoder
 from tests.world import World
 

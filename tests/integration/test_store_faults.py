@@ -21,7 +21,7 @@ from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.memory import OpenSearchMemory
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.ports import Stored, Target
 from tests.aws.recorder import Cut, Refuse, Stall, every
 from tests.aws.tables import credentials

@@ -19,9 +19,9 @@ from mats.bootstrap.local import local_system
 from mats.bootstrap.models import RERANKED, load_calibration
 from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
-from mats.domain.learning.reliability import PAPER_TRUST, TrustRule
 from mats.domain.profile.profile import Profile, Refusal, Status
-from mats.domain.shortlist.trace import CalibrationSource
+from mats.domain.search.blend import PAPER_TRUST, TrustRule
+from mats.domain.search.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.http import local_caller
 from mats.edge.observers import MeasureObserver
@@ -83,7 +83,7 @@ def test_settings_with_an_endpoint_open_the_system_in_aws_and_ask_nobody(offline
     assert bootstrap.change_processor(settings).spent() == {}
     without_tables = bootstrap.open_system(Settings(index_endpoint=NOWHERE, encoder="none")).application
     assert without_tables.audiences_of is None
-    assert without_tables.discover.retrieve.index.name.startswith("opensearch")
+    assert without_tables.discover.index.name.startswith("opensearch")
 
 
 def test_wiring_with_models_on_bedrock_asks_nobody(offline):
@@ -91,7 +91,7 @@ def test_wiring_with_models_on_bedrock_asks_nobody(offline):
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
     )
     application = bootstrap.open_system(settings).application
-    assert application.discover.retrieve.encoder is not None
+    assert application.discover.encoder is not None
     assert application.discover.rerank.reranker is not None
     assert bootstrap.change_processor(settings).enrich.maker.writer is not None
 

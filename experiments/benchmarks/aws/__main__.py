@@ -24,7 +24,8 @@ from mats.adapters.opensearch.mapping import index_body, write_alias
 from mats.bootstrap.cloud import cloud_system
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import profile_of
-from mats.domain.ranking.query import Filter, Query
+from mats.domain.search.lookups import Vector
+from mats.domain.search.query import Filter, Query
 from mats.domain.text.words import query_terms
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.measures import estimate, per_query
@@ -32,7 +33,7 @@ from mats.evaluation.systems.base import ask, run_of
 from mats.evaluation.systems.catalogue import shortlist_system
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import registry_of
-from mats.ports import Encoder, SearchIndex, Stored, Target, Vector
+from mats.ports import Encoder, SearchIndex, Stored, Target
 from mats.settings import Settings
 
 REGION = "us-east-1"
@@ -75,10 +76,10 @@ def parity(data: Path, settings: Settings) -> dict[str, Any]:
         sqlite = local.discover
         cloud = cloud_system(replace(settings, index_endpoint=url, region=REGION), encoder=encoder)
         shipped = cloud.discover
-        opensearch = replace(shipped, retrieve=replace(shipped.retrieve, index=index))
+        opensearch = replace(shipped, index=index)
         systems = {"sqlite": shortlist_system(sqlite), "opensearch": shortlist_system(opensearch)}
         runs = {name: run_of(ask(system, asked)) for name, system in systems.items()}
-        ratio = _bm25_ratio(sqlite.retrieve.index, index, asked[:200])
+        ratio = _bm25_ratio(sqlite.index, index, asked[:200])
     for name, run in runs.items():
         results[name] = {measure: asdict(estimate(values)) for measure, values in per_query(run, asked).items()}
     difference = results["opensearch"]["match@15"]["mean"] - results["sqlite"]["match@15"]["mean"]
@@ -124,7 +125,7 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
         index.put([Stored(profile, _vector_of(embedded_text(profile))) for profile in profiles])
         index.domain.refresh(index.read)
         for number in range(_WARM_UP):
-            cloud.discover(Query(query=f"refund {number} payments"))  # warms up the node
+            cloud.discover.answer(Query(query=f"refund {number} payments"))  # warms up the node
         return cold_start.cold(replace(deployed, region=""), bedrock)
 
 

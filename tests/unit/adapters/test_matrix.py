@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mats.adapters.sqlite.arrays import best_places
 from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 
 
 def unit(*components: float) -> np.ndarray:

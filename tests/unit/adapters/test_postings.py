@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.adapters.sqlite.postings import Postings, pack
-from mats.domain.ranking.blend import K1, B, count_terms, idf
+from mats.domain.profile.index_fields import count_terms
+from mats.domain.search.bm25 import K1, B, idf
 
 WORDS = ("red", "blue", "card", "refund", "mail")
 WEIGHTS = {"name": 1.0, "other": 0.5}

@@ -10,7 +10,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Event, Feedback, Outcome
 from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.ports import (
     Answered,
     BatchDelayed,

@@ -8,24 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.ranking.blend import (
+from mats.domain.profile.index_fields import count_terms
+from mats.domain.search.bm25 import idf, in_reference
+from mats.domain.search.scale import Scale, best_first, fuse
+from mats.domain.search.signals import (
     PAPER_WEIGHTS,
     WITH_RETRIEVAL,
-    Scale,
     Signal,
-    Thresholds,
-    Verdict,
-    VerdictThresholds,
-    best_first,
-    count_terms,
     fallback_weights,
-    fuse,
-    idf,
-    in_reference,
     intent,
     shares,
     weighted_mean,
 )
+from mats.domain.search.verdict import Thresholds, Verdict, VerdictThresholds
 
 LLM, BM25, QUALITY, INTENT, RETRIEVAL = Signal.LLM, Signal.BM25, Signal.QUALITY, Signal.INTENT, Signal.RETRIEVAL
 MEASURED = (LLM, BM25, QUALITY, INTENT)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from mats.domain.capability.faults import _MESSAGES, RequestModel, faults_of
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Invalid
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
 from mats.edge.schema import ListParameters
 from mats.local.console.selection import ListQuery
 

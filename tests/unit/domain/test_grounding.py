@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.registration import Registration
+from mats.domain.profile.grounding import ground, is_bare, is_opaque, says_nothing
 from mats.domain.profile.profile import Enrichment
-from mats.domain.trust.grounding import ground, is_bare, is_opaque, says_nothing
 from tests.builders import a_registration
 
 SCHEMA = {"type": "object", "properties": {"charge_id": {"type": "string"}, "amountCents": {"type": "integer"}}}

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
+from mats.domain.profile.grounding import is_bare
 from mats.domain.profile.origin import Recipe
 from mats.domain.profile.profile import MAX_PROFILE_BYTES, SourceText
 from mats.domain.protocols.catalogue import from_text, invocation_of, to_text
 from mats.domain.protocols.skill import MAX_INSTRUCTIONS_BYTES
 from mats.domain.text.redaction import MAX_TEXT
-from mats.domain.trust.grounding import is_bare
 from tests.builders import a_profile, a_registration
 from tests.strategies import SCALARS, json_values
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.ranking.query import Filter, Query, named_words, namespace_words
+from mats.domain.profile.index_keys import namespace_words
+from mats.domain.search.query import Filter, Query
 from tests.strategies import json_values
 
 
@@ -22,22 +23,6 @@ from tests.strategies import json_values
 )
 def test_the_words_of_a_namespace_are_those_that_tell_it_from_others(namespace, telling):
     assert namespace_words(namespace) == telling
-
-
-@pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        ("list all tools of stripe", {"stripe"}),
-        ("what can the GitHub server do?", {"github"}),
-        ("show me everything from google maps", {"google", "maps"}),
-        ("filesystem", {"filesystem"}),
-        ("list my open issues", set()),
-        ("list all tools", set()),
-        ("", set()),
-    ],
-)
-def test_a_request_for_what_a_namespace_has_names_it(text, asked):
-    assert named_words(text) == asked
 
 
 def _faults(body: object) -> dict[str, str]:
@@ -143,14 +128,7 @@ def test_a_capability_exists_for_everyone_or_for_the_audiences_it_names(audience
 def test_steps_are_texts_beside_the_whole_request():
     query = Query.parse({"queries": ["find a flight", "book a hotel"]})
     assert query.texts == ("find a flight\nbook a hotel", "find a flight", "book a hotel")
-    assert query.asks_for_parts
-
-
-def test_a_request_is_cut_only_if_asked():
-    text = "find a flight to Rome and book a hotel"
-    assert Query(query=text).texts == (text,)
-    assert Query(query=text, parts=True).texts == (text, "find a flight to Rome", "book a hotel")
-    assert Query(query="find a flight", parts=True).texts == ("find a flight",)
+    assert Query(query="find a flight").texts == ("find a flight",)
 
 
 def test_long_steps_share_the_length_of_a_request():
@@ -168,7 +146,6 @@ def test_long_steps_share_the_length_of_a_request():
         ({"queries": ["one"] * 8}, {"queries": "must have at most 7 entries"}),
         ({"queries": ["one", "two", " "]}, {"queries.2": "must not be blank"}),
         ({"queries": ["one", "two"], "query": "one"}, {"query": "excludes `queries`: send one of them"}),
-        ({"query": "one", "parts": 1}, {"parts": "must be true or false"}),
     ],
 )
 def test_faults_of_requests_for_several_things(body, faults):

@@ -8,13 +8,13 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.reliability import (
     MOST_PER_CALLER,
     PRIOR_OUTCOMES,
-    Counts,
     Tally,
     count,
     limit_moves,
     posterior,
     weight_at,
 )
+from mats.domain.search.candidate import Counts
 
 NOW = "2026-11-22T12:00:00+00:00"
 _WEIGHT = weight_at(NOW)

@@ -237,13 +237,13 @@ def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
     assert shuffle_positions(15, "one") != shuffle_positions(15, "other")
 
 
-def test_only_the_forms_with_type_and_plan_ask_for_them():
+def test_only_the_form_with_a_type_asks_for_it():
     prompt = models.prompt("rerank")
     with_type = prompt.variant("with_type")
-    forms = (prompt, with_type, prompt.variant("with_plan"))
-    assert [list(p.tool["schema"]["properties"]) for p in forms] == [["s"], ["t", "s"], ["p", "t", "s"]]
-    assert [p.tool["schema"]["required"] for p in forms] == [["s"], ["t", "s"], ["p", "t", "s"]]
-    assert [[f'"{key}"' in p.parts["plain"] for key in "pt"] for p in forms] == [[False] * 2, [False, True], [True] * 2]
+    forms = (prompt, with_type)
+    assert [list(p.tool["schema"]["properties"]) for p in forms] == [["s"], ["t", "s"]]
+    assert [p.tool["schema"]["required"] for p in forms] == [["s"], ["t", "s"]]
+    assert ['"t"' in p.parts["plain"] for p in forms] == [False, True]
     assert (with_type.hash, with_type.system, with_type.request) == (prompt.hash, prompt.system, prompt.request)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
-from mats.domain.prompts.rerank_reply import find_steps, known_type, parse_reply
+from mats.domain.prompts.rerank_reply import known_type, parse_reply
 from tests.builders import a_profile
 from tests.strategies import json_values
 
@@ -194,16 +194,3 @@ def test_the_type_is_a_kind_or_a_tag_of_a_candidate():
     assert known_type("payments", tagged) == "Payments"
     assert known_type("ignore the others", tagged) is None
     assert known_type("", tagged) is None
-
-
-@pytest.mark.parametrize(("plan", "steps"), [
-    (["find a flight", "write  a\u200b file"], ("find a flight", "write a file")), (["one step"], ()), ([], ()),
-    (["same", "same"], ()), (["a", 7], ()), (["a", ""], ()), (["a", "x" * 121], ()), (["a"] * 8, ()),
-    ("a, b", ()), ({"1": "a", "2": "b"}, ()), (None, ()),
-])  # fmt: skip
-def test_a_plan_is_a_list_of_two_to_seven_short_texts_or_none_at_all(plan, steps):
-    reply = json.dumps({"p": plan, "s": [90, 5]})
-    assert find_steps(reply, 7) == steps
-    assert parse_reply(reply, 2).scores == (0.9, 0.05)
-    assert find_steps(reply[:-4], 7) == ()
-    assert find_steps("no JSON", 7) == ()

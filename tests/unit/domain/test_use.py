@@ -5,7 +5,7 @@ import pytest
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer
 from mats.domain.learning.use import GivenAnswer, Use, unserved_requests, use_by_id
-from mats.domain.ranking.blend import Verdict
+from mats.domain.search.verdict import Verdict
 
 IDS = A, B, C, D, E, F = tuple(Id(f"com.acme/{letter}") for letter in "abcdef")
 

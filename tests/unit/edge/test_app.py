@@ -6,15 +6,14 @@ from typing import Any
 
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile.profile import Refusal
-from mats.domain.ranking.query import Query
-from mats.domain.shortlist.trace import CalibrationSource
+from mats.domain.search.query import Query
+from mats.domain.search.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.http import Caller, Response
 from mats.edge.observers import LOG, MeasureObserver, Observers, record_fields
 from mats.edge.routes import respond
 from mats.ports import RerankResult
-from mats.usecases.stages import CircuitBreaker
 from tests.aws_events import call, proxy_request
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder, ScriptedReranker, raising
@@ -134,7 +133,7 @@ def test_health_keeps_the_reason_of_degraded_answers_for_operators_until_one_is_
         candidates = len(application.search(operator, wish).ranked)
     assert application.health(operator).faults == ["rerank: connection refused"]
     assert application.health(Caller()).faults == []
-    whole = replace(application.discover.rerank, breaker=CircuitBreaker())
+    whole = replace(application.discover.stages, breakers={})
     answers.append(RerankResult(scores=(0.9, 0.1, 0.0)[:candidates]))
-    replace(application, discover=replace(application.discover, rerank=whole)).search(operator, wish)
+    replace(application, discover=replace(application.discover, stages=whole)).search(operator, wish)
     assert application.health(operator).faults == []

@@ -20,8 +20,8 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Profile, profile_of
-from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.rank import Part
+from mats.domain.search.shortlist import Part
+from mats.domain.search.verdict import Verdict
 from mats.edge.http import Caller
 from mats.edge.routes import search_answer
 from mats.edge.schema import DiscoverParameters, DiscoverRequest, Format

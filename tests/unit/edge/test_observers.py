@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import ChangeResult
 from mats.domain.prompts.usage import Usage
-from mats.domain.ranking.blend import Verdict
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
+from mats.domain.search.verdict import Verdict
 from mats.edge.observers import JsonFormatter, LineFormatter, LogObserver, MeasureObserver, record_fields
 from mats.ports import Answered, BatchProcessed, Measure, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist

@@ -3,7 +3,7 @@
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt
-from mats.domain.ranking.blend import Verdict
+from mats.domain.search.verdict import Verdict
 from mats.local.use import UseQuery, report_use
 from mats.local.worker import drain
 from tests.builders import a_registration

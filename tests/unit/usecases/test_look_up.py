@@ -6,7 +6,7 @@ import pytest
 
 from mats.domain.capability.capability import Id, Kind, parts
 from mats.domain.errors import DependencyFailed
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.usecases.look_up import LookUp
 from tests.builders import a_profile
 from tests.fakes import MemoryIndex, raising

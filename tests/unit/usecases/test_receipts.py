@@ -7,10 +7,10 @@ import pytest
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import Receipt, unpack_vector
-from mats.domain.ranking.blend import Verdict
-from mats.domain.ranking.query import Query
+from mats.domain.search.query import Query
+from mats.domain.search.verdict import Verdict
 from mats.ports import RerankResult
-from mats.usecases.discover import LeaveReceipt
+from mats.usecases.receipts import LeaveReceipt
 from tests.fakes import AtOnce, FakeClock, ScriptedReranker
 from tests.learning import MemoryReceipts
 from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
@@ -38,7 +38,7 @@ def receipts() -> MemoryReceipts:
 
 def test_a_receipt_has_what_the_caller_got(receipts):
     discover = discover_over(indexed(*THREE))
-    shortlist = discover(QUERY, {"staff"}, caller="ann", receipts=LeaveReceipt(later=receipts))
+    shortlist = discover.answer(QUERY, {"staff"}, caller="ann", receipts=LeaveReceipt(later=receipts))
     receipt, best = receipts.get(shortlist.query_id), shortlist.results[0]
     shown = tuple(result.id for result in shortlist.results)
     assert (receipt.query_id, receipt.text, receipt.caller) == ("1", "money for a customer", "ann")
@@ -52,23 +52,23 @@ def test_a_receipt_has_what_the_caller_got(receipts):
 
 def test_an_answer_without_results_leaves_a_receipt_that_names_the_nearest(receipts):
     nothing = Query(query="money for a customer", min_relevance=1.0, kinds=("tool",))
-    discover_over(indexed(*THREE))(nothing, receipts=LeaveReceipt(later=receipts))
+    discover_over(indexed(*THREE)).answer(nothing, receipts=LeaveReceipt(later=receipts))
     receipt = receipts.get("1")
     assert (receipt.shown, receipt.narrowed) == ((), True)
     assert receipt.nearest in {REFUND.id, MAIL.id}
-    discover_over(indexed())(QUERY, receipts=LeaveReceipt(later=receipts))
+    discover_over(indexed()).answer(QUERY, receipts=LeaveReceipt(later=receipts))
     assert (receipts.get("1").nearest, receipts.get("1").verdict) == (None, Verdict.NONE)
 
 
 def test_a_query_that_is_not_logged_is_not_stored_and_without_an_encoder_there_is_no_vector(receipts):
-    discover_over(indexed(*THREE), encoder=None)(QUERY, receipts=LeaveReceipt(later=receipts, texts=False))
+    discover_over(indexed(*THREE), encoder=None).answer(QUERY, receipts=LeaveReceipt(later=receipts, texts=False))
     receipt = receipts.get("1")
     assert (receipt.text, receipt.vector, receipt.encoder) == ("", None, "")
 
 
 def test_a_receipt_that_cannot_be_stored_degrades_the_answer_and_nothing_else():
-    plain = discover_over(indexed(*THREE))(QUERY)
-    shortlist = discover_over(indexed(*THREE))(QUERY, receipts=LeaveReceipt(later=BrokenReceipts()))
+    plain = discover_over(indexed(*THREE)).answer(QUERY)
+    shortlist = discover_over(indexed(*THREE)).answer(QUERY, receipts=LeaveReceipt(later=BrokenReceipts()))
     assert shortlist.degraded == ("receipt",)
     assert shortlist.trace.faults == ["receipt: the disk is full"]
     assert shortlist.results == plain.results
@@ -78,7 +78,7 @@ def test_an_early_receipt_has_the_candidates_and_is_replaced():
     early, later = MemoryReceipts(), MemoryReceipts()
     reranker = scored(0.1, 0.2, 0.9)
     discover = discover_over(indexed(*THREE), reranker=reranker)
-    shortlist = discover(QUERY, receipts=LeaveReceipt(early=early, later=later))
+    shortlist = discover.answer(QUERY, receipts=LeaveReceipt(early=early, later=later))
     before, after = early.get("1"), later.get("1")
     assert before.verdict is None
     assert set(before.shown) == {REFUND.id, GEOCODE.id, MAIL.id}
@@ -97,16 +97,16 @@ def test_the_early_receipt_is_stored_before_the_reranker_answers():
         return RerankResult(scores=(0.5,) * len(candidates))
 
     discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank))
-    discover(QUERY, receipts=LeaveReceipt(early=early, later=MemoryReceipts()))
+    discover.answer(QUERY, receipts=LeaveReceipt(early=early, later=MemoryReceipts()))
     assert stored == [True]
 
 
 def test_a_failing_early_receipt_degrades_and_a_failing_later_one_does_not():
     discover = discover_over(indexed(*THREE))
     broken = LeaveReceipt(early=BrokenReceipts(), later=MemoryReceipts())
-    assert discover(QUERY, receipts=broken).degraded == ("receipt",)
+    assert discover.answer(QUERY, receipts=broken).degraded == ("receipt",)
     unfinished = LeaveReceipt(early=MemoryReceipts(), later=BrokenReceipts())
-    assert discover(QUERY, receipts=unfinished).degraded == ()
+    assert discover.answer(QUERY, receipts=unfinished).degraded == ()
 
 
 class Slow(AtOnce):
@@ -127,8 +127,8 @@ def test_an_answer_that_took_longer_than_its_receipt_may_does_not_wait_for_it():
         clock.ms += 750
         return RerankResult(scores=(0.5,) * len(candidates))
 
-    stages = 9  # names, spelling, lexical, exact, neural, products, fetch, measure, and then the receipt
+    stages = 10  # spelling, products, lexical, neural, then the looks of four policies, fetch, and the receipt
     discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank), clock=clock, executor=Slow(stages))
-    shortlist = discover(QUERY, receipts=LeaveReceipt(early=MemoryReceipts(), later=MemoryReceipts()))
+    shortlist = discover.answer(QUERY, receipts=LeaveReceipt(early=MemoryReceipts(), later=MemoryReceipts()))
     assert shortlist.degraded == ("receipt",)
     assert shortlist.trace.took_ms["total"] == 750

@@ -3,7 +3,7 @@
 from mats.domain.capability.capability import Id
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Status
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.usecases.reconcile import Reconcile
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.errors import DependencyFailed, OutOfTime
-from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.trace import Trace
-from mats.usecases.retrieve import Retrieve
-from mats.usecases.stages import Cached, CircuitBreaker, Stage, Stages
-from tests.fakes import AtOnce, FakeClock, FakeEncoder, MemoryIndex
+from mats.domain.search.trace import Trace
+from mats.usecases.recent import Refreshed
+from mats.usecases.stages import CircuitBreaker, Stage, Stages
+from tests.fakes import AtOnce, FakeClock
 
 
 def opened(failures: int = 3, rest_ms: float = 1_000) -> CircuitBreaker:
@@ -75,33 +74,12 @@ class LateFuture:
 @pytest.mark.parametrize(("elapsed_ms", "timeout_s"), [(0, 0.4), (150, 0.25), (400, 0.0), (5_000, 0.0)])
 def test_a_stage_waits_for_the_rest_of_its_budget_only(elapsed_ms, timeout_s):
     future = LateFuture()
-    stage = Stage("encode", 400, 1_000, FakeClock(ms=1_000 + elapsed_ms), future)
+    stages = Stages(clock=FakeClock(ms=1_000 + elapsed_ms), executor=AtOnce(), models={})
+    stage = Stage("encode", 400, 1_000, future, stages.begin(Trace(index="i")), None)
     with pytest.raises(OutOfTime, match="encode took longer than 400 ms"):
-        stage.result(Trace(index="i"))
+        stage.result()
     assert future.timeout == pytest.approx(timeout_s)
     assert future.cancelled
-
-
-def test_the_fetch_gets_what_the_searches_left_of_the_retrieval_budget():
-    clock, budgets = FakeClock(), {}
-
-    class SlowIndex(MemoryIndex):
-        def neural(self, *arguments, **options):
-            clock.ms += 250
-            return super().neural(*arguments, **options)
-
-    class RecordingStages(Stages):
-        def start(self, name, work, *, budget_ms=None):
-            budgets[name] = budget_ms
-            return super().start(name, work, budget_ms=budget_ms)
-
-    stages = RecordingStages(clock=clock, executor=AtOnce(), models={"encode": AtOnce()})
-    retrieve = Retrieve(index=SlowIndex(), encoder=FakeEncoder())
-    retrieve.search("refund a card payment", ["refund"], Filter(), stages, Trace(index="memory"))
-    assert budgets == {
-        **dict.fromkeys(("names", "spelling", "encode", "lexical", "exact", "neural", "products")),
-        "fetch": 350,
-    }
 
 
 def test_a_cached_value_is_loaded_once_in_its_time_and_stays_when_a_load_fails():
@@ -113,7 +91,7 @@ def test_a_cached_value_is_loaded_once_in_its_time_and_stays_when_a_load_fails()
             raise loaded
         return loaded
 
-    cached, read = Cached(load, "", clock, 60_000, failures.append), []
+    cached, read = Refreshed(load, clock, "", 60_000, failures.append), []
     for clock.ms in (0, 59_999, 60_000, 120_000, 179_999, 180_000):
         read.append(cached())
     assert read == ["a", "a", "b", "b", "b", "c"]
@@ -128,7 +106,7 @@ def test_other_threads_do_not_wait_for_a_load():
         assert go_on.wait(5)
         return "loaded"
 
-    cached = Cached(load, "before", FakeClock(), 60_000, print)
+    cached = Refreshed(load, FakeClock(), "before", 60_000, print)
     reader = threading.Thread(target=cached)
     reader.start()
     assert loading.wait(5)

@@ -1,11 +1,10 @@
 """Interfaces of the use cases to stores, index, models, clock and observers, in domain terms. No implementation."""
 
-from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -20,20 +19,13 @@ from mats.domain.profile.sync import SourceRun, TrackedEntry, TrackedSource
 from mats.domain.prompts.prompt import Written
 from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Usage
-from mats.domain.ranking.blend import Scores
-from mats.domain.ranking.named import NameUse
-from mats.domain.ranking.query import ANYWHERE, Filter, Scope
-from mats.domain.shortlist.rank import Shortlist
+from mats.domain.search.lookups import Lookups, Vector
+from mats.domain.search.query import ANYWHERE, Filter, Scope
+from mats.domain.search.shortlist import Shortlist
 from mats.domain.text.variants import Groups
 
 # --- models, and an operator's choice among them ---
 
-
-if TYPE_CHECKING:
-    Vector: TypeAlias = array[float]
-else:
-    Vector = array  # `array[float]` needs Python 3.12
-"""float32 components of Euclidean length 1."""
 
 Labels: TypeAlias = Mapping[str, str]
 """Names of a call for logs, such as `query_id`: a name is letters and underscores, a value is any text."""
@@ -324,10 +316,10 @@ class DeadLetter(NamedTuple):
 # --- the search index and its generations ---
 
 
-class SearchIndex(Protocol):
-    """BM25 over the lexical fields and exact or approximate k-NN over the vectors.
+class SearchIndex(Lookups, Protocol):
+    """The index that answers: it is searched by its `Lookups`.
 
-    Every search may raise DependencyFailed: the index did not answer; safe to retry.
+    Every operation may raise DependencyFailed: the index did not answer; safe to retry.
     """
 
     @property
@@ -339,39 +331,6 @@ class SearchIndex(Protocol):
         The revision is an external version: an entry older than or equal to the indexed one is a no-op, not an error.
         When this returns, the entries are durable; searches see them at once or within a second.
         """
-
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
-        """The BM25 scores above 0 of at most `depth`, best first, ties by id; each term counts once, any may match."""
-
-    def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
-        """At most `most` capabilities with one of these keys (`domain/ranking/named`), those with high trust first."""
-
-    def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
-        """The cosines of at most `depth`, best first, ties by id."""
-
-    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
-        """The BM25 score of each of these; 0.0 for one without any of the terms."""
-
-    def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
-        """The cosine of each of these that has a vector."""
-
-    def fetch(self, ids: Collection[Id]) -> Mapping[Id, Profile]:
-        """The indexed profiles of the findable ones of these."""
-
-    def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
-        """How the capabilities that the filter admits use those of these names that any of them has.
-
-        Names are as those of `domain/ranking/named`.
-        """
-
-    def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
-        """For each of these words that no entry has, the nearest word of what the filter admits, if one is near.
-
-        Near is as of `domain/text/variants`, with the same first letter.
-        """
-
-    def namespaces(self, admitted: Filter) -> Collection[str]:
-        """Namespaces of capabilities that the filter admits. Of very many, some may be missing."""
 
     def page(self, admitted: Filter, *, after: Id | None, limit: int) -> Sequence[Id]:
         """At most `limit` ids that the filter admits, in order of id, starting after `after`."""
@@ -495,6 +454,9 @@ class Memory(Protocol):
 
         Beside them the `LESSONS` nearest that an operator taught, so that no number of callers hides these.
         """
+
+    def lesson(self, query_id: str) -> Collection[Id]:
+        """The capabilities that serve the request of this id, if an operator taught it."""
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         """Those of these that were used for any remembered request that counts for a caller.

@@ -185,18 +185,6 @@ class Settings:
         form=like(r"\d{1,2}|100|none", "from 0 to 100, or none"),
         stack=("discovery",),
     )
-    new_share: int = option(
-        20,
-        "percent of the candidates that may be unrated and new beside older ones, {limits}; 100: no limit",
-        limits=(0, 100),
-        stack=("discovery",),
-    )
-    rerank: str = option(
-        "always",
-        "when the reranker is asked: `always`, or `auto`: only where the first place is open",
-        choices=("always", "auto"),
-        stack=("discovery",),
-    )
     share_s: int = option(
         0,
         "seconds for which equal requests with equal candidates share a reply of the reranker; 0: none",

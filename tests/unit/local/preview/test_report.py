@@ -12,9 +12,9 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Enrichment
-from mats.domain.ranking.blend import Signal, Thresholds, VerdictThresholds
-from mats.domain.ranking.named import Exactness
-from mats.domain.shortlist.rank import Candidate, Result
+from mats.domain.search.candidate import Candidate, Exactness, Marks, Result
+from mats.domain.search.signals import Signal
+from mats.domain.search.verdict import Thresholds, VerdictThresholds
 from mats.local.preview.report import Preview, choose_queries, reasons, without_example
 from mats.ports import Written
 from tests.builders import a_discover, a_profile, a_registration
@@ -105,12 +105,12 @@ def test_what_comes_before_is_named_with_the_signals_and_the_words():
     assert "harbour" in words
 
 
-def a_result(score: float, name: str = "one", *, trust: int | None = None, unfit: str = "", **more: Any) -> Result:
+def a_result(score: float, name: str = "one", *, trust: int | None = None, **more: Any) -> Result:
     suspicious, moved = more.pop("suspicious", ()), more.pop("moved", False)
-    candidate = Candidate(profile=a_profile(name=name, trust=trust), bm25=1.0, cosine=0.5, **more)
+    candidate = Candidate(profile=a_profile(name=name, trust=trust), bm25=1.0, cosine=0.5, marks=Marks(**more))
     return Result(
         candidate=candidate, score=score, signals={Signal.RETRIEVAL: score}, weights={Signal.RETRIEVAL: 1.0},
-        relevance=score, suspicious=suspicious, unfit=unfit, moved=moved,
+        relevance=score, suspicious=suspicious, moved=moved,
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def a_result(score: float, name: str = "one", *, trust: int | None = None, unfit
         (a_result(0.6, exact=Exactness.ID), a_result(0.7), "exact match: id"),
         (a_result(0.6, exact=Exactness.ID), a_result(0.4, exact=Exactness.ID), "score 0.60 against 0.40: retrieval"),
         (a_result(0.4, trust=80), a_result(0.6), "but operators rated it, and not the candidate"),
-        (a_result(0.4), a_result(0.6, newcomer=True, echo=True), "but the candidate repeats the request and the candi"),
+        (a_result(0.4), a_result(0.6, new=True, echo=True), "but the candidate repeats the request and the candi"),
         (a_result(0.4), a_result(0.6, suspicious=("has the text of x",)), "but the candidate has the text of x"),
         (a_result(0.4), a_result(0.6, unfit="needs bearer"), "but needs bearer"),
         (a_result(0.4, moved=True), a_result(0.6), "but callers' reports placed it higher"),

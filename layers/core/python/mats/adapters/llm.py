@@ -14,10 +14,9 @@ from mats.domain.profile.profile import Profile
 from mats.domain.prompts.prompt import Prompt, Written, brief, fill_template
 from mats.domain.prompts.prompt import parse_reply as parse_fields
 from mats.domain.prompts.rerank_prompt import cards
-from mats.domain.prompts.rerank_reply import RerankResult, find_steps, known_type
+from mats.domain.prompts.rerank_reply import RerankResult, known_type
 from mats.domain.prompts.rerank_reply import parse_reply as parse_scores
 from mats.domain.prompts.usage import Prices, Usage
-from mats.domain.ranking.clauses import MOST, may_be_task
 from mats.domain.text.fence import encode_json, visible
 from mats.ports import NO_LABELS, Labels
 
@@ -95,7 +94,7 @@ refuses every request.
 """
 
 
-_TOKENS_AROUND, _TOKENS_PER_SCORE, _TOKENS_PER_PLAN = 80, 6, 160
+_TOKENS_AROUND, _TOKENS_PER_SCORE = 80, 6
 """The token limit is about twice the length of a complete reply."""
 
 
@@ -114,20 +113,19 @@ class _Asks:
 class LlmReranker(_Asks):
     """Scores all candidates of a query in one call.
 
-    It asks for the type if a candidate has type tags, and for the steps if the request may be a whole task.
+    It asks for the type if a candidate has type tags.
     """
 
     def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
         shown = {"query": encode_json(visible(query)), "candidates": cards(candidates), "count": str(len(candidates))}
         request = fill_template(self.text.request, shown)
         has_types = any(profile.type_tags for profile in candidates)
-        plans = may_be_task(query)
-        prompt = self.text.variant("with_plan" if plans else "with_type") if plans or has_types else self.text
+        prompt = self.text.variant("with_type") if has_types else self.text
         question = Question(
             model=self.name,
             prompt=prompt,
             texts=(request,),
-            max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates) + _TOKENS_PER_PLAN * plans,
+            max_tokens=_TOKENS_AROUND + _TOKENS_PER_SCORE * len(candidates),
             lengths={"s": len(candidates)},
             labels=labels,
             query=query,
@@ -136,12 +134,10 @@ class LlmReranker(_Asks):
         reply = self.ask(question)
         if reply.is_refusal:
             return RerankResult(void=f"the model refused ({reply.stop})", usage=reply.usage)
-        text = _text_of(reply)
-        found = parse_scores(text, len(candidates), ended_early=reply.is_cut_off)
+        found = parse_scores(_text_of(reply), len(candidates), ended_early=reply.is_cut_off)
         return replace(
             found,
-            intent=known_type(found.intent or "", candidates) if has_types or not plans else None,
-            steps=find_steps(text, MOST) if plans else (),
+            intent=known_type(found.intent or "", candidates),
             usage=reply.usage,
             void=f"{found.void} ({reply.stop})" if found.void and reply.is_malformed else found.void,
         )

@@ -20,7 +20,7 @@ from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.system import Stores, System, service_observer
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.ports import Encoder, SearchIndex
 from mats.settings import Settings, SettingsInvalid
 from mats.usecases.learn import ForgetRemoved, Learn, RecordFeedback

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from mats.domain.errors import DependencyFailed, NotInstalled, command_to_install
 from mats.domain.prompts.prompt import Prompt
 from mats.domain.prompts.usage import Prices, Usage
-from mats.domain.ranking.blend import Scale, Thresholds
-from mats.domain.shortlist.trace import CalibrationSource
+from mats.domain.search.scale import Scale
+from mats.domain.search.trace import CalibrationSource
+from mats.domain.search.verdict import Thresholds
 from mats.ports import Encoder, Reranker, Writer
 from mats.settings import Settings, variable_of
 from mats.usecases.stages import Budgets

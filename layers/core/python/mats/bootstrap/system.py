@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from mats import ports
@@ -15,24 +15,28 @@ from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
+from mats.bootstrap.policies import policies_of
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, ModelRefused, NotPossible
-from mats.domain.learning.reliability import Tallies, TrustRule
+from mats.domain.learning.reliability import Tallies
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import WEIGHT_SETS, VerdictThresholds
-from mats.domain.ranking.query import Filter
-from mats.domain.shortlist.rank import Scoring
-from mats.domain.text.variants import Groups, synonyms_of
+from mats.domain.search.blend import Scoring, TrustRule
+from mats.domain.search.query import Filter
+from mats.domain.search.signals import WEIGHT_SETS
+from mats.domain.search.verdict import VerdictThresholds
+from mats.domain.text.variants import Groups
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.settings import Settings
 from mats.usecases.digest import Digest
-from mats.usecases.discover import SETTLED, Discover, LeaveReceipt, Rerank
+from mats.usecases.discover import Discover
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
 from mats.usecases.look_up import LookUp
 from mats.usecases.models import observe_writer
-from mats.usecases.retrieve import Recall, Recent, Retrieve
-from mats.usecases.stages import Cached, Stages
+from mats.usecases.receipts import LeaveReceipt
+from mats.usecases.recent import Recent, RecentVectors, Refreshed
+from mats.usecases.rerank import Rerank, SharedReplies
+from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
@@ -117,22 +121,22 @@ class System(Generic[S_co]):
         calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
         trust, share_s = _trust_rule(self.settings), self.settings.share_s
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
-        per_core = _REMOTE_ENCODERS_PER_CORE if self.settings.has_bedrock_encoder else 1
+        reranker = self.models.reranker
+        if reranker and share_s:
+            reranker = SharedReplies(reranker, Recent(fresh_ms=1_000 * share_s, now_ms=self.clock.elapsed_ms))
         return Discover(
-            retrieve=Retrieve(
-                index=index,
-                encoder=encoder,
-                k=self.settings.k,
+            index=index,
+            encoder=RecentVectors(encoder) if encoder else None,
+            language=encoder if isinstance(encoder, ports.LanguageBound) else None,
+            k=self.settings.k,
+            rerank=Rerank(reranker=reranker, shuffle=self.settings.candidate_order == "shuffled"),
+            policies=policies_of(
                 unrated=trust.unrated_trust,
-                new_share=self.settings.new_share / 100,
-                recall=Recall(memory=memory) if memory else None,
-                vectors=Recent(),
-                rewrites=self._synonyms,
-            ),
-            rerank=Rerank(
-                reranker=self.models.reranker,
-                shuffle=self.settings.candidate_order == "shuffled",
-                shared=Recent(fresh_ms=1_000 * share_s, now_ms=self.clock.elapsed_ms) if share_s else None,
+                clock=self.clock,
+                encoder=encoder,
+                synonyms=self._synonyms,
+                memory=memory,
+                tallies=self._tallies,
             ),
             stages=stages_of(self.settings, self.clock),
             scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),
@@ -143,9 +147,6 @@ class System(Generic[S_co]):
             ),
             ids=fresh_id,
             calibration=calibration.source,
-            tallies=self._tallies,
-            margin=SETTLED if self.settings.rerank == "auto" else None,
-            gate=FirstComeGate((os.cpu_count() or 1) * per_core),
         )
 
     @cached_property
@@ -161,13 +162,10 @@ class System(Generic[S_co]):
         return book.tallies if book and self.settings.learning == "on" else None
 
     @cached_property
-    def _synonyms(self) -> Callable[[str], Sequence[str]]:
-        """Rewrites a request by synonyms as they were within the last minute, locally the last second."""
-        if (book := self.stores.synonyms) is None:
-            return lambda text: ()
-        fresh_ms = 60_000 if self.settings.in_aws else 1_000
-        groups = Cached[Groups](book.load, (), self.clock, fresh_ms, _log_unread)
-        return lambda text: synonyms_of(known).rewrites(text) if (known := groups()) else ()
+    def _synonyms(self) -> Callable[[], Groups] | None:
+        """The synonyms as of the last minute, locally the last second; None: there is no place for any."""
+        book, fresh_ms = self.stores.synonyms, 60_000 if self.settings.in_aws else 1_000
+        return Refreshed[Groups](book.load, self.clock, (), fresh_ms, _log_unread) if book else None
 
     @cached_property
     def application(self) -> Application:
@@ -280,9 +278,8 @@ class System(Generic[S_co]):
 
         Its own failures are logged only: the answer will name what it lacks.
         """
-        read = partial(self._synonyms, "")
-        work: list[Callable[[], object]] = [*self.stores.openers(), *self.models.openers(), read]
-        threads = DaemonThreads(len(work), "open")
+        work = [*self.stores.openers(), *self.models.openers(), *filter(None, [self._synonyms])]
+        threads = DaemonThreads(len(work) or 1, "open")
         for call in [threads.submit(each) for each in work]:
             try:
                 call.result(timeout=_OPEN_S)
@@ -348,6 +345,7 @@ def service_observer(settings: Settings, service: str, further: Sequence[ports.O
 def stages_of(settings: Settings, clock: ports.Clock) -> Stages:
     """Threads and a budget for stages that wait for a network; others run in the thread of the answer."""
     models = DaemonThreads(_THREADS, "model")
+    per_core = _REMOTE_ENCODERS_PER_CORE if settings.has_bedrock_encoder else 1
     return Stages(
         clock=clock,
         executor=ThreadPoolExecutor(_THREADS, "stage") if settings.in_aws else CallersThread(),
@@ -356,4 +354,6 @@ def stages_of(settings: Settings, clock: ports.Clock) -> Stages:
             "rerank": models,
         },
         budgets=budgets_of(settings),
+        concurrent=settings.in_aws,
+        gate=FirstComeGate((os.cpu_count() or 1) * per_core),
     )

@@ -22,7 +22,7 @@ from mats.client.errors import Busy, MatsError, NotUnderstood, Unreachable, erro
 from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.learning.outcome import Event
 from mats.domain.protocols.descriptors import Effect
-from mats.domain.ranking.blend import MinRelevance
+from mats.domain.search.verdict import MinRelevance
 from mats.edge import schema
 from mats.edge.feedback import FeedbackAnswer
 from mats.edge.tools.formats import ReadyMade
@@ -137,17 +137,16 @@ class Client:
         self._retries, self._pool = retries or Retries(), PoolManager(maxsize=_CONNECTIONS)
 
     def discover(
-        self, query: str | Sequence[str], *, parts: bool = False, explain: bool = False, **filters: Unpack[Filters]
+        self, query: str | Sequence[str], *, explain: bool = False, **filters: Unpack[Filters]
     ) -> schema.Answer:
         """The capabilities that serve a request, best first.
 
         Args:
             query: The request in plain words, or two to seven steps of one, which the answer has as `parts`.
-            parts: Cut the request at its clauses into `parts`.
             explain: Add the words that matched, and the fields they matched in.
             **filters: See `Filters`.
         """
-        options = {"explain": explain, **({"parts": True} if parts else {})}
+        options = {"explain": explain}
         return self._call("POST", "/discover", schema.Answer, {**_request(query, filters), **options})
 
     def tools(

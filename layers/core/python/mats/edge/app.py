@@ -9,16 +9,16 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.rank import Shortlist
-from mats.domain.trust.near_duplicates import is_trusted
+from mats.domain.search.query import ANYWHERE, Filter, Query, Scope
+from mats.domain.search.shortlist import Shortlist
 from mats.edge.http import Caller
 from mats.edge.observers import LOG
 from mats.edge.schema import Health
 from mats.ports import Answered, Observer, OperationFailed
-from mats.usecases.discover import Discover, LeaveReceipt
+from mats.usecases.discover import Discover
 from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp, Page
+from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.stages import NOT_ASKED
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Application:
                 audiences, failure = self._audiences(caller), ""
             except DependencyFailed as error:
                 audiences, failure = frozenset[str](), f"audiences: {error}"
-            shortlist = self.discover(
+            shortlist = self.discover.answer(
                 query, audiences, scope, caller=caller.name, request_id=caller.request_id, receipts=self.receipts
             )
         if failure:
@@ -85,7 +85,7 @@ class Application:
 
     def trusts(self, profile: Profile) -> bool:
         """True if operators trust its owner more than an unrated one, or verified who that is."""
-        return is_trusted(profile, self.discover.retrieve.unrated)
+        return profile.is_trusted(self.discover.scoring.trust.unrated_trust)
 
     def summary(self, caller: Caller) -> str:
         """What this caller may find, in a few words; empty if that cannot be told now."""
@@ -117,14 +117,14 @@ class Application:
 
         Raises DependencyFailed: the index did not answer, or what was written last could not be stored.
         """
-        retrieve, reranker = self.discover.retrieve, self.discover.rerank.reranker
+        index, encoder, reranker = self.discover.index, self.discover.encoder, self.discover.rerank.reranker
         with self._failures_recorded("health"):
             self.check_stores()
-            retrieve.index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
+            index.page(Filter(), after=None, limit=1)  # reads what is stored; words may be in memory
         return Health(
             status="ok",
-            index=retrieve.index.name,
-            encoder=retrieve.encoder.name if retrieve.encoder else None,
+            index=index.name,
+            encoder=encoder.name if encoder else None,
             reranker=reranker.name if reranker else None,
             weights=dict(self.discover.scoring.weights),
             faults=list(self.faults.values()) if caller.sees_internal_errors else [],

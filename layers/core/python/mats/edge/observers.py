@@ -13,9 +13,10 @@ from mats import ports
 from mats.domain.learning.outcome import Event, Outcome
 from mats.domain.profile.profile import ChangeResult, Refusal
 from mats.domain.prompts.usage import Usage
-from mats.domain.ranking.query import ANYWHERE
-from mats.domain.shortlist.rank import Result, Shortlist
-from mats.domain.shortlist.trace import DEGRADABLE_PARTS
+from mats.domain.search.candidate import Result
+from mats.domain.search.query import ANYWHERE
+from mats.domain.search.shortlist import Shortlist
+from mats.domain.search.trace import DEGRADABLE_PARTS
 from mats.domain.text.fence import escape_hidden
 
 LOGGER = logging.getLogger("mats")
@@ -198,7 +199,7 @@ def _candidate(result: Result, position: int) -> dict[str, Any]:
         "bm25": candidate.bm25,
         "cosine": candidate.cosine,
         "memory": round(candidate.shift, 4),
-        "exact": candidate.exact.name.lower() if candidate.exact else None,
+        "exact": candidate.marks.exact.name.lower() if candidate.marks.exact else None,
         "suspicious": result.suspicious,
     }
 

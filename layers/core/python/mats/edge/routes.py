@@ -34,7 +34,7 @@ def search_answer(
 ) -> "schema.Answer | ReadyMade":
     """The answer to a search: results, or tools if the request names a `format`. Raises as `Application.search`."""
     if wish.format:
-        limit = wish.limit or min(_TOOLS, application.discover.retrieve.k)
+        limit = wish.limit or min(_TOOLS, application.discover.k)
         least = "weak" if wish.min_relevance is None else wish.min_relevance
         wish = wish.model_copy(update={"limit": limit, "min_relevance": least})
     shortlist = application.search(caller, wish)

@@ -16,9 +16,11 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.skill import SkillReading
-from mats.domain.ranking.blend import Signal, Verdict
-from mats.domain.ranking.query import Filter, Label, Query
-from mats.domain.shortlist.rank import Result, Shortlist
+from mats.domain.search.candidate import Result
+from mats.domain.search.query import Filter, Label, Query
+from mats.domain.search.shortlist import Shortlist
+from mats.domain.search.signals import Signal
+from mats.domain.search.verdict import Verdict
 
 MAX_PAGE = 100
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Scale
+from mats.domain.search.scale import Scale
 from mats.domain.text.words import first_sentence
 from mats.evaluation.measures import SEED
 from mats.ports import Encoder

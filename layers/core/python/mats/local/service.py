@@ -48,6 +48,7 @@ from mats.local.places import FindPlace
 from mats.local.worker import EnrichmentWorker
 from mats.ports import Clock, Ids, Observer, RequestHandled, ServiceState
 from mats.resources import swagger_ui
+from mats.usecases.recent import RecentVectors
 
 OTHER = "other"  # The route of a path that is nobody's, and the method that is no method
 REQUEST_ID = "x-request-id"
@@ -221,7 +222,7 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
     """The state of the service, for its metrics. Raises DependencyFailed: the storage cannot be read."""
     stores, snapshot = local.stores, registry.snapshot()
     depth, oldest = stores.queue.depth(), stores.queue.peek(0, 1)
-    vectors, now = local.discover.retrieve.vectors, datetime.fromisoformat(local.clock.now())
+    encoder, now = local.discover.encoder, datetime.fromisoformat(local.clock.now())
     age = now - datetime.fromisoformat(oldest[0].time) if oldest else timedelta()
     return ServiceState(
         capabilities=Counter((row.kind or "unknown", _state(row)) for row in snapshot.rows),
@@ -233,7 +234,7 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
             "failed" if (run := state.run).error else "ok" if run.succeeded else "never"
             for state in stores.sources.all()
         ),
-        vectors=dict(vectors.found) if vectors else {},
+        vectors=dict(encoder.recent.found) if isinstance(encoder, RecentVectors) else {},
         usage=local.models.spending(),
     )
 

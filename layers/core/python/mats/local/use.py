@@ -9,7 +9,7 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.learning.use import GivenAnswer, unserved_requests, use_by_id
 from mats.domain.profile.profile import Status
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.domain.text.words import clip
 from mats.edge.schema import WHOLE, Parameters
 

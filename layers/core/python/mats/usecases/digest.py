@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from mats.domain.capability.capability import Kind
+from mats.domain.profile.index_keys import GENERIC_LABELS
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_prompt import tokens
-from mats.domain.ranking.query import GENERIC_LABELS, Filter
+from mats.domain.search.query import Filter
 from mats.domain.text.common_words import GENERIC, ORDINARY
 from mats.domain.text.words import STOP_WORDS, split_identifier, stem, words
 from mats.ports import Clock, SearchIndex
-from mats.usecases.retrieve import Recent
+from mats.usecases.recent import Recent
 
 MAX_TOKENS = 60
 _COUNTED = 1_000  # Capabilities of a kind; more are "over 1,000"

@@ -1,172 +1,58 @@
-"""Answer a query with ranked capabilities: retrieve k, rerank once, blend, leave a receipt. Nothing is invoked."""
+"""Answer a request with ranked capabilities: find k by words and vectors, rerank once, blend. Nothing is invoked."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
-from mats.domain.learning.outcome import Receipt, asking, pack_vector
-from mats.domain.learning.reliability import Tallies, count
-from mats.domain.profile.index_fields import explain
+from mats.domain.learning.outcome import asking
+from mats.domain.policies.policy import Ask, Order, Policy, Pool
+from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
-from mats.domain.prompts.rerank_prompt import shuffle_positions
-from mats.domain.prompts.rerank_reply import RerankResult
-from mats.domain.ranking.blend import Verdict, VerdictThresholds
-from mats.domain.ranking.named import Exactness
-from mats.domain.ranking.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.shortlist.fitness import Fitness
-from mats.domain.shortlist.rank import Scoring, Shortlist, note_on_moved, note_on_none, place_unfit, present, rank
-from mats.domain.shortlist.trace import CalibrationSource, RerankStats, Trace
-from mats.domain.text.words import query_terms
-from mats.ports import NO_LABELS, Ids, Labels, Receipts, Reranker
-from mats.usecases.retrieve import Measured, Recent, Retrieve, Retrieved
-from mats.usecases.stages import CircuitBreaker, Stage, Stages, finish
+from mats.domain.search.blend import Scoring, blend
+from mats.domain.search.candidate import UNMARKED, Candidate, Marks
+from mats.domain.search.lookups import Vector
+from mats.domain.search.namespaces import notes_on_absent
+from mats.domain.search.query import ANYWHERE, Filter, Query, Scope
+from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
+from mats.domain.search.shortlist import Ranked, Shortlist, Steps, present
+from mats.domain.search.trace import CalibrationSource, Trace
+from mats.domain.search.verdict import VerdictThresholds
+from mats.domain.text.words import pairs
+from mats.ports import Encoder, Ids, LanguageBound, SearchIndex
+from mats.usecases.receipts import LeaveReceipt
+from mats.usecases.rerank import Rerank
+from mats.usecases.stages import Run, Stage, Stages
+from mats.usecases.steps import Found, Hits, find_each, merge_measured, merge_pools
 
-_STAGE = "receipt"
-_BUDGET_MS = 50  # Counted from when the candidates are known: only an answer that is ready sooner waits for it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveReceipt:
-    """Stores receipts while and after answers are made."""
-
-    later: Receipts  # Takes a receipt at once and stores it in the background
-    early: Receipts | None = None
-    """Stores one that may be shown once the candidates are known, for where nothing is sure to run after the answer."""
-    texts: bool = True  # Whether queries are stored
-
-    def begin(
-        self, query_id: str, query: Query, found: Retrieved, caller: str, audiences: Collection[str], stages: Stages
-    ) -> Callable[[Shortlist], Shortlist]:
-        """Start storing the receipt of an answer whose candidates are known.
-
-        The function that is returned stores what is shown, and returns the answer, degraded by `receipt` if it cannot.
-        """
-        vector = found.searches[0].vector if found.searches[0] else None  # of the whole request
-        others = query.namespaces or query.tags or query.effects or query.holds
-        begun = Receipt(
-            query_id=query_id,
-            text=query.text if self.texts else "",
-            caller=caller,
-            audiences=frozenset(audiences),
-            at=stages.clock.now(),
-            shown=tuple(profile.id for profile in found.chosen.profiles),
-            narrowed=bool(query.kinds or others),
-            kinds=() if others else query.kinds,
-            vector=pack_vector(vector) if vector is not None else None,
-        )
-        early = self.early
-        stage = stages.start(_STAGE, lambda: early.put(begun), budget_ms=_BUDGET_MS) if early else None
-
-        def complete(shortlist: Shortlist) -> Shortlist:
-            trace = shortlist.trace
-            best = shortlist.ranked[0] if shortlist.ranked else None
-            receipt = replace(
-                begun,
-                shown=tuple(result.id for result in shortlist.results),
-                verdict=shortlist.verdict,
-                nearest=best.id if best else None,
-                relevance=best.relevance if best else None,
-                encoder=trace.encoder or "" if begun.vector else "",
-            )
-            finish(stage, trace)
-            try:
-                self.later.put(receipt)
-            except DependencyFailed as error:
-                if not stage:  # else the early one is stored, or its failure is in the trace
-                    trace.lose(_STAGE, f"{_STAGE}: {error}")
-            return shortlist
-
-        return complete
-
-
-@dataclass(frozen=True, slots=True)
-class Reranked:
-    """The scores in [0, 1] by id, the type inferred from the query, the steps of a task; empty if it failed."""
-
-    scores: Mapping[Id, float] = field(default_factory=dict)
-    intent: str | None = None
-    steps: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rerank:
-    reranker: Reranker | None
-    shuffle: bool = False  # Send candidates in a pseudo-random order, seeded by the query
-    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    shared: Recent[RerankResult] | None = None
-    """Usable replies by all that they depend on, model, request and candidates as indexed: equal questions cost one
-    call, and callers with other audiences share a reply only where they see the same."""
-
-    def __call__(
-        self,
-        reranker: Reranker | None,
-        text: str,
-        profiles: Sequence[Profile],
-        stages: Stages,
-        trace: Trace,
-        labels: Labels = NO_LABELS,
-    ) -> Reranked:
-        """The reranker's scores; none if there is no reranker, it failed, or its reply could not be used."""
-        if reranker is None:
-            trace.without.append("llm")
-            return Reranked()
-        if not profiles:
-            return Reranked()
-        order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
-        sent = [profiles[position] for position in order]
-        key = (reranker.name, reranker.prompt, text, tuple((profile.id, profile.rev) for profile in sent))
-        known = self.shared.get(key) if self.shared else None
-        ask = partial(reranker.rerank, text, sent, labels)
-        reply = known or stages.begin_call("rerank", ask, self.breaker, trace)()
-        if reply is None:
-            return Reranked()
-        if not known:
-            trace.usage = reply.usage
-        unfit = not 0 < len(reply.scores) <= len(sent)
-        void = reply.void or (f"{len(reply.scores)} scores for {len(sent)} candidates" if unfit else "")
-        trace.rerank = RerankStats(
-            scored=0 if void else len(reply.scores), clipped=reply.clipped, cut_off=reply.cut_off
-        )
-        if void:
-            trace.lose("llm", f"rerank: {void}")
-            return Reranked()
-        if self.shared and not known:
-            self.shared.put(key, reply)
-        if reply.cut_off:
-            trace.faults.append(f"rerank: the reply was cut off after {len(reply.scores)} of {len(sent)} scores")
-        if reply.clipped:
-            trace.faults.append(f"rerank: {reply.clipped} scores were out of range and clipped")
-        scores = {profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}
-        return Reranked(scores, reply.intent, reply.steps)
-
-
-_Found: TypeAlias = tuple[Retrieved, Stage[Measured], Stage[Tallies] | None]
+_WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
+_FOREIGN = "the encoder does not read the language of this query: results are found by its words, little by meaning"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discover:
-    """Answer queries. The signal of a failed or late stage is left out, and the answer is marked as degraded."""
+    """The paper's pipeline (sections 3.1 to 3.3); what was added to it is in `policies`.
 
-    retrieve: Retrieve
+    What fails or is late is left out, and the answer is marked as degraded.
+    """
+
+    index: SearchIndex
+    encoder: Encoder | None
     rerank: Rerank
-    stages: Stages
+    policies: Sequence[Policy]
     scoring: Scoring
     thresholds: VerdictThresholds
+    stages: Stages
     ids: Ids
     calibration: CalibrationSource | None = None
-    tallies: Callable[[Collection[Id]], Tallies] | None = None
-    """Reads the reported outcomes of candidates; None: reliability is the trust alone."""
-    margin: float | None = None
-    """The reranker is asked only where the first place is open: no exact match has it, and the relevance of the second
-    is nearer than this. None: always."""
-    gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
-    """Limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it."""
+    language: LanguageBound | None = None  # Tells what the encoder reads
+    k: int = 15  # Candidates
+    depth: int = 200  # Hits of each side that are fused
+    window: int = 60  # The first hits, among which candidates are found
 
-    def __call__(
+    def answer(
         self,
         query: Query,
         audiences: Collection[str] = (),
@@ -185,103 +71,167 @@ class Discover:
             RequestInvalid: `limit` exceeds the number of candidates.
             DependencyFailed: neither side of retrieval answered.
         """
-        limit, query_id = query.limit or self.retrieve.k, self.ids()
-        if limit > self.retrieve.k:
-            raise RequestInvalid([Fault("limit", f"must be at most {self.retrieve.k}, the number of candidates")])
-        stages, reranker, encoder = self.stages, self.rerank.reranker, self.retrieve.encoder
-        began = stages.clock.elapsed_ms()
+        if (query.limit or 0) > self.k:
+            raise RequestInvalid([Fault("limit", f"must be at most {self.k}, the number of candidates")])
+        run, query_id = self.stages.begin(self._trace()), self.ids()
+        found = self._find(query, Filter.of(query, audiences, scope), asking(caller), run)
+        complete = receipts.begin(query_id, query, found, caller, audiences, run) if receipts else None
+        labels = {"query_id": query_id, "request_id": request_id}
+        ask_reranker = self.rerank.begin(query.text, found.profiles, run, labels)
+        candidates, steps = self._measure(found, run)
+        opinion = ask_reranker()
+        reranked = bool(opinion.scores)
+        ranked = Ranked(
+            results=blend(candidates, opinion, self.scoring),
+            scoring=self.scoring if reranked else self.scoring.without_reranker(),
+            thresholds=self.thresholds.of(reranked=reranked, searched=min(1.0, found.depth / self.depth)),
+            reranked=reranked,
+        )
+        for policy in self.policies:
+            ranked = policy.arrange(ranked)
+        shortlist = present(
+            query, query_id, ranked, steps, limit=query.limit or self.k, intent=opinion.intent,
+            excluded=found.pool.excluded, trace=run.trace,
+        )  # fmt: skip
+        run.end()
+        return complete(shortlist) if complete else shortlist
+
+    def _trace(self) -> Trace:
+        encoder, reranker = self.encoder, self.rerank.reranker
         trace = Trace(
-            index=self.retrieve.index.name,
+            index=self.index.name,
             encoder=encoder.name if encoder else None,
             reranker=reranker.name if reranker else None,
             prompt=reranker.prompt if reranker else None,
             calibration=self.calibration,
         )
-        fitness = Fitness(query.holds, {}) if query.holds else None
-        admitted = replace(Filter.of(query, audiences, scope), fitness=fitness)
-        found, measuring, reading = self._find(query.texts, admitted, trace, asking(caller))
-        complete = receipts and receipts.begin(query_id, query, found, caller, audiences, stages)
-        measured = None if self.margin is None else finish(measuring, trace)
-        if self.margin is not None and len(query.texts) == 1 and self._is_settled(found, measured, self.margin):
-            reranker = None
-        labels = {"query_id": query_id, "request_id": request_id}
-        reranked = self.rerank(reranker, query.text, found.chosen.profiles, stages, trace, labels)
-        planned = bool(reranked.steps and not query.asks_for_parts)
-        if planned:
-            own = trace.branch()
-            try:
-                picked = _picks(found.chosen.profiles, reranked.scores)[: self.retrieve.k // 2]
-                texts = (reranked.steps[0], *reranked.steps)  # not the whole again
-                found, measuring, reading = self._find(texts, admitted, own, asking(caller), picked)
-            except DependencyFailed as error:
-                planned = False
-                trace.faults.append(f"plan: {error}")
-            trace.merge(own)
-        if planned or self.margin is None:
-            measured = finish(measuring, trace)
-        candidates, steps = found.candidates(measured, self.scoring.scale)
-        now, tallies = stages.clock.now(), finish(reading, trace) or {}
-        counts = {id: count(rows, asking=asking(caller), now=now) for id, rows in tallies.items()}
-        ranked = rank(candidates, reranked.scores, reranked.intent, self.scoring, counts, planned=planned)
-        if query.explain:
-            terms = query_terms(query.text)
-            ranked = tuple(replace(result, why=explain(terms, result.candidate.profile)) for result in ranked)
-        if not (query.asks_for_parts or planned) and len(steps.texts) > 1:
-            ranked = steps.in_turn(ranked, best_first=False)
-        comparable = max((len(each.cosine) for each in found.searches if each), default=0)  # hits of neural search
-        trace.thresholds = thresholds = self.thresholds.of(
-            reranked=bool(reranked.scores), searched=min(1.0, comparable / self.retrieve.depth)
-        )
-        if fitness:
-            ranked = place_unfit(ranked, fitness, thresholds)
-        verdict, placed, shown, parts = present(
-            ranked, thresholds, steps, limit=limit, min_relevance=query.min_relevance, unread=trace.unread
-        )
-        if not (query.asks_for_parts or planned):
-            verdict = parts[0].verdict or verdict
-        trace.notes += note_on_moved(placed[:shown])
-        if verdict is Verdict.NONE and ranked:
-            trace.notes.append(note_on_none(ranked))
-        trace.took_ms["total"] = stages.clock.elapsed_ms() - began
-        shortlist = Shortlist(
-            query_id=query_id, query=query, verdict=verdict, intent=reranked.intent, ranked=placed,
-            shown=shown, parts=parts if query.asks_for_parts else (), trace=trace,
-            excluded=tuple(sorted(fitness.excluded.items())) if fitness else (),
-        )  # fmt: skip
-        return complete(shortlist) if complete else shortlist
+        trace.without += [] if encoder else ["neural"]
+        return trace
 
-    def _find(
-        self, texts: Sequence[str], admitted: Filter, trace: Trace, caller: str, picked: Sequence[Profile] = ()
-    ) -> _Found:
-        """Retrieve, and start what goes on beside the reranker."""
-        stages, started = self.stages, self.stages.clock.elapsed_ms()
-        with self.gate:
-            trace.took_ms["queue"] = stages.clock.elapsed_ms() - started
-            found = self.retrieve(texts, admitted, stages, trace, caller=caller, picked=picked)
-        measuring = stages.start("measure", partial(self.retrieve.measure, found))
-        ids = [profile.id for profile in found.chosen.profiles]
-        reading = stages.start("reliability", partial(self.tallies, ids)) if self.tallies and ids else None
-        return found, measuring, reading
+    def _find(self, query: Query, admitted: Filter, caller: str, run: Run) -> Found:
+        """The candidates of a request. Raises DependencyFailed: none of its texts could be searched."""
 
-    def _is_settled(self, found: Retrieved, measured: Measured | None, margin: float) -> bool:
-        """True if no reranker is needed to tell the first place."""
-        candidates, _ = found.candidates(measured, self.scoring.scale)
-        first, second = (*rank(candidates, {}, None, self.scoring), None, None)[:2]
-        if first is None or second is None:
-            return False
-        return (first.candidate.exact or 0) >= Exactness.NAME or first.relevance - second.relevance >= margin
+        def find(text: str, own: Run) -> Hits:
+            return self._search(Ask.of(text, admitted, caller=caller, holds=query.holds), own)
 
-    def with_scoring(self, **changes: Any) -> "Discover":
-        """The same with other fields of `Scoring`."""
-        return replace(self, scoring=replace(self.scoring, **changes))
+        with run.turn():
+            if len(query.texts) == 1:
+                hits = find(query.text, run)
+                return Found(texts=query.texts, hits=[hits], pool=hits.pool)
+            every = find_each(query.texts, find, run)
+        first = next(hits for hits in every if hits)
+        profiles, marks = merge_pools(every, self.window)
+        pool = replace(first.pool, ask=replace(first.ask, text=query.text), marks=marks)
+        return Found(texts=query.texts, hits=every, pool=self._narrow(pool, profiles, first.evidence))
 
+    def _search(self, ask: Ask, run: Run) -> Hits:
+        """The candidates for one text: the first of BM25 beside k-NN, fused."""
+        index, trace = self.index, run.trace
+        if self.language and not self.language.reads(ask.text):
+            ask, trace.foreign = replace(ask, foreign=True, notes=(_FOREIGN,)), True
+        evidence: dict[str, Any] = {}
+        early = self._encode(ask.spoken, run) if self.stages.concurrent else None  # hardly any text is changed
+        spoken = ask.spoken
+        for policy in self.policies:
+            ask, evidence[policy.name] = self._begin(policy, "read", run, ask, index)() or (ask, None)
+        trace.notes += ask.notes
+        encoding = early if early and ask.spoken == spoken else self._encode(ask.spoken, run)
+        lexical = run.start("lexical", partial(ask.words.search, index, ask.admitted, depth=self.depth))
+        vector = encoding.finish() if encoding else None
+        neural = run.start("neural", partial(index.neural, vector, ask.admitted, depth=self.depth)) if vector else None
+        looks = [(p.name, self._begin(p, "look", run, ask, index, vector, evidence[p.name])) for p in self.policies]
+        bm25, cosine = self._sides(lexical.finish(), neural.finish() if neural else None, ask, run)
+        evidence = {name: look() for name, look in looks}
+        fused = fuse(bm25 or {}, cosine, lexical_share=LEXICAL_SHARE)
+        order = Order(scores=fused, cosine=cosine, k=self.k, ids=best_first(fused))
+        for policy in self.policies:
+            order = self._begin(policy, "nominate", run, order, evidence[policy.name])() or order
+        pool = run.start("fetch", partial(self._choose, ask, order, evidence)).result()
+        return Hits(ask=ask, vector=vector, bm25=bm25, cosine=cosine, evidence=evidence, pool=pool)
 
-SETTLED = 0.6
-"""With `rerank=auto`, the distance of the first two in relevance from which on the first place is settled: 0094."""
-_SERVES = 0.7  # The reranker's score from which on a candidate does a whole part of a request: `prompts/rerank.md`
+    def _encode(self, text: str, run: Run) -> Stage[Vector] | None:
+        return run.start("encode", partial(self.encoder.encode_query, text)) if self.encoder else None
 
+    def _begin(self, policy: Policy, step: str, run: Run, *args: Any) -> Callable[[], Any]:
+        """Start a step of a policy that reads a store, as a stage; the value is None if that failed."""
+        work = partial(getattr(policy, step), *args)
+        return run.start(policy.name, work).finish if step in policy.reads else work
 
-def _picks(profiles: Sequence[Profile], scores: Mapping[Id, float]) -> list[Profile]:
-    """The profiles that the reranker finds to serve the request or a part of it, best first."""
-    picked = [profile for profile in profiles if scores.get(profile.id, 0.0) >= _SERVES]
-    return sorted(picked, key=lambda profile: -scores[profile.id])
+    def _sides(self, lexical: Scores | None, neural: Scores | None, ask: Ask, run: Run) -> tuple[Scores | None, Scores]:
+        """BM25 scores, None if lexical search failed, and cosines. Raises DependencyFailed: neither side answered."""
+        trace, admitted = run.trace, ask.admitted
+        if lexical is None and neural is None:
+            message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
+            raise trace.unusable or DependencyFailed(message)
+        if neural is not None and not neural and lexical:
+            trace.degraded.append("neural")  # no entry has a vector of this encoder
+        if not (lexical or neural) and admitted.namespaces:
+            visible = Filter(audiences=admitted.audiences)
+            known = run.start("namespaces", partial(self.index.namespaces, visible)).finish() or ()
+            trace.notes += notes_on_absent(admitted.namespaces, known)
+        return lexical, neural or {}
+
+    def _choose(self, ask: Ask, order: Order, evidence: Mapping[str, Any]) -> Pool:
+        """The first `k` that every policy keeps; the rest of the window replaces what one of them left out.
+
+        If all are kept, one read is enough.
+        """
+        ahead, behind = order.ids[: self.k], order.ids[self.k :]
+        known = self._load([*ahead, *behind[-_WITNESSES:]], ask.admitted)
+        oldest = min((profile.first_registered for profile in known), default="")
+        fresh = Pool(ask=ask, k=self.k, now=self.stages.clock.now(), oldest=oldest)
+        first, end = frozenset(ahead), self.k
+        profiles = [profile for profile in known if profile.id in first]
+        pool = self._narrow(fresh, profiles, evidence)
+        has_new = pool.positions(lambda marks: marks.new)
+        for size in (self.window if has_new else self.k + pool.free, self.window):
+            if pool.free > 0:
+                profiles += self._load(order.ids[end:size], ask.admitted)
+                pool, end = self._narrow(fresh, profiles, evidence), size
+        return pool
+
+    def _narrow(self, pool: Pool, profiles: Sequence[Profile], evidence: Mapping[str, Any]) -> Pool:
+        """The pool of these profiles, after every policy has chosen."""
+        pool = replace(pool, profiles=profiles, seen=len(profiles), kept=range(len(profiles)), spare=())
+        for policy in self.policies:
+            pool = policy.choose(pool, evidence[policy.name])
+        return pool
+
+    def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
+        fetched = self.index.fetch(ids)
+        return [profile for id in ids if (profile := fetched.get(id)) and admitted.admits(profile)]
+
+    def _measure(self, found: Found, run: Run) -> tuple[Sequence[Candidate], Steps]:
+        """The candidates as measured by the text that each is most relevant to, whichever side found them."""
+        profiles = found.pool.candidates()
+        by_text = [self._measure_by(hits, profiles, found.pool.marks, run) if hits else None for hits in found.hits]
+        return merge_measured(found.texts, by_text, self.scoring.scale)
+
+    def _measure_by(
+        self, hits: Hits, profiles: Sequence[Profile], marks: Mapping[Id, Marks], run: Run
+    ) -> Sequence[Candidate]:
+        def measure() -> tuple[Scores, Scores]:
+            ids = [profile.id for profile in profiles]
+            bm25, cosine = dict(hits.bm25 or {}), dict(hits.cosine)
+            if hits.bm25 is not None and (missing := [id for id in ids if id not in bm25]):
+                bm25 |= hits.ask.words.of(self.index, missing)
+            if hits.vector is not None and (missing := [id for id in ids if id not in cosine]):
+                cosine |= self.index.cosine_of(hits.vector, missing)
+            return bm25, cosine
+
+        bm25, cosine = run.start("measure", measure).finish() or ({}, hits.cosine)
+        asked = frozenset().union(*map(pairs, hits.ask.texts))
+        candidates: Sequence[Candidate] = [
+            Candidate(
+                profile=profile,
+                bm25=bm25.get(profile.id),
+                cosine=cosine.get(profile.id),
+                pairs=pairs_found(asked, profile),
+                marks=marks.get(profile.id, UNMARKED),
+            )
+            for profile in profiles
+        ]
+        for policy in self.policies:
+            shift = self._begin(policy, "shift", run, candidates, hits.evidence[policy.name], hits.ask, self.scoring)
+            candidates = shift() or candidates
+        return candidates

@@ -27,6 +27,7 @@ from mats.domain.profile.changes import (
     own_domain,
     worst,
 )
+from mats.domain.profile.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.origin import NOT_TEXT, Recipe, fingerprint, same_text
 from mats.domain.profile.profile import (
@@ -45,10 +46,10 @@ from mats.domain.profile.profile import (
     tombstone,
     with_owners_words,
 )
+from mats.domain.profile.wording import is_same_work, sample_text
 from mats.domain.prompts.prompt import Written
+from mats.domain.search.lookups import Vector
 from mats.domain.text.fence import truncate_json
-from mats.domain.trust.grounding import SAYS_NOTHING, ground, says_nothing
-from mats.domain.trust.near_duplicates import is_same_work, sample_text
 from mats.ports import (
     NO_LABELS,
     Change,
@@ -60,7 +61,6 @@ from mats.ports import (
     SearchIndex,
     Stored,
     TrustBook,
-    Vector,
     Writer,
 )
 from mats.usecases.deadline import NO_DEADLINE, READ_S, SAVE_S, Deadline

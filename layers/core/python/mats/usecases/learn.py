@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
 from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, asking, pack_vector, taught_id
-from mats.domain.learning.reliability import Reliability, Tallies, TrustRule, count
+from mats.domain.learning.reliability import Reliability, Tallies, count, posterior
 from mats.domain.learning.remembered import remember
-from mats.domain.ranking.query import Query
+from mats.domain.search.blend import TrustRule
+from mats.domain.search.query import Query
 from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, Receipts, Registry
 
 
@@ -71,7 +72,8 @@ class ReadReliability:
         except DependencyFailed:
             return None
         counts = count(tallies, asking=asking(caller), now=self.clock.now())
-        return self.trust.reliability(trust, counts) if counts else None
+        share = (self.trust.unrated_trust if trust is None else trust) / 100
+        return posterior(share, counts) if counts else None
 
 
 @dataclass(frozen=True, slots=True)

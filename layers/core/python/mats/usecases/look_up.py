@@ -9,9 +9,9 @@ from itertools import repeat
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed
 from mats.domain.profile.assignment import MAX_PINNED
+from mats.domain.profile.index_keys import PINNED
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.named import PINNED
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms, split_identifier
 from mats.ports import SearchIndex
 

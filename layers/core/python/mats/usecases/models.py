@@ -8,7 +8,8 @@ from typing import TypeVar
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.prompt import Written
-from mats.ports import NO_LABELS, Clock, Encoder, Labels, Observer, Vector, Writer, WriterCalled
+from mats.domain.search.lookups import Vector
+from mats.ports import NO_LABELS, Clock, Encoder, Labels, Observer, Writer, WriterCalled
 
 
 @dataclass(frozen=True, slots=True)

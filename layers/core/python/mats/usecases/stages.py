@@ -4,14 +4,15 @@ A circuit breaker stops calls of a model after repeated failures and probes it f
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
 from mats.domain.profile.profile import Refusal
-from mats.domain.shortlist.trace import Trace
+from mats.domain.search.trace import Trace
 from mats.ports import Clock
 
 
@@ -52,11 +53,9 @@ class CircuitBreaker:
 
 T = TypeVar("T")
 
-_DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm", "reported": "memory"}
+_DEGRADED: Mapping[str, str] = {"encode": "neural", "measure": "bm25", "rerank": "llm"}
 """The degraded part of the answer by stage, if the names differ."""
 _ROLES: Mapping[str, str] = {"encode": "encoder", "rerank": "reranker"}  # The role of the model that a stage calls
-
-
 NOT_ASKED = "not asked, because it failed several times in a row"  # The circuit breaker is open
 
 
@@ -69,51 +68,9 @@ class Budgets:
     rerank_ms: float = 2_500
 
 
-@dataclass(frozen=True, slots=True)
-class Stage(Generic[T]):
-    """A started stage; call `result` once."""
-
-    name: str
-    budget_ms: float
-    started_ms: float
-    clock: Clock
-    future: "Future[tuple[T, float]]"
-
-    def result(self, trace: Trace) -> T:
-        """The stage's value; its time is recorded in the trace.
-
-        Raises:
-            OutOfTime: the budget, counted from the start, is used up; a running stage is not interrupted.
-            Exception: any exception of the stage.
-        """
-        left_ms = self.budget_ms - (self.clock.elapsed_ms() - self.started_ms)
-        try:
-            value, took_ms = self.future.result(timeout=max(0.0, left_ms) / 1000)
-        except TimeoutError as error:
-            self.future.cancel()
-            raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
-        trace.took_ms[self.name] = took_ms
-        return value
-
-
-def finish(stage: Stage[T] | None, trace: Trace) -> T | None:
-    """The stage's value; None, with its fault in the trace, if it failed, and for no stage."""
-    if stage is None:
-        return None
-    try:
-        return stage.result(trace)
-    except DependencyFailed as error:
-        trace.lose(_DEGRADED.get(stage.name, stage.name), f"{stage.name}: {error}")
-        if isinstance(error, StorageUnusable):
-            trace.unusable = error
-        if isinstance(error, ModelRefused):
-            trace.refused.append(Refusal(role=_ROLES[stage.name], model=error.model, cause=error.cause))
-        return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """Starts stages. `models` has the executor of each stage that calls a model, `executor` runs the others.
+    """Where stages run. `models` has the executor of each stage that calls a model, `executor` runs the others.
 
     A model that may hang needs threads of its own, so that it blocks no search. A stage that runs in the caller's own
     thread is finished when it has started: its budget does not interrupt it.
@@ -123,67 +80,110 @@ class Stages:
     executor: Executor
     models: Mapping[str, Executor]
     budgets: Budgets = Budgets()
+    breakers: Mapping[str, CircuitBreaker] = field(
+        default_factory=lambda: {"encode": CircuitBreaker(), "rerank": CircuitBreaker()}
+    )
+    concurrent: bool = True  # False: all but models run in the caller's own thread, when they are started
+    gate: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    """Limits concurrent retrievals: with many queries on few cores, budgets start only after the wait for it."""
 
-    def start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> Stage[T]:
-        """Start a stage; without a budget given, it has that of a call of its model or of the index."""
-        clock, budgets = self.clock, self.budgets
+    def begin(self, trace: Trace) -> "Run":
+        return Run(self, trace, self.clock.elapsed_ms())
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The stages of one answer, or of one text of it, and the trace that they write."""
+
+    stages: Stages
+    trace: Trace
+    began_ms: float  # On the monotonic clock
+
+    def start(self, name: str, work: Callable[[], T], *, budget_ms: float | None = None) -> "Stage[T]":
+        """Start a stage; without a budget given, it has that of a call of its model or of the index.
+
+        A model whose circuit breaker is open is not called: the stage fails at once.
+        """
+        stages, clock, budgets = self.stages, self.stages.clock, self.stages.budgets
         usual_ms = {"encode": budgets.encode_ms, "rerank": budgets.rerank_ms}.get(name, budgets.retrieve_ms)
+        budget_ms = usual_ms if budget_ms is None else budget_ms
+        started_ms, breaker = clock.elapsed_ms(), stages.breakers.get(name)
+        if breaker and not breaker.allows_call(started_ms):
+            return Stage(name, budget_ms, started_ms, None, self, None)
 
         def timed_work() -> tuple[T, float]:
             began = clock.elapsed_ms()
             return work(), clock.elapsed_ms() - began
 
-        started_ms, executor = clock.elapsed_ms(), self.models.get(name, self.executor)
-        return Stage(name, usual_ms if budget_ms is None else budget_ms, started_ms, clock, executor.submit(timed_work))
+        future = stages.models.get(name, stages.executor).submit(timed_work)
+        return Stage(name, budget_ms, started_ms, future, self, breaker)
 
-    def begin_call(
-        self, name: str, work: Callable[[], T], breaker: CircuitBreaker, trace: Trace
-    ) -> Callable[[], T | None]:
-        """Start a call of a model; the function that is returned waits for the reply.
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn at retrieval, as the stage `queue`, and hold it for the length of a `with` block."""
+        stages, started = self.stages, self.stages.clock.elapsed_ms()
+        with stages.gate:
+            self.trace.record("queue", stages.clock.elapsed_ms() - started)
+            yield
 
-        It is None, with a fault in the trace, if the call failed or the circuit breaker is open.
+    def end(self) -> None:
+        """Record the time of the whole answer."""
+        self.trace.record("total", self.stages.clock.elapsed_ms() - self.began_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[T]):
+    """A started stage; call `result` or `finish` once."""
+
+    name: str
+    budget_ms: float
+    started_ms: float
+    future: "Future[tuple[T, float]] | None"  # None: it was not started
+    run: Run
+    breaker: CircuitBreaker | None
+
+    def finish(self) -> T | None:
+        """The stage's value; None, with its fault in the trace, if it failed."""
+        try:
+            return self.result()
+        except DependencyFailed as error:
+            self._lose(error)
+            return None
+
+    def result(self) -> T:
+        """The stage's value; its time is recorded in the trace.
+
+        Raises:
+            OutOfTime: the budget, counted from the start, is used up; a running stage is not interrupted.
+            DependencyFailed: what the stage called did not answer, or was not called.
         """
-        if not breaker.allows_call(self.clock.elapsed_ms()):
-            trace.lose(_DEGRADED[name], f"{name}: {NOT_ASKED}")
-            return lambda: None
-        stage = self.start(name, work)
+        clock = self.run.stages.clock
+        if self.future is None:
+            raise DependencyFailed(NOT_ASKED)
+        left_ms = self.budget_ms - (clock.elapsed_ms() - self.started_ms)
+        try:
+            value, took_ms = self.future.result(timeout=max(0.0, left_ms) / 1000)
+        except TimeoutError as error:
+            self.future.cancel()
+            self._tell_breaker(failed=True)
+            raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
+        except DependencyFailed:
+            self._tell_breaker(failed=True)
+            raise
+        self._tell_breaker(failed=False)
+        self.run.trace.record(self.name, took_ms)
+        return value
 
-        def reply() -> T | None:
-            value = finish(stage, trace)
-            if value is None:
-                breaker.record_failure(self.clock.elapsed_ms())
-            else:
-                breaker.record_success()
-            return value
+    def _tell_breaker(self, *, failed: bool) -> None:
+        if self.breaker and failed:
+            self.breaker.record_failure(self.run.stages.clock.elapsed_ms())
+        elif self.breaker:
+            self.breaker.record_success()
 
-        return reply
-
-
-@dataclass(slots=True)
-class Cached(Generic[T]):
-    """A value that is loaded at most once in `fresh_ms`, by one thread; others get the last one without waiting.
-
-    A failed load counts as a load, and the last value stays.
-    """
-
-    load: Callable[[], T]  # Raises DependencyFailed: the store did not answer
-    value: T  # Before the first load, what counts
-    clock: Clock
-    fresh_ms: float
-    on_failure: Callable[[DependencyFailed], None]
-    _loaded_ms: float | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __call__(self) -> T:
-        """The value; blocks no longer than one load."""
-        now = self.clock.elapsed_ms()
-        due = self._loaded_ms is None or now - self._loaded_ms >= self.fresh_ms
-        if due and self._lock.acquire(blocking=False):
-            try:
-                self._loaded_ms = now
-                self.value = self.load()
-            except DependencyFailed as error:
-                self.on_failure(error)
-            finally:
-                self._lock.release()
-        return self.value
+    def _lose(self, error: DependencyFailed) -> None:
+        trace, name = self.run.trace, self.name
+        trace.lose(_DEGRADED.get(name, name), f"{name}: {error}")
+        if isinstance(error, StorageUnusable):
+            trace.unusable = error
+        if isinstance(error, ModelRefused):
+            trace.refused.append(Refusal(role=_ROLES[name], model=error.model, cause=error.cause))

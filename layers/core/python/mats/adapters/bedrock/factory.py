@@ -21,7 +21,7 @@ from mats.adapters.llm import LanguageModels, LlmReranker, LlmWriter, ModelReply
 from mats.adapters.threads import DaemonThreads
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.prompt import Prompt
-from mats.ports import Vector
+from mats.domain.search.lookups import Vector
 from mats.settings import COHERE
 
 _MAX_BYTES = 8_000

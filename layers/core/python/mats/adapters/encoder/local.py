@@ -18,8 +18,8 @@ from tokenizers import Tokenizer
 from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
+from mats.domain.search.lookups import Vector
 from mats.domain.text.words import is_readable, spelled_words
-from mats.ports import Vector
 from mats.settings import DEFAULT_ENCODER
 
 _CORES_OF_ONE = 2

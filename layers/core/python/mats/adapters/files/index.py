@@ -23,7 +23,8 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.profiles import to_blob
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
-from mats.ports import Stored, Vector
+from mats.domain.search.lookups import Vector
+from mats.ports import Stored
 
 LOGGER = logging.getLogger("mats")
 

@@ -13,7 +13,7 @@ from mats.adapters.files.store import Generation, Head, Record, Store
 from mats.adapters.sqlite.memory import RequestsInMemory
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
-from mats.ports import Vector
+from mats.domain.search.lookups import Vector
 
 _NAME = "memory"
 _SETS = ("audiences", "used", "passed_over")
@@ -60,6 +60,9 @@ class FilesMemory:
 
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         return self._follower().nearest(vector, depth=depth, without=without)
+
+    def lesson(self, query_id: str) -> Collection[Id]:
+        return self._follower().lesson(query_id)
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         return self._follower().with_outcomes(ids, caller, without=without)

@@ -11,12 +11,14 @@ from typing import Any
 from mats.adapters.opensearch import mapping
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.domain.capability.capability import Id
+from mats.domain.profile.index_keys import name_key
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import REFERENCE, Scores, best_first
-from mats.domain.ranking.named import NameUse, name_key
-from mats.domain.ranking.query import Filter
+from mats.domain.search.bm25 import REFERENCE
+from mats.domain.search.lookups import NameUse, Vector
+from mats.domain.search.query import Filter
+from mats.domain.search.scale import Scores, best_first
 from mats.domain.text.variants import nearest, word_of
-from mats.ports import Stored, Target, Vector
+from mats.ports import Stored, Target
 
 ALIAS = "capabilities"
 LOGGER = logging.getLogger("mats")

@@ -11,11 +11,12 @@ from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.profile.index_fields import FIELD_WEIGHTS, lexical_fields
-from mats.domain.ranking.blend import in_reference
-from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, index_keys, name_key
-from mats.domain.ranking.query import Filter
+from mats.domain.profile.index_keys import TRUST, TRUSTED_KEYS, index_keys, name_key
+from mats.domain.search.bm25 import in_reference
+from mats.domain.search.lookups import Vector
+from mats.domain.search.query import Filter
 from mats.domain.text.words import stem
-from mats.ports import Stored, Target, Vector
+from mats.ports import Stored, Target
 
 VERSION = 1  # Version of this module; after an increment, run `mats reindex`
 

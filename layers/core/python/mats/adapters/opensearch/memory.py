@@ -13,8 +13,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.learning.outcome import TAUGHT, unpack_vector
 from mats.domain.learning.remembered import LESSONS, Near, Remembered, with_lessons
+from mats.domain.search.lookups import Vector
 from mats.domain.text.words import clip
-from mats.ports import Vector
 
 MEMORY = "memory"
 _TEXT = 300  # Characters of a request that are kept for `why.used_for`
@@ -77,6 +77,12 @@ class OpenSearchMemory:
             (each for each in near if each.memory.caller not in without),
             (each for each in near if each.memory.is_lesson),
             depth,
+        )
+
+    def lesson(self, query_id: str) -> Collection[Id]:
+        this = [{"term": {"query_id": query_id}}, {"term": {"encoder": self.encoder}}]
+        return self._search(
+            _ids_used, {"query": {"bool": {"filter": this}}, "size": 1, "_source": ["used"]}, nothing=()
         )
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
@@ -164,6 +170,10 @@ def _document(memory: Remembered) -> dict[str, Any]:
 
 def _near(response: Mapping[str, Any]) -> Sequence[Near]:
     return [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in response["hits"]["hits"]]
+
+
+def _ids_used(response: Mapping[str, Any]) -> Collection[Id]:
+    return [Id(id) for hit in response["hits"]["hits"] for id in hit["_source"]["used"]]
 
 
 def _ids_that_count(response: Mapping[str, Any]) -> dict[Id, int]:

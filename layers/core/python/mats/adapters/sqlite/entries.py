@@ -14,10 +14,9 @@ from mats.adapters.sqlite.profiles import to_blob
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, lexical_fields
+from mats.domain.profile.index_fields import FIELD_WEIGHTS, TEXTS, count_terms, lexical_fields
+from mats.domain.profile.index_keys import index_keys
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import count_terms
-from mats.domain.ranking.named import index_keys
 from mats.domain.text.words import has_spelling, stem, words
 from mats.ports import Stored, Target
 

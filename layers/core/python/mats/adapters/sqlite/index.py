@@ -21,13 +21,14 @@ from mats.adapters.sqlite.matrix import Entries, Matrix
 from mats.adapters.sqlite.postings import Document, Postings
 from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id, Kind
+from mats.domain.profile.index_keys import TRUST, TRUSTED_KEYS, name_key
 from mats.domain.profile.profile import Profile
-from mats.domain.ranking.blend import Scores
-from mats.domain.ranking.named import TRUST, TRUSTED_KEYS, NameUse, name_key
-from mats.domain.ranking.query import Filter
+from mats.domain.search.lookups import NameUse, Vector
+from mats.domain.search.query import Filter
+from mats.domain.search.scale import Scores
 from mats.domain.text.variants import near, nearest
 from mats.domain.text.words import stem
-from mats.ports import SearchIndex, Stored, Vector
+from mats.ports import SearchIndex, Stored
 
 _CHANGED = (
     "SELECT change, row, findable, kind, length, terms, id, namespace, tags, visible_to, encoder, vector "

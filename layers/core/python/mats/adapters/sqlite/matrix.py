@@ -9,7 +9,7 @@ import simsimd
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Copied, Floats, Mask, Rows, best_places, with_room
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.ranking.query import Filter
+from mats.domain.search.query import Filter
 
 V = TypeVar("V", bound=Hashable)
 Integers = npt.NDArray[np.int8]

@@ -15,7 +15,7 @@ from mats.adapters.sqlite.receipts import receipt_of
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, ReportedAnswer
 from mats.domain.learning.remembered import Near, Remembered, remember, with_lessons
-from mats.ports import Vector
+from mats.domain.search.lookups import Vector
 
 _CHANGED = (
     "SELECT memory.change, memory.query_id, "
@@ -90,6 +90,12 @@ class RequestsInMemory:
         table[[self._codes[caller] for caller in callers if caller in self._codes]] = True
         table[_NOBODY] = True
         return table[self._code_of[: len(self._rows)]]
+
+    def lesson(self, query_id: str) -> Collection[Id]:
+        with self._lock:
+            self._catch_up()
+            memory = self._rows[self._row_of[query_id]] if query_id in self._row_of else None
+            return memory.used if memory else frozenset()
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         counted: dict[Id, int] = {}

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.adapters.sqlite.arrays import FIRST_ROOM, Copied, Mask, Rows, with_room
-from mats.domain.ranking.blend import K1, B, TermCounts, idf
+from mats.domain.profile.index_fields import TermCounts
+from mats.domain.search.bm25 import K1, B, idf
 from mats.domain.text.words import index_terms
 
 Integers = npt.NDArray[np.int32]

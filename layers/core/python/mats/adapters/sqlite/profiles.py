@@ -10,7 +10,8 @@ from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
-from mats.ports import GUARD_DAYS, ChangedIds, ListedProfile, Stored, Vector
+from mats.domain.search.lookups import Vector
+from mats.ports import GUARD_DAYS, ChangedIds, ListedProfile, Stored
 
 
 def to_blob(vector: Vector | None) -> bytes | None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.ranking.blend import Verdict
+from mats.domain.search.verdict import Verdict
 from mats.domain.text.words import spelled_words
 
 SHARED = "shared"  # Caller: everybody behind one token. What one of them reports is not the own report of another.

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
+from mats.domain.search.candidate import NO_COUNTS, Counts
 
 PRIOR_OUTCOMES = 20.0  # Number of outcomes that trust, or its prior, counts as
 HALF_LIFE = timedelta(days=30)
@@ -26,22 +27,6 @@ class Tally:
     caller: str
     successes: float = 0.0
     failures: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Outcomes that count for one caller, decayed until now."""
-
-    successes: float = 0.0
-    failures: float = 0.0
-    rise: float = math.inf  # Callers behind the successes: by at most so many places a capability rises for them
-    sink: float = math.inf  # The same of the failures
-
-    def __bool__(self) -> bool:
-        return self.successes + self.failures > 0
-
-
-NO_COUNTS = Counts(rise=0.0, sink=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,45 +120,6 @@ def wilson_interval(share: float, n: float) -> tuple[float, float]:
     centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
     return min(share, max(0.0, centre - half)), max(share, min(1.0, centre + half))
-
-
-_UNRATED = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustRule:
-    """How operator-assigned trust, 0 to 100, becomes the `quality` signal. docs/decisions/0036.
-
-    Outcomes that callers report change what counts, never the trust itself: docs/decisions/0050.
-    """
-
-    prior: int | None
-    """Trust of an unrated candidate beside one that is rated or reported on, 0 to 100; None: `quality` drops out."""
-    proportional: bool
-    """Whether `quality` is reliability x relevance, so that it orders what is relevant, or reliability alone."""
-
-    @property
-    def unrated_trust(self) -> int:
-        """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
-        return _UNRATED if self.prior is None else self.prior
-
-    def quality(
-        self, trust: int | None, prior: int | None, relevance: float, counts: Counts = NO_COUNTS
-    ) -> float | None:
-        """The signal in [0, 1]; None if there is neither trust, nor a prior, nor an outcome."""
-        if trust is None and prior is None and not counts:
-            return None
-        if trust is None:
-            trust = self.unrated_trust if prior is None else prior
-        return posterior_mean(trust / 100, counts) * (relevance if self.proportional else 1)
-
-    def reliability(self, trust: int | None, counts: Counts) -> Reliability:
-        """The posterior of this trust after these outcomes; the unrated start from the prior, or 50 without one."""
-        return posterior((self.unrated_trust if trust is None else trust) / 100, counts)
-
-
-PAPER_TRUST = TrustRule(prior=None, proportional=False)
-"""Section 3.3 of the paper: trust is added, and drops out where it is missing."""
 
 
 Tallies: TypeAlias = Mapping[Id, Sequence[Tally]]  # Sums of reported outcomes, by capability

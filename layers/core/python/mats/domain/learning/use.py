@@ -7,7 +7,7 @@ from functools import cached_property
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import Event, Receipt, ReportedAnswer, effective_event
-from mats.domain.ranking.blend import Verdict
+from mats.domain.search.verdict import Verdict
 
 FIVE = 5  # Places of an answer that count as shown
 

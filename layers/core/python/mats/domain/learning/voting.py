@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
-from mats.domain.ranking.blend import best_first
+from mats.domain.search.candidate import UsedFor
+from mats.domain.search.scale import best_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +48,6 @@ RULE = MemoryRule()
 
 _MOST_TEXTS = 3
 _LEAST = 1e-12  # In place of a probability of 0, which has no logarithm
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedFor:
-    """The remembered requests that vote for a capability."""
-
-    requests: int  # How many
-    callers: int  # Of how many callers
-    similarity: float  # The best
-    texts: tuple[str, ...] = ()  # Those that the asking caller may read, most similar first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +108,6 @@ class Votes:
                 most = mixtures[above] + max(moved[above], unknown) - mixtures[id]
                 moved[id] = min(moved[id], most)
         return moved
-
-    def lesson(self, query_id: str) -> Set[Id]:
-        """The capabilities that serve the request of this id, if an operator taught it."""
-        return next((each.memory.used for each in self.near if each.memory.query_id == query_id), frozenset())
 
     def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
         """Who votes for a capability; texts only of callers whose audiences the reader has, too."""

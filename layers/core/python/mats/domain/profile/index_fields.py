@@ -40,6 +40,24 @@ def _fields(name: str, source: SourceText, tags: tuple[str, ...], examples: tupl
     return {name: words.separate_cjk(text) for name, text in texts.items()}
 
 
+class TermCounts(NamedTuple):
+    """How often each term occurs in a text, each occurrence counted by the weight of its field."""
+
+    frequencies: Mapping[str, float]
+    length: int  # Terms in all fields, each counted 1
+
+
+def count_terms(fields: Mapping[str, str], weights: Mapping[str, float]) -> TermCounts:
+    """The terms of a text in fields, with a weight for each field."""
+    frequencies: dict[str, float] = {}
+    length = 0
+    for name, text in fields.items():
+        for term in words.index_terms(text):
+            frequencies[term] = frequencies.get(term, 0.0) + weights[name]
+            length += 1
+    return TermCounts(frequencies, length)
+
+
 _READ = 4_000  # Characters of each field that are compared with a query; bounds the work per answer
 _CACHED = 2_048  # Profiles whose searched text is kept, some kilobytes each
 

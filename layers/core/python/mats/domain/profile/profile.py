@@ -189,7 +189,7 @@ class Profile(_Frozen):
     first_registered: str = ""
     """When this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a profile of a release
     that did not record it, which counts as older than any other."""
-    first_text: str = ""  # A sample of that text (`mats.domain.trust.near_duplicates`)
+    first_text: str = ""  # A sample of that text (`mats.domain.profile.wording`)
     owner_examples: int = 0  # The number of `positive_examples` that the owner wrote; they come first
 
     @property
@@ -202,6 +202,24 @@ class Profile(_Frozen):
         if self.kind is None:
             raise ValueError(f"{self.id} is indexed without a kind")
         return self.kind
+
+    @property
+    def is_rated(self) -> bool:
+        """True if operators gave it trust, high or low, or verified its provider."""
+        return self.trust is not None or self.provider_verified
+
+    def trust_or(self, unrated: int) -> int:
+        """Its trust; `unrated` if operators gave it none."""
+        return unrated if self.trust is None else self.trust
+
+    def is_trusted(self, unrated: int) -> bool:
+        """True if operators trust it more than an unrated one."""
+        return self.trust_or(unrated) > unrated or (self.provider_verified and self.trust is None)
+
+    @property
+    def day(self) -> str:
+        """The day of its first registration (`2026-01-31`), the unit of age: one import takes some time."""
+        return self.first_registered[:10]
 
     @property
     def filtered_tags(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.usage import Usage
-from mats.domain.text.fence import visible
 from mats.domain.text.words import first_object
 
 _KEYS = ("s", "scores")
@@ -116,24 +115,10 @@ def _number(value: object) -> float | None:
 class RerankResult:
     scores: tuple[float, ...] = ()  # In [0, 1], for a prefix of the candidates
     intent: str | None = None  # The capability type that it inferred
-    steps: tuple[str, ...] = ()
-    """Those that a task needs, each in words to search for; empty for a single step, or without a plan."""
     usage: Usage = Usage()
     clipped: int = 0  # How many scores were out of range
     cut_off: bool = False  # Whether the reply was truncated
     void: str = ""  # The reason if there are no scores
-
-
-_LONGEST_STEP = 120  # Characters
-
-
-def find_steps(reply: str, most: int) -> tuple[str, ...]:
-    """The plan under `p` of a complete reply; empty for a single step, and if it is no list of short texts."""
-    value = _whole_value(reply)
-    plan = value.get("p") if isinstance(value, Mapping) else None
-    steps = [visible(step) for step in plan if isinstance(step, str)] if isinstance(plan, list) else []
-    fits = len(steps) == len(plan or ()) and all(0 < len(step) <= _LONGEST_STEP for step in steps)
-    return tuple(steps) if fits and 1 < len(set(steps)) == len(steps) <= most else ()
 
 
 _SCORES = re.compile(r'"(?:s|scores)"\s*:\s*\[')

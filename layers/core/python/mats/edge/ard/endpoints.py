@@ -20,8 +20,8 @@ from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.protocol import is_ip
-from mats.domain.ranking.query import Filter, Query, QueryText, Scope
-from mats.domain.shortlist.rank import Result
+from mats.domain.search.candidate import Result
+from mats.domain.search.query import Filter, Query, QueryText, Scope
 from mats.edge.app import Application
 from mats.edge.ard import entries as ard
 from mats.edge.http import Request, Response, problem, to_json

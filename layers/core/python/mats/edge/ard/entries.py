@@ -15,7 +15,7 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.catalogue import from_text
 from mats.domain.protocols.descriptors import A2A, MCP
-from mats.domain.shortlist.rank import Result
+from mats.domain.search.candidate import Result
 from mats.domain.text.words import clip
 from mats.edge.http import Response
 

@@ -16,8 +16,9 @@ from mats.domain.learning.outcome import Event
 from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.descriptors import DESTROYS
-from mats.domain.ranking.query import Label, Query, Relevance
-from mats.domain.shortlist.rank import Result, Shortlist
+from mats.domain.search.candidate import Result
+from mats.domain.search.query import Label, Query, Relevance
+from mats.domain.search.shortlist import Shortlist
 from mats.domain.text.fence import remove_hidden, spell_out, truncate_json
 from mats.domain.text.words import clip
 from mats.edge.app import Application

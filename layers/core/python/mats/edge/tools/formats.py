@@ -16,8 +16,8 @@ from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.prompts.rerank_prompt import tokens
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.descriptors import annotations_of
-from mats.domain.ranking.blend import Verdict
-from mats.domain.shortlist.rank import Shortlist
+from mats.domain.search.shortlist import Shortlist
+from mats.domain.search.verdict import Verdict
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
 from mats.edge.schema import Format, ResponseModel

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.prompts.usage import Usage
-from mats.domain.shortlist.rank import Result
+from mats.domain.search.candidate import Result
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import Run
 

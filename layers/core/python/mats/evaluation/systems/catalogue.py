@@ -2,11 +2,11 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import entry_points
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import Stemmer
@@ -15,21 +15,20 @@ from rank_bm25 import BM25Okapi
 from mats.bootstrap import models as bootstrap
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.learning.reliability import PAPER_TRUST
 from mats.domain.profile.index_fields import lexical_fields
-from mats.domain.ranking.blend import PAPER_WEIGHTS
-from mats.domain.ranking.query import Filter, Query
-from mats.domain.shortlist.rank import Shortlist
-from mats.domain.shortlist.trace import Trace
+from mats.domain.search.blend import PAPER_TRUST
+from mats.domain.search.query import Filter, Query
+from mats.domain.search.scale import Scores
+from mats.domain.search.shortlist import Shortlist
+from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.text.words import LUCENE_STOP_WORDS, split_identifier
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import NAMES
 from mats.evaluation.systems.base import LONGEST_QUERY, Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.models import CallLog, Models, TimedReply
 from mats.evaluation.systems.workbench import Workbench
+from mats.ports import SearchIndex
 from mats.usecases.discover import Discover
-from mats.usecases.retrieve import LexicalQuery, Retrieve, Search
-from mats.usecases.stages import Stages
 
 
 def shortlist_system(discover: Discover) -> RankingSystem:
@@ -51,7 +50,8 @@ def reranked_system(discover: Discover, models: Models, *, blind: bool = False) 
         calls = CallLog()
         reranker = models.reranker(calls, blind=blind)
         pipeline = replace(
-            discover.with_scoring(weights=PAPER_WEIGHTS, trust=PAPER_TRUST),
+            discover,
+            scoring=replace(discover.scoring, weights=PAPER_WEIGHTS, trust=PAPER_TRUST),
             rerank=replace(discover.rerank, reranker=reranker),
         )
         answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), calls.made)
@@ -64,7 +64,7 @@ def reranked_system(discover: Discover, models: Models, *, blind: bool = False) 
 
 def _answer(discover: Discover, query: Query, calls: Sequence[TimedReply] = ()) -> SystemAnswer:
     """The whole shortlist; `calls` are those that the reranker has made when it has answered."""
-    shortlist = discover(query)
+    shortlist = discover.answer(query)
     ranked = [result.id for result in shortlist.ranked]
     return SystemAnswer(
         ranked=ranked,
@@ -94,7 +94,7 @@ def _original_times(shortlist: Shortlist, calls: Sequence[TimedReply]) -> dict[s
 
 def _model_fault(shortlist: Shortlist, discover: Discover) -> str:
     """The error of a configured model that the answer lacks; empty if it lacks none."""
-    models = {"neural": discover.retrieve.encoder, "llm": discover.rerank.reranker}
+    models = {"neural": discover.encoder, "llm": discover.rerank.reranker}
     lacks_one = any(model is not None and part in shortlist.degraded for part, model in models.items())
     return "; ".join(shortlist.trace.faults) or "a model is missing" if lacks_one else ""
 
@@ -164,30 +164,37 @@ class Variant:
         return ask(self.build(bench), queries, at_once=at_once, progress=progress)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NeuralOnly(Retrieve):
-    """Retrieval without lexical search; candidates have a lexical signal only with `measures_bm25`."""
+class _WithoutWords:
+    """An index without lexical search; the words of candidates are measured all the same."""
 
-    measures_bm25: bool
+    def __init__(self, index: SearchIndex) -> None:
+        self._index = index
 
-    def search(
-        self, text: str, terms: Sequence[str], admitted: Filter, stages: Stages, trace: Trace, *, caller: str = ""
-    ) -> Search:
-        found = Retrieve.search(self, text, (), admitted, stages, trace, caller=caller)
-        return replace(found, words=LexicalQuery(terms=terms) if self.measures_bm25 else None)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
+        return {}
+
+
+class _NeuralOnly(_WithoutWords):
+    """An index without words at all."""
+
+    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Scores:
+        return {}
 
 
 def lexical(discover: Discover) -> Discover:
-    return replace(discover, retrieve=replace(discover.retrieve, encoder=None))
+    return replace(discover, encoder=None)
 
 
 def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
-    shipped = {field.name: getattr(discover.retrieve, field.name) for field in fields(Retrieve)}
-    return replace(discover, retrieve=NeuralOnly(**shipped, measures_bm25=measures_bm25))
+    index = _WithoutWords(discover.index) if measures_bm25 else _NeuralOnly(discover.index)
+    return replace(discover, index=cast(SearchIndex, index))
 
 
 def _bm25_over_our_text(bench: Workbench) -> RankingSystem:
-    profiles = bench.discover.retrieve.index.fetch([r.id for r in bench.dataset.registrations])
+    profiles = bench.discover.index.fetch([r.id for r in bench.dataset.registrations])
     return _plain_bm25(bench, {id: " ".join(lexical_fields(profile).values()) for id, profile in profiles.items()})
 
 

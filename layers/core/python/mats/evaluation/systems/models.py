@@ -21,8 +21,9 @@ from mats.domain.errors import NotPermitted, StorageUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Prices, Usage
+from mats.domain.search.lookups import Vector
 from mats.evaluation.data.datasets import Dataset
-from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, Vector, Writer
+from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, Writer
 from mats.settings import Settings
 from mats.usecases.models import WrappedEncoder
 from mats.usecases.stages import Budgets

@@ -1,6 +1,5 @@
 """Temporary registries for systems under test, filled through the production path."""
 
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -22,7 +21,7 @@ from mats.evaluation.systems.models import Models
 from mats.ports import Change, Encoder, Writer
 from mats.settings import Settings
 from mats.usecases.discover import Discover
-from mats.usecases.stages import Budgets, CircuitBreaker
+from mats.usecases.stages import Budgets
 
 _BATCH = 64
 _NO_TIMEOUTS = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_000)
@@ -31,12 +30,8 @@ _NO_TIMEOUTS = Budgets(encode_ms=3_600_000, retrieve_ms=60_000, rerank_ms=3_600_
 
 def without_timeouts(discover: Discover) -> Discover:
     """The pipeline without reranker, stage timeouts and circuit breakers."""
-    return replace(
-        discover,
-        retrieve=replace(discover.retrieve, breaker=CircuitBreaker(failures=sys.maxsize)),
-        rerank=replace(discover.rerank, reranker=None, breaker=CircuitBreaker(failures=sys.maxsize)),
-        stages=replace(discover.stages, budgets=_NO_TIMEOUTS),
-    )
+    stages = replace(discover.stages, budgets=_NO_TIMEOUTS, breakers={})
+    return replace(discover, rerank=replace(discover.rerank, reranker=None), stages=stages)
 
 
 @contextmanager

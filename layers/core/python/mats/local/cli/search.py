@@ -18,7 +18,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
-from mats.domain.ranking.blend import Signal, Verdict
+from mats.domain.search.signals import Signal
+from mats.domain.search.verdict import Verdict
 from mats.edge.http import local_caller, to_json
 from mats.edge.routes import search_answer
 from mats.edge.schema import DiscoverRequest, Format
@@ -40,7 +41,6 @@ _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "wea
 def search(
     context: typer.Context,
     query: Annotated[list[str], ui.argument("The task, in plain words; or two to seven steps, each in quotes.")],
-    parts: Annotated[bool, ui.option("Cut the task at its clauses, and show each part.", "--parts")] = False,
     kinds: ui.Kinds = None,
     namespaces: ui.Namespaces = None,
     tags: ui.Tags = None,
@@ -73,7 +73,7 @@ def search(
 ) -> None:
     """Rank the capabilities that serve a request."""
     request = {
-        **_text(query), "parts": parts, "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
+        **_text(query), "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
         "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
         "min_relevance": _relevance(min_relevance), "format": format, "token_budget": token_budget, "known": known,
         "holds": ui.parse_object(holds, "--holds") if holds else None,
@@ -226,7 +226,7 @@ def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
         tools = {"token_budget": request.token_budget, "known": request.known}
         answer = client.tools(query, request.format, **tools, **filters, **limits)
     else:
-        answer = client.discover(query, parts=request.parts, explain=request.explain, **filters, **limits)
+        answer = client.discover(query, explain=request.explain, **filters, **limits)
     content: dict[str, Any] = json.loads(to_json(answer))
     return content
 

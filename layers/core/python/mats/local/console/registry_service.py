@@ -19,14 +19,14 @@ from mats.domain.errors import (
     RegistrationInvalid,
     RequestInvalid,
 )  # fmt: skip
+from mats.domain.policies.claims import COPY
 from mats.domain.profile import assignment
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern
 from mats.domain.profile.origin import NOT_TEXT, Placed, fingerprint, same_text
 from mats.domain.profile.profile import Profile, Status
-from mats.domain.ranking.query import Filter
+from mats.domain.profile.wording import Wording
+from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms
-from mats.domain.trust.near_duplicates import Wording
-from mats.domain.trust.precedence import COPY
 from mats.edge.http import LOCAL
 from mats.edge.snippets.capability import Snippets
 from mats.local.console import requests

@@ -17,7 +17,7 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Trust
 from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.protocols.protocol import Source
-from mats.domain.ranking.query import QueryText
+from mats.domain.search.query import QueryText
 from mats.domain.text.variants import Groups, with_group, without_word
 from mats.domain.text.words import clean
 from mats.edge.schema import Parameters

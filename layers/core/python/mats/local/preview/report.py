@@ -16,14 +16,15 @@ from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.origin import place, version_of
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.descriptors import A2A, MCP
-from mats.domain.ranking.query import Query
-from mats.domain.shortlist.rank import Result
+from mats.domain.search.candidate import Result
+from mats.domain.search.lookups import Vector
+from mats.domain.search.query import Query
 from mats.domain.text.words import clip, content_words, first_sentence, split_identifier
-from mats.domain.trust.near_duplicates import is_rated
-from mats.ports import CandidateIndex, Registry, Stored, TrustBook, Vector
-from mats.usecases.discover import Discover, Rerank
+from mats.ports import CandidateIndex, Registry, Stored, TrustBook
+from mats.usecases.discover import Discover
 from mats.usecases.enrich import ProfileMaker
-from mats.usecases.stages import Budgets, CircuitBreaker
+from mats.usecases.rerank import Rerank
+from mats.usecases.stages import Budgets
 
 _MAX_QUERIES, _MAX_AHEAD, _MAX_WORDS = 5, 5, 5
 _BUDGETS = Budgets(retrieve_ms=20_000)  # No caller waits online
@@ -60,8 +61,8 @@ def reasons(result: Result, own: Result | None) -> Iterator[str]:
         yield "retrieval did not find the candidate"
         return
     one, other, scores = result.candidate, own.candidate, f"score {result.score:.2f} against {own.score:.2f}"
-    if one.exact and one.exact > (other.exact or 0):
-        yield f"exact match: {one.exact.name.lower()}"
+    if one.marks.exact and one.marks.exact > (other.marks.exact or 0):
+        yield f"exact match: {one.marks.exact.name.lower()}"
     elif result.score > own.score:
         more, less = ({s: each.weights[s] * value for s, value in each.signals.items()} for each in (result, own))
         gains = sorted(((more.get(s, 0.0) - less.get(s, 0.0), s) for s in more | less), reverse=True)
@@ -71,9 +72,9 @@ def reasons(result: Result, own: Result | None) -> Iterator[str]:
             yield f"matches {', '.join(words[:_MAX_WORDS])}, which the candidate does not"
     else:
         marks = {
-            "operators rated it, and not the candidate": is_rated(one.profile) and not is_rated(other.profile),
-            "the candidate repeats the request": other.echo and not one.echo,
-            "the candidate is new": other.newcomer and not one.newcomer,
+            "operators rated it, and not the candidate": one.profile.is_rated and not other.profile.is_rated,
+            "the candidate repeats the request": other.marks.echo and not one.marks.echo,
+            "the candidate is new": other.marks.new and not one.marks.new,
             "callers' reports placed it higher": result.moved and not own.moved,
             own.unfit: bool(own.unfit),
             **{f"the candidate {mark}": mark not in other.profile.suspicious for mark in own.suspicious},
@@ -101,17 +102,16 @@ class _EncodedQueries:
 
 def _offline(discover: Discover, texts: Iterable[str]) -> Discover:
     """Discovery without a reranker, with the vectors of these queries."""
-    retrieve, vectors = discover.retrieve, dict[str, Vector]()
-    if encoder := retrieve.encoder:
+    vectors, encoded = dict[str, Vector](), discover.encoder
+    if encoder := discover.encoder:
         for text in texts:
             try:
                 vectors[text] = encoder.encode_query(text)
             except DependencyFailed:
                 break  # the answer is marked as degraded
         encoded = _EncodedQueries(encoder.name, encoder.dimension, vectors)
-        retrieve = replace(retrieve, encoder=encoded, breaker=CircuitBreaker())
-    stages = replace(discover.stages, budgets=_BUDGETS)
-    return replace(discover, retrieve=retrieve, rerank=Rerank(reranker=None), stages=stages)
+    stages = replace(discover.stages, budgets=_BUDGETS, breakers={})
+    return replace(discover, encoder=encoded, rerank=Rerank(reranker=None), stages=stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ class Preview:
     def _try(self, query: str, entry: Stored, discover: Discover, audiences: Collection[str]) -> dict[str, Any]:
         """Search a query with an entry in the index."""
         with self.index.with_candidate(entry) as index:
-            over = replace(discover, retrieve=replace(discover.retrieve, index=index))
-            answer = over(Query(query=query, explain=True), audiences)
+            over = replace(discover, index=index)
+            answer = over.answer(Query(query=query, explain=True), audiences)
         own = next((result for result in answer.ranked if result.id == entry.profile.id), None)
         ahead = answer.ranked[: answer.ranked.index(own)] if own else answer.ranked
         return {

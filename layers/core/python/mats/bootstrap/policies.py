@@ -1,0 +1,65 @@
+"""The policies of a system, in the order in which they act; each has a row in `python -m experiments ablate`.
+
+One line puts a policy in. The order matters where two act at one step:
+
+- `read`: a word with synonyms is not misspelt, and a product's name is taken out of the text so corrected.
+- `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
+- `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
+  newcomers are counted among what these keep.
+- `arrange`: outcomes move first; what an operator taught, and verified providers, hold against everything before.
+"""
+
+from collections.abc import Callable, Collection
+
+from mats.domain.capability.capability import Id
+from mats.domain.learning.reliability import Tallies
+from mats.domain.policies.claims import Claims
+from mats.domain.policies.duplicates import Duplicates
+from mats.domain.policies.exact import Exact
+from mats.domain.policies.holds import Holds
+from mats.domain.policies.implied import ImpliedStep
+from mats.domain.policies.lessons import Lessons
+from mats.domain.policies.memory import Memory
+from mats.domain.policies.policy import Policy
+from mats.domain.policies.products import Products
+from mats.domain.policies.rated import Rated
+from mats.domain.policies.reliability import Reliability
+from mats.domain.policies.seniority import Seniority
+from mats.domain.policies.spelling import Spelling
+from mats.domain.policies.synonyms import Synonyms
+from mats.domain.text.variants import Groups
+from mats.ports import Clock, Encoder, LanguageBound
+from mats.ports import Memory as Remembered
+
+
+def policies_of(
+    *,
+    unrated: int,
+    clock: Clock,
+    encoder: Encoder | None,
+    synonyms: Callable[[], Groups] | None,
+    memory: Remembered | None,
+    tallies: Callable[[Collection[Id]], Tallies] | None,
+) -> tuple[Policy, ...]:
+    """The policies; those that lack what they read are left out. `unrated` is the trust of an unrated profile."""
+    knows = encoder.knows if isinstance(encoder, LanguageBound) else _knows_nothing
+    found: tuple[Policy | None, ...] = (
+        Synonyms(synonyms) if synonyms else None,
+        Spelling(knows),
+        Products(),
+        ImpliedStep(),
+        Memory(memory) if memory else None,
+        Reliability(tallies, clock.now) if tallies else None,
+        Rated(),
+        Exact(unrated),
+        Lessons(memory.lesson) if memory else None,
+        Holds(),
+        Duplicates(unrated),
+        Seniority(unrated),
+        Claims(unrated),
+    )
+    return tuple(filter(None, found))
+
+
+def _knows_nothing(word: str) -> bool:
+    return False

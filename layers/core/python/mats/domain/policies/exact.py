@@ -1,0 +1,93 @@
+"""Put first the capability whose id, name or title the request is: docs/decisions/0079."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from mats.domain.capability.capability import Id, Lifecycle
+from mats.domain.policies.policy import Ask, Order, Policy, Pool
+from mats.domain.profile.index_keys import fold
+from mats.domain.profile.profile import Profile
+from mats.domain.search.blend import Scoring
+from mats.domain.search.candidate import UNMARKED, Candidate, Exactness
+from mats.domain.search.lookups import Lookups, Vector
+from mats.domain.search.shortlist import Ranked
+from mats.domain.text.words import spelled_words, split_identifier
+
+_MOST_READ = 50  # Profiles that are read for one text
+_MOST = 5  # Exact matches of one text: names and titles are free, so that a flood of them must not take the answer
+NAMED = 0.7  # Least `retrieval` of what was asked for by its name, whatever its words
+
+Found = Mapping[Id, Exactness]
+
+
+@dataclass(frozen=True)
+class Exact(Policy):
+    """Names and titles are free: one does not pass what has more trust and a higher score. An id is its owner's."""
+
+    name: ClassVar = "exact"
+    reads: ClassVar = ("look",)
+    unrated: int  # The trust of an unrated profile beside others, 0 to 100
+
+    def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Found:
+        found: dict[Id, Exactness] = {}
+        for text in ask.texts:
+            ids = index.exact([f"={key}"], ask.admitted, most=_MOST_READ) if (key := fold(text)) else ()
+            profiles = [profile for profile in index.fetch(ids).values() if ask.admitted.admits(profile)] if ids else []
+            found |= {id: exact for id, exact in self._first(text, profiles).items() if id not in found}
+        return found
+
+    def _first(self, text: str, profiles: Iterable[Profile]) -> Found:
+        """The exact matches that count, in order."""
+        found = [(exact, profile) for profile in profiles if (exact := exactness(text, profile))]
+        found.sort(key=lambda one: self._order(*one))
+        return {profile.id: exact for exact, profile in found[:_MOST]}
+
+    def _order(self, exact: Exactness, profile: Profile) -> tuple[bool, int, int, bool, str]:
+        """Ids first, then by trust, spelling, lifecycle and day of registration."""
+        deprecated = profile.lifecycle is Lifecycle.DEPRECATED
+        return exact is not Exactness.ID, -profile.trust_or(self.unrated), -exact, deprecated, profile.day
+
+    def nominate(self, order: Order, evidence: Found | None) -> Order:
+        return order.led_by(evidence) if evidence else order
+
+    def choose(self, pool: Pool, evidence: Found | None) -> Pool:
+        for id, exact in (evidence or {}).items():
+            before = pool.marks.get(id, UNMARKED).exact
+            pool = pool.mark([id], exact=max(exact, before or exact))
+        return pool
+
+    def shift(
+        self, candidates: Sequence[Candidate], evidence: Found | None, ask: Ask, scoring: Scoring
+    ) -> Sequence[Candidate]:
+        return [replace(each, least=NAMED) if each.marks.exact else each for each in candidates]
+
+    def arrange(self, ranked: Ranked) -> Ranked:
+        exact = [(each.candidate.marks.exact, each.candidate.profile, each) for each in ranked.results]
+        found = [(kind, profile, each) for kind, profile, each in exact if kind]
+        if not found:
+            return ranked
+        found.sort(key=lambda one: self._order(one[0], one[1]))
+        ordered, start = list(ranked.results), 0
+        for kind, profile, result in found:
+            trust = 100 if kind is Exactness.ID else profile.trust_or(self.unrated)
+            before = ordered.index(result)
+            others = (ordered[n].candidate.profile for n in range(start, before))
+            place = next((n for n, other in enumerate(others, start) if other.trust_or(self.unrated) <= trust), before)
+            ordered.insert(place, ordered.pop(before))
+            start = place + 1
+        return ranked.with_results(ordered)
+
+
+def exactness(text: str, profile: Profile) -> Exactness | None:
+    """How exactly a text is the id, the name or the title of a profile; None if it is none of them."""
+    asked, named = fold(text), [profile.name, profile.source.title if profile.source else ""]
+    if asked == fold(profile.id):
+        return Exactness.ID
+    if asked in map(fold, named):
+        return Exactness.SPELLED if _spelling(text) in map(_spelling, named) else Exactness.NAME
+    return None
+
+
+def _spelling(text: str) -> list[str]:
+    return spelled_words(split_identifier(text))

@@ -1,0 +1,203 @@
+"""Rank what belongs to the product that a request names before the rest: docs/decisions/0082.
+
+A product is named by a label of a namespace or by a provider of the registry. Names are free, so none is a filter.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from typing import ClassVar, NamedTuple
+
+from mats.domain.policies.policy import Ask, Order, Policy
+from mats.domain.profile.index_keys import name_key, names
+from mats.domain.profile.profile import Profile
+from mats.domain.search.blend import Scoring
+from mats.domain.search.candidate import Candidate
+from mats.domain.search.lookups import Lookups, NameUse, Vector
+from mats.domain.search.query import Filter
+from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
+from mats.domain.text.words import STOP_WORDS, index_terms, word_set
+
+_MARKS = word_set("on with in via from using")  # Words before the name of a product
+_BETWEEN = word_set("the my our your a an")
+_TOKEN = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
+_MOST_TOKENS, _MOST_IN_NAME = 40, 3
+_NAME, _ORDINARY = 0.5, 0.2
+"""Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
+_UNMARKED = {True: 0.6, False: 0.25}
+"""Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
+_GAIN = 0.1  # What a product's capabilities gain in the mixture by which candidates are ordered
+_STRONG = 0.5  # Strength of a name from which on its product counts
+_MOST_SPACES = 50
+_DEPTH = 15  # Hits of the products on each side
+_MOST = 3  # Capabilities of the products that are candidates, whatever else is found
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The products that a request names: the namespaces that each name counts for, and the request without them."""
+
+    spaces: Mapping[str, Set[str]]
+    spelled: Sequence[str]
+    rest: str
+
+    def within(self, admitted: Filter) -> Filter:
+        """The filter of what has one of the names."""
+        spaces = frozenset[str]().union(*self.spaces.values())
+        few = spaces if len(spaces) <= _MOST_SPACES else frozenset[str]()
+        scope = replace(admitted.scope, keys=frozenset(map(name_key, self.spaces)), exact_namespaces=few)
+        return replace(admitted, scope=scope)
+
+    def has(self, profile: Profile) -> bool:
+        own = names(profile.namespace, profile.provider)
+        return any(name in own and profile.namespace in spaces for name, spaces in self.spaces.items())
+
+
+NOTHING_NAMED = Named({}, (), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best of the products, for this text."""
+
+    named: Named
+    bm25: Scores
+    cosine: Scores
+
+
+@dataclass(frozen=True)
+class Products(Policy):
+    """Its best capabilities are candidates and come before equals; they are no better a match for that.
+
+    The request is encoded without the name: where every entry is of one product, the name says nothing, and in a vector
+    it would say that those are near which mention it.
+    """
+
+    name: ClassVar = "products"
+    reads: ClassVar = ("read", "look")
+
+    def read(self, ask: Ask, index: Lookups) -> tuple[Ask, Named | None]:
+        if ask.admitted.namespaces or ask.admitted.scope.exact_namespaces:
+            return ask, None
+        named = products_named(ask.text, index.names(asked_names(ask.text), ask.admitted))
+        if not named.spaces:
+            return ask, None
+        note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
+        return replace(ask, spoken=named.rest, notes=(*ask.notes, note)), named
+
+    def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: Named | None) -> Found | None:
+        if evidence is None:
+            return None
+        own = evidence.within(ask.admitted)
+        bm25 = ask.words.search(index, own, depth=_DEPTH)
+        return Found(evidence, bm25, index.neural(vector, own, depth=_DEPTH) if vector else {})
+
+    def nominate(self, order: Order, evidence: Found | None) -> Order:
+        if evidence is None:
+            return order
+        return order.led_by(best_first(fuse(evidence.bm25, evidence.cosine, lexical_share=LEXICAL_SHARE))[:_MOST])
+
+    def shift(
+        self, candidates: Sequence[Candidate], evidence: Found | None, ask: Ask, scoring: Scoring
+    ) -> Sequence[Candidate]:
+        if evidence is None:
+            return candidates
+        own = {each.id for each in candidates if evidence.named.has(each.profile)}
+        return [replace(each, gain=_GAIN) if each.id in own else each for each in candidates]
+
+
+class _Token(NamedTuple):
+    start: int
+    end: int
+    lowered: str
+    stem: str
+    capital: bool
+    first: bool  # Of a sentence
+    introduces: bool  # A colon follows
+
+
+@lru_cache(maxsize=256)
+def _tokens(text: str) -> Sequence[_Token]:
+    found: list[_Token] = []
+    for match in islice(_TOKEN.finditer(_ADDRESS.sub(lambda found: " " * len(found[0]), text)), _MOST_TOKENS):
+        before, start, end = text[: match.start()].rstrip(" \"'(*"), *match.span()
+        first = not before or before[-1] in ".!?:\n"
+        found += [
+            _Token(start, end, match[0].lower(), term, match[0][0].isupper(), first, text[end : end + 2] == ": ")
+            for term in index_terms(match[0])[:1]
+        ]
+    shouted = sum(token.capital for token in found) > len(found) / 2 > 1
+    return [token._replace(capital=False) for token in found] if shouted else found
+
+
+def _spans(tokens: Sequence[_Token]) -> Iterator[tuple[str, range]]:
+    """The runs of a few words that may be names, and where they are."""
+    for start in range(len(tokens)):
+        for stop in range(start + 1, min(start + _MOST_IN_NAME, len(tokens)) + 1):
+            if stop > start + 1 or tokens[start].lowered not in STOP_WORDS:
+                yield " ".join(token.stem for token in tokens[start:stop]), range(start, stop)
+
+
+def asked_names(text: str) -> list[str]:
+    """The runs of words of a request that may be names."""
+    return list(dict.fromkeys(name for name, _ in _spans(_tokens(text))))
+
+
+def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
+    """The products that a request names, by the use of its `asked_names`."""
+    if not uses:
+        return NOTHING_NAMED
+    tokens = _tokens(text)
+    places = [(name, span) for name, span in _spans(tokens) if name in uses]
+    covered = {place for _, span in places for place in span}
+    spaces: dict[str, Set[str]] = {}
+    spans: dict[str, range] = {}
+    for name, span in places:
+        use, run = uses[name], _capitals(tokens, span)
+        owned = use.owned / (use.owned + use.elsewhere)
+        strength = min(1.0, max(0.0, (owned - _ORDINARY) / (_NAME - _ORDINARY)))
+        strength *= 1.0 if _is_told(tokens, span, run) else _UNMARKED[bool(use.trusted)]
+        strength *= (len(covered.intersection(run)) / len(run)) ** 2  # `Google Drive` is more than `Google`
+        if strength >= _STRONG:
+            spaces[name], spans[name] = use.trusted or use.spaces, span
+    spelled = [" ".join(token.lowered for token in tokens[span.start : span.stop]) for span in spans.values()]
+    return Named(spaces, spelled, _without(text, tokens, spans.values()))
+
+
+def _capitals(tokens: Sequence[_Token], span: range) -> range:
+    """The span with the capitalised words around it, if it begins with one itself."""
+    start, stop = span.start, span.stop
+    if tokens[start].capital:
+        while start > 0 and tokens[start - 1].capital and not tokens[start].first and not tokens[start - 1].first:
+            start -= 1
+        while stop < len(tokens) and tokens[stop].capital and not tokens[stop].first:
+            stop += 1
+    return range(start, stop)
+
+
+def _is_told(tokens: Sequence[_Token], span: range, run: range) -> bool:
+    """True if the sentence marks a name as one: by a capital, a word before it, a colon after it, or nothing else."""
+    first, last = tokens[span.start], tokens[span.stop - 1]
+    if (first.capital and not first.first) or last.introduces or len(span) == len(tokens):
+        return True
+    return _marker(tokens, run) < run.start
+
+
+def _marker(tokens: Sequence[_Token], run: range) -> int:
+    """Where the words begin that mark a run as a name, such as `in the`; where the run begins if there are none."""
+    before = [token.lowered for token in tokens[max(0, run.start - 2) : run.start]]
+    if before and before[-1] in _MARKS:
+        return run.start - 1
+    return run.start - 2 if len(before) > 1 and before[1] in _BETWEEN and before[0] in _MARKS else run.start
+
+
+def _without(text: str, tokens: Sequence[_Token], spans: Iterable[range]) -> str:
+    """The text without these names and what marks them; the whole text if nothing else is in it."""
+    rest = text
+    for span in sorted(spans, key=lambda span: -span.start):
+        start, end = tokens[_marker(tokens, span)].start, tokens[span.stop - 1].end
+        rest = rest[:start] + rest[end:].removeprefix(":")
+    return rest.strip() if index_terms(rest) else text

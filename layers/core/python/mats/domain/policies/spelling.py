@@ -1,0 +1,31 @@
+"""Read misspelt words as the nearest words that the registry has: docs/decisions/0083."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from mats.domain.policies.policy import Ask, Policy
+from mats.domain.search.lookups import Lookups
+from mats.domain.text.variants import correct, may_be_misspelt
+from mats.domain.text.words import query_terms
+
+
+@dataclass(frozen=True)
+class Spelling(Policy):
+    """Corrects words that neither the registry nor the encoder knows; a word with synonyms is none of them."""
+
+    name: ClassVar = "spelling"
+    reads: ClassVar = ("read",)
+    knows: Callable[[str], bool]  # True for a word of the encoder's vocabulary
+
+    def read(self, ask: Ask, index: Lookups) -> tuple[Ask, None]:
+        if ask.foreign or ask.words.rewrites:
+            return ask, None
+        words = [word for word in may_be_misspelt(ask.text) if not self.knows(word)]
+        meant = index.spellings(words, ask.admitted) if words else {}
+        if not meant:
+            return ask, None
+        guessed = query_terms(" ".join(meant.values()))
+        notes = [f"reads {word} as {near}" for word, near in meant.items()]
+        spoken = correct(ask.spoken, meant)
+        return replace(ask, words=replace(ask.words, guessed=guessed), spoken=spoken, notes=(*ask.notes, *notes)), None

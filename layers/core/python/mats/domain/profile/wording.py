@@ -1,0 +1,133 @@
+"""The words of an owner's text, to tell copies and new versions: compared however they are spelled.
+
+A text is as old as its first version, not the one before: otherwise an owner could turn an old registration into
+somebody else's, a few words at a time. Of the first text only a sample is kept. docs/decisions/0035.
+"""
+
+import hashlib
+import heapq
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mats.domain.profile.profile import Profile, SourceText
+from mats.domain.text.fence import skeleton
+from mats.domain.text.words import split_identifier, words
+
+SIMILARITY = 0.65  # Word overlap (Jaccard) from which on two texts are nearly the same: docs/decisions/0035
+_SHORTEST_DESCRIPTION = 20  # Characters; shorter descriptions coincide by chance
+_READ = 4_000  # Characters of each text that are compared; bounds the work per answer
+_CACHED = 4_096  # Wordings kept in memory, a few kilobytes each
+_LETTERS = re.compile(r"[\W_]+")
+_CLASS_OF: Mapping[str, str] = {
+    word: line.split()[0]
+    for line in (
+        "get gets fetch read view show", "list lists listing", "search find", "create creates new", "update updates",
+        "set", "replace", "delete deletes destroy", "remove removes", "add adds", "start", "stop", "cancel", "approve",
+        "reject deny", "accept", "decline", "enable", "disable", "lock", "unlock", "open", "close", "send", "upload",
+        "download", "import", "export", "check", "rename", "merge", "star", "unstar", "follow", "unfollow", "block",
+        "unblock", "organization org orgs organizations", "user users", "repository repo repos repositories",
+        "enterprise enterprises", "project projects", "team teams", "environment environments",
+    )
+    for word in line.split()
+}  # fmt: skip
+"""Verbs of different meaning and scopes, each with its other spellings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of an owner's text, of its description alone, and the description's letters without any spaces.
+
+    The latter two are empty if the description is too short to compare.
+    """
+
+    text: frozenset[str]
+    description: frozenset[str]
+    letters: str
+    acts: frozenset[str] = frozenset()  # Actions of the name and the title, and for whom: classes of verbs and scopes
+
+    @classmethod
+    def of(cls, profile: Profile) -> "Wording":
+        """The wording of a profile; cached by its text."""
+        source, examples = profile.source or SourceText(), profile.enrichment.positive_examples
+        if profile.enriched:
+            examples = examples[: profile.owner_examples]
+        rest = (source.parameter_names, source.parameter_text, source.other, *profile.tags, *examples)
+        return _wording(profile.name, source.title[:_READ], source.description[:_READ], " ".join(rest)[:_READ])
+
+    def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
+        """True if the descriptions are nearly the same, be it with other spaces."""
+        if not self.letters:
+            return False
+        return self.letters == other.letters or _overlap(self.description, other.description, least)
+
+    def is_near(self, other: "Wording", least: float = SIMILARITY) -> bool:
+        """True if the whole texts or the descriptions are nearly the same."""
+        return _overlap(self.text, other.text, least) or self.describes_the_same(other, least)
+
+    def similarity(self, other: "Wording") -> float:
+        """The overlap (Jaccard) of the whole texts or of the descriptions, the larger one, in [0, 1]."""
+        if self.letters and self.letters == other.letters:
+            return 1.0
+        return max(_jaccard(self.text, other.text), _jaccard(self.description, other.description))
+
+
+@lru_cache(maxsize=_CACHED)
+def _wording(name: str, title: str, description: str, rest: str) -> Wording:
+    described = skeleton(description)
+    about = frozenset(words(described))
+    text = about.union(words(skeleton(f"{split_identifier(name)} {rest}")))
+    acts = frozenset(_CLASS_OF[word] for word in words(f"{split_identifier(name)} {title}") if word in _CLASS_OF)
+    if len(description) < _SHORTEST_DESCRIPTION:
+        return Wording(text, frozenset(), "", acts)
+    return Wording(text, about, _LETTERS.sub("", described), acts)
+
+
+def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:
+    """True if the Jaccard similarity is at least this, greater than 0; the sizes alone rule out most pairs."""
+    size, others = len(one), len(other)
+    if size < least * others or others < least * size or not size:
+        return False
+    common = len(one & other)
+    return common >= least * (size + others - common)
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+LEAST = 0.5
+"""Estimated word overlap with the first text, and with the first description, as long as nothing begins anew."""
+_SAMPLED, _DIGITS = 32, 6  # Words of a sample, and hexadecimal digits of each word's hash
+_CACHED_HASHES = 50_000  # Words whose hash is kept in memory, some 8 MB
+
+
+def sample_text(profile: Profile) -> str:
+    """Samples of the words of the description and of the whole text, with a colon between them."""
+    wording = Wording.of(profile)
+    return f"{_sample(wording.description)}:{_sample(wording.text)}"
+
+
+def is_same_work(first: str, profile: Profile) -> bool:
+    """True if both the description and the whole text still resemble those that were sampled first."""
+    pairs = zip(first.split(":"), sample_text(profile).split(":"), strict=True)
+    return all(_resemble(one, other) for one, other in pairs)
+
+
+def _sample(words: Set[str]) -> str:
+    """The smallest hashes of the words: equal words are equally likely to be in both of two samples."""
+    return "".join(heapq.nsmallest(_SAMPLED, map(_hash, words)))
+
+
+@lru_cache(maxsize=_CACHED_HASHES)
+def _hash(word: str) -> str:
+    return hashlib.blake2b(word.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+
+
+def _resemble(one: str, other: str) -> bool:
+    """True if the Jaccard similarity that two samples suggest is high enough; true for two empty ones."""
+    ours, theirs = ({sample[n : n + _DIGITS] for n in range(0, len(sample), _DIGITS)} for sample in (one, other))
+    union = sorted(ours | theirs)[:_SAMPLED]
+    common = ours.intersection(theirs, union)
+    return len(common) >= LEAST * len(union)

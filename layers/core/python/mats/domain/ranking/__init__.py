@@ -1,1 +1,0 @@
-"""Queries, and the arithmetic of scores: BM25, fusion, blend."""

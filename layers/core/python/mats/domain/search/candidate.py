@@ -1,0 +1,112 @@
+"""Candidates, what policies mark on them, and results: candidates with their scores."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from mats.domain.capability.capability import Id
+from mats.domain.profile.index_fields import MatchedWords
+from mats.domain.profile.profile import Profile
+from mats.domain.search.signals import Signal
+
+
+class Exactness(IntEnum):
+    """How a request names a capability, the least exact first."""
+
+    NAME = 1  # The name or the title, folded
+    SPELLED = 2  # The name or the title, endings included
+    ID = 3
+    TAUGHT = 4  # An operator taught the request: it comes first, whatever it is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """All that policies may tell each other of a candidate."""
+
+    exact: Exactness | None = None
+    near: frozenset[Id] = frozenset()  # Its near-duplicates: candidates, or left out for others
+    echo: bool = False  # It repeats the request
+    new: bool = False  # Unrated, and new beside other candidates
+    unfit: str = ""  # Why its caller cannot call it; empty if nothing is known against it
+    step: bool = False  # It serves a step that the request implies
+
+
+UNMARKED = Marks()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedFor:
+    """The remembered requests that vote for a capability."""
+
+    requests: int  # How many
+    callers: int  # Of how many callers
+    similarity: float  # The best
+    texts: tuple[str, ...] = ()  # Those that the asking caller may read, most similar first
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Outcomes that count for one caller, decayed until now."""
+
+    successes: float = 0.0
+    failures: float = 0.0
+    rise: float = math.inf  # Callers behind the successes: by at most so many places a capability rises for them
+    sink: float = math.inf  # The same of the failures
+
+    def __bool__(self) -> bool:
+        return self.successes + self.failures > 0
+
+
+NO_COUNTS = Counts(rise=0.0, sink=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
+
+    `pairs` counts the neighbouring words of the request that are also neighbours in the profile. Policies may add
+    `shift` to the mixture of the measurements, and `gain` to that by which it is ordered, which gives no relevance;
+    `least` is the `retrieval` that it has at least, in [0, 1).
+    """
+
+    profile: Profile
+    bm25: float | None
+    cosine: float | None
+    pairs: int = 0
+    marks: Marks = UNMARKED
+    shift: float = 0.0
+    gain: float = 0.0
+    least: float = 0.0
+    used_for: UsedFor | None = None  # The remembered requests that vote for it
+    counts: Counts = NO_COUNTS  # What callers reported
+    id: Id = field(init=False)  # That of the profile, which computes it anew each time
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.profile.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A candidate with its score, the signals and weights behind it, and its relevance on its own.
+
+    `alternates` are near-duplicates that were left out; each is named by its first near-duplicate in the answer only.
+    """
+
+    candidate: Candidate
+    score: float
+    signals: Mapping[Signal, float]
+    weights: Mapping[Signal, float]
+    relevance: float
+    suspicious: tuple[str, ...] = ()
+    why: MatchedWords | None = None
+    alternates: tuple[Id, ...] = ()
+    moved: bool = False  # Whether what callers reported places it higher
+
+    @property
+    def id(self) -> Id:
+        return self.candidate.id
+
+    @property
+    def unfit(self) -> str:
+        return self.candidate.marks.unfit

@@ -1,1 +1,0 @@
-"""The answer to a query: scored, ordered and explained candidates, and their trace."""

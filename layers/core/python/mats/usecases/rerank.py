@@ -1,0 +1,88 @@
+"""Ask the reranker once: the scores of all candidates in one call."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from mats.domain.profile.profile import Profile
+from mats.domain.prompts.rerank_prompt import shuffle_positions
+from mats.domain.prompts.rerank_reply import RerankResult
+from mats.domain.prompts.usage import Usage
+from mats.domain.search.blend import Opinion
+from mats.domain.search.trace import RerankStats
+from mats.ports import NO_LABELS, Labels, Reranker
+from mats.usecases.recent import Recent
+from mats.usecases.stages import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerank:
+    """One call for an answer; a reply that cannot be used, or none, leaves the answer without the signal."""
+
+    reranker: Reranker | None
+    shuffle: bool = False  # Send candidates in a pseudo-random order, seeded by the request
+
+    def begin(self, text: str, profiles: Sequence[Profile], run: Run, labels: Labels) -> Callable[[], Opinion]:
+        """Call the reranker; the function that is returned waits for its opinion on these profiles.
+
+        It is empty if there is no reranker, if it failed, or if its reply cannot be used.
+        """
+        if self.reranker is None:
+            run.trace.without.append("llm")
+        if self.reranker is None or not profiles:
+            return Opinion
+        order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
+        sent = [profiles[position] for position in order]
+        stage = run.start("rerank", partial(self.reranker.rerank, text, sent, labels))
+
+        def opinion() -> Opinion:
+            reply = stage.finish()
+            return Opinion() if reply is None else _opinion_in(reply, sent, run)
+
+        return opinion
+
+
+def _opinion_in(reply: RerankResult, sent: Sequence[Profile], run: Run) -> Opinion:
+    """The opinion in a reply, with what is wrong with it in the trace."""
+    trace = run.trace
+    trace.usage = reply.usage
+    misfit = not 0 < len(reply.scores) <= len(sent)
+    void = reply.void or (f"{len(reply.scores)} scores for {len(sent)} candidates" if misfit else "")
+    trace.rerank = RerankStats(scored=0 if void else len(reply.scores), clipped=reply.clipped, cut_off=reply.cut_off)
+    if void:
+        trace.lose("llm", f"rerank: {void}")
+        return Opinion()
+    if reply.cut_off:
+        trace.faults.append(f"rerank: the reply was cut off after {len(reply.scores)} of {len(sent)} scores")
+    if reply.clipped:
+        trace.faults.append(f"rerank: {reply.clipped} scores were out of range and clipped")
+    return Opinion({profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}, reply.intent)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedReplies:
+    """A reranker that answers equal questions from one call, for as long as `recent` keeps the reply.
+
+    Equal are model, prompt, request, and candidates as indexed: callers of other audiences share a reply only where
+    they see the same. Unusable replies are not kept.
+    """
+
+    reranker: Reranker
+    recent: Recent[RerankResult]
+
+    @property
+    def name(self) -> str:
+        return self.reranker.name
+
+    @property
+    def prompt(self) -> str:
+        return self.reranker.prompt
+
+    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
+        key = (query, tuple((profile.id, profile.rev) for profile in candidates))
+        if known := self.recent.get(key):
+            return replace(known, usage=Usage())
+        reply = self.reranker.rerank(query, candidates, labels)
+        if reply.scores and not reply.void:
+            self.recent.put(key, reply)
+        return reply

@@ -1,0 +1,88 @@
+"""Products that a request names."""
+
+import pytest
+
+from mats.domain.policies.policy import Ask
+from mats.domain.policies.products import Found, Products, asked_names, products_named
+from mats.domain.profile.index_keys import names
+from mats.domain.search.blend import Scoring, TrustRule
+from mats.domain.search.candidate import Candidate
+from mats.domain.search.lookups import NameUse
+from mats.domain.search.namespaces import nearest_spaces
+from mats.domain.search.query import Filter, Query
+from mats.domain.search.scale import Scale
+from mats.domain.search.signals import PAPER_WEIGHTS
+from tests.builders import a_profile, rank
+from tests.world import discover_over, indexed
+
+SCORING = Scoring(
+    scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
+)
+RARE = NameUse(owned=3, elsewhere=0, spaces={"com.linear"}, trusted=set())
+
+
+@pytest.mark.parametrize(
+    ("namespace", "provider", "expected"),
+    [
+        ("com.stripe.mcp", "Stripe, Inc.", {"stripe", "stripe inc"}),
+        ("io.github.someone.google-maps-mcp-server", "", {"googl map"}),
+        ("com.acme.api", "x" * 61, {"acm"}),
+    ],
+)
+def test_names_are_the_telling_labels_of_a_namespace_and_its_provider(namespace, provider, expected):
+    assert names(namespace, provider) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "use", "rest"),
+    [
+        ("make a ticket in Linear", RARE, "make a ticket"),
+        ("make a ticket in my linear", RARE, "make a ticket"),
+        ("a new Linear ticket", RARE, "a new  ticket"),
+        ("Linear: make a ticket", RARE, "make a ticket"),
+        ("linear", RARE, "linear"),
+        ("a new linear ticket", RARE, None),
+        ("Linear ticket", RARE, None),
+        ("a new linear ticket", RARE._replace(trusted={"com.linear"}), "a new  ticket"),
+        ("a ticket in Linear Algebra", RARE, None),
+        ("a ticket in Linear", RARE._replace(elsewhere=12), None),
+        ("see https://linear.app/x in Safari", RARE, None),
+        ("an entry in a line", RARE, None),
+    ],
+)
+def test_a_product_is_named_by_the_sentence_and_the_registry_and_the_rest_is_encoded(text, use, rest):
+    known = {name: use for name in asked_names(text) if name == "linear"}
+    named = products_named(text, known)
+    assert (named.rest if named.spaces else None) == rest
+
+
+def found(name: str, namespace: str, provider: str = "Linear") -> Candidate:
+    return Candidate(profile=a_profile(namespace=namespace, name=name, provider=provider), bm25=0.5, cosine=0.5)
+
+
+def test_what_belongs_is_ordered_higher_and_is_no_better_a_match_and_nothing_else_changes():
+    own, twin, other = found("own", "com.linear"), found("twin", "com.linear.evil"), found("other", "com.a", "A")
+    named = products_named("a ticket in Linear", {"linear": RARE})
+    ask = Ask.of("a ticket in Linear", Filter())
+    shifted = Products().shift([own, twin, other], Found(named, {}, {}), ask, SCORING)
+    assert [each.gain > 0 for each in shifted] == [True, False, False]
+    results = {each.id: each for each in rank(shifted)}
+    assert results[own.id].score > results[other.id].score
+    assert {each.relevance for each in results.values()} == {results[other.id].relevance}
+    assert named.within(Filter()).scope.exact_namespaces == {"com.linear"}
+
+
+def test_where_everything_is_of_the_product_its_name_changes_nothing():
+    index = indexed(*(a_profile(namespace="com.linear", name=name) for name in ("create_ticket", "list_users")))
+    plain, named = (discover_over(index).answer(Query(query=text)) for text in ("list users", "list users in Linear"))
+    assert [each.id for each in named.ranked] == [each.id for each in plain.ranked]
+    assert named.verdict is plain.verdict
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nearest"),
+    [("com.stripe.*", ["com.stripe"]), ("com.git", ["com.github", "com.gitlab", "com.gitlab.mcp"]), ("nope.nope", [])],
+)
+def test_the_nearest_namespaces_share_a_spelling_or_a_word(wanted, nearest):
+    known = ["com.stripe.mcp", "com.gitlab.mcp", "com.github", "org.x"]
+    assert sorted(nearest_spaces(wanted, known)) == nearest
