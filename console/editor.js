@@ -24,7 +24,7 @@ async function open(main, params) {
   status = h("p", { role: "status" });
   report = h("section", { class: "card", "aria-labelledby": "preview-title" },
     h("h2", { id: "preview-title" }, "Preview of this registration"),
-    h("p", { class: "hint" }, "Its profile, its rank for queries, what outranks it and why, near-duplicates, and suggestions.", writer && ` This calls ${writer}, which has a cost.`));
+    h("p", { class: "hint" }, "Its profile, its place for queries, and what comes before it and why.", writer && ` This calls ${writer}, which has a cost.`));
   form = h("form", { novalidate: true, onsubmit: save }, fieldsets(),
     h("div", { class: "row" }, h("button", { class: "main" }, id ? "Save" : "Register"), h("button", { type: "button", onclick: preview }, "Preview"), id && twice("Remove", remove), status));
   fill(main, h("h1", {}, id ? `Edit ${stored.registration.name}` : "Register a capability"), h("div", { class: "two" }, form, report));

@@ -1,4 +1,4 @@
-"""Observers of the system: log records, wide enough to replay an answer, and metrics for alarms and dashboards."""
+"""Observers of the system: log records, wide enough to explain an answer, and metrics for alarms and dashboards."""
 
 import hashlib
 import json
