@@ -55,8 +55,8 @@ CONTEXTS = {
     "production, bigger": {
         **PRODUCTION, "instance_type": "r7g.2xlarge.search", "instance_count": "6", "storage_gb": "500",
         "enrichment_concurrency": "50", "discovery_concurrency": "200", "throttle_rate": "1000",
-        "log_retention_days": "365", "log_queries": "hash", "weights": "with-retrieval", "trust_rule": "additive",
-        "trust_prior": "none", "learning": "off", "engine_version": "3.5",
+        "log_retention_days": "365", "log_queries": "hash",
+        "learning": "off", "engine_version": "3.5",
         "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",
     },
 }  # fmt: skip

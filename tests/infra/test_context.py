@@ -45,10 +45,10 @@ def test_every_fault_is_named_at_once():
 
 
 def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
-    given = {"weights": "with-retrieval", "receipt_days": "7", "versions_days": "9"}
+    given = {"learning": "off", "receipt_days": "7", "versions_days": "9"}
     context = parse(given)
-    assert context.settings == Settings(weights="with-retrieval", receipt_days=7, versions_days=9)
-    assert context.settings_of("discovery").keys() >= {"weights", "trust_prior", "receipt_days"}
+    assert context.settings == Settings(learning="off", receipt_days=7, versions_days=9)
+    assert context.settings_of("discovery").keys() >= {"learning", "receipt_days"}
     assert context.settings_of("enrichment") == {"versions_days": 9, "enrich": "sparse"}
     assert context.settings_of("learning") == {}
 
@@ -77,7 +77,6 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("log_retention_days", {"log_retention_days": 91}),
         ("log_retention_days", {"log_retention_days": 0}),
         ("log_queries", {"log_queries": "never"}),
-        ("trust_prior", {"trust_prior": "101"}),
         ("receipt_days", {"receipt_days": 366}),
         ("kms_key_arn", {"kms_key_arn": "alias/mats"}),
         ("alarm_topic_arn", {"alarm_topic_arn": "on-call"}),

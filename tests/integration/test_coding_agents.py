@@ -45,7 +45,7 @@ class Configuration:
         (name,) = [key for key, allowed in FILES.items() if self.file in allowed]
         assert self.document.keys() <= {name, "inputs"}
         assert self.document[name].keys() == {"mats"}
-        values = {each["id"]: TOKEN for each in self.document.get("inputs", [])} or {"MATS_READ_TOKEN": TOKEN}
+        values = {each["id"]: TOKEN for each in self.document.get("inputs", [])} or {"MATS_TOKEN": TOKEN}
         text = re.sub(_VARIABLE[self.file], lambda found: values[found[1]], json.dumps(self.document[name]["mats"]))
         assert "$" not in text, f"{self.file} leaves {text} open"
         return json.loads(text)
@@ -61,7 +61,7 @@ COMMANDS = [
 
 def entry_of(command: str) -> dict[str, Any]:
     """What `claude mcp add` writes for a command; an option that takes several values comes after the name."""
-    words = iter(shlex.split(command.replace("$MATS_READ_TOKEN", TOKEN)))
+    words = iter(shlex.split(command.replace("$MATS_TOKEN", TOKEN)))
     assert [next(words) for _ in range(3)] == ["claude", "mcp", "add"]
     entry: dict[str, Any] = {}
     said: list[str] = []

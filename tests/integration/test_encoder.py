@@ -208,7 +208,7 @@ def test_multilingual_is_a_model_of_the_hub_that_reads_every_language(tiny: Path
     name = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
     monkeypatch.setattr(module, "hub_folder", {name: tiny}.__getitem__)
     monkeypatch.setattr(module, "_MANY_LANGUAGES", len(TOKENS))  # a stand-in: the vocabulary of the real one is large
-    encoder = bootstrap.load_encoder(Settings(encoder="multilingual", encoder_precision="fp32", cache=cache))
+    encoder = bootstrap.load_encoder(Settings(encoder="multilingual", cache=cache))
     assert encoder.name.startswith("paraphrase-multilingual-MiniLM-L12-v2-")
     assert encoder.reads("wo ist mein Paket")
 

@@ -61,8 +61,6 @@ def test_doctor_finds_nothing_wrong_with_a_sound_installation(mats):
     [
         ({"MATS_LLM_URI": "http://127.0.0.1:1/v1"}, "settings", "set MATS_LLM_URL instead"),
         ({"MATS_K": "99"}, "settings", "MATS_K must be from 1 to 25, not 99"),
-        ({"MATS_READ_TOKEN": "short"}, "tokens", "`openssl rand -hex 32` prints one"),
-        ({"MATS_READ_TOKEN": "r" * 32}, "tokens", "the write token is missing"),
         ({"MATS_ENCODER": "/no/such/folder"}, "encoder", "check the network, MATS_ENCODER"),
         ({"MATS_LLM_URL": "http://127.0.0.1:9/v1", "MATS_LLM_MODEL": "m"}, "models", "start the model server"),
     ],
@@ -70,7 +68,6 @@ def test_doctor_finds_nothing_wrong_with_a_sound_installation(mats):
 def test_doctor_names_what_is_set_wrong_and_what_to_do(mats, settings, check, named):
     [(place, text)] = faults(mats, **settings)
     assert (place, named in text) == (check, True), text
-    assert "short" not in text
 
 
 def test_doctor_names_a_misspelt_setting_beside_an_invalid_one(mats):
@@ -117,17 +114,13 @@ def test_doctor_tells_an_occupied_port_from_a_service_of_ours(mats):
         assert faults(mats, "--port", service.url.rpartition(":")[2]) == []
 
 
-def test_doctor_names_files_that_others_can_read(mats, tmp_path):
-    token = tmp_path / "token"
-    token.write_text("t" * 32)
-    token.chmod(0o644)
+def test_doctor_names_files_that_others_can_read(mats):
     (mats.home / "mats.db").chmod(0o644)
-    found = dict(faults(mats, "--token-file", str(token)))
-    assert "chmod 600" in found["tokens"]
+    (mats.home / "mats.tokens").write_text("no list")
+    (mats.home / "mats.tokens").chmod(0o600)
+    found = dict(faults(mats))
+    assert "is damaged" in found["tokens"]
     assert "mats.db (mode 644)" in found["registry"]
-    token.chmod(0o600)
-    assert faults(mats, "--token-file", str(token)) == []
-    assert "t" * 32 not in str(found)
 
 
 def test_doctor_names_a_locked_or_damaged_registry(mats, monkeypatch):

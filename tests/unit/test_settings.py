@@ -31,13 +31,12 @@ other_settings = st.fixed_dictionaries(
         **dict.fromkeys(PLAIN, texts),
         "home": paths,
         "cache": st.none() | paths,
-        "encoder_precision": st.sampled_from(["int8", "fp32"]),
         "k": st.integers(1, 25),
         "audiences": audiences,
         "log_queries": st.sampled_from(["text", "hash"]),
         "bedrock": st.booleans(),
         "writer_calls": st.integers(1, 64),
-        "candidate_order": st.sampled_from(["retrieval", "shuffled"]),
+        "learning": st.sampled_from(["on", "off"]),
     },
 )
 any_settings = st.builds(
@@ -69,7 +68,7 @@ def test_bedrock_is_turned_on_by_one_or_true(text: str, on: bool):
 def test_every_wrong_setting_of_the_models_is_named():
     with pytest.raises(SettingsInvalid, match="MATS_BEDROCK must be 1"):
         Settings(encoder="amazon.titan-embed-text-v2:0")
-    wrong = {"MATS_BEDROCK": "perhaps", "MATS_WRITER_CALLS": "0", "MATS_CANDIDATE_ORDER": "random", "MATS_K": "x"}
+    wrong = {"MATS_BEDROCK": "perhaps", "MATS_WRITER_CALLS": "0", "MATS_LEARNING": "perhaps", "MATS_K": "x"}
     with pytest.raises(SettingsInvalid) as caught:
         Settings.from_env(wrong)
     assert all(variable in str(caught.value) for variable in wrong)
@@ -148,10 +147,8 @@ def test_an_environment_is_read_by_kind():
         ({"MATS_K": "many"}, "MATS_K must be a whole number, not 'many'"),
         ({"MATS_K": "1.5"}, "MATS_K must be a whole number, not '1.5'"),
         ({"MATS_K": ""}, "MATS_K must be a whole number, not ''"),
-        ({"MATS_ENCODER_PRECISION": "fp16"}, "MATS_ENCODER_PRECISION must be int8 or fp32, not 'fp16'"),
         ({"MATS_LOG_QUERIES": "never"}, "MATS_LOG_QUERIES must be text or hash, not 'never'"),
         ({"MATS_VERSIONS_DAYS": "-1"}, "MATS_VERSIONS_DAYS must be from 0 to 3650, not -1"),
-        ({"MATS_TRUST_PRIOR": "101"}, "MATS_TRUST_PRIOR must be from 0 to 100, or none, not '101'"),
         ({"MATS_LLM_KEY": "two words"}, "MATS_LLM_KEY must be one word of ASCII"),
     ],
 )

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from mats.bootstrap.models import RERANKED, load_calibration
 from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile.profile import Profile, Refusal, Status
-from mats.domain.search.blend import PAPER_TRUST, TrustRule
 from mats.domain.search.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.http import local_caller
@@ -184,16 +182,3 @@ def test_an_answer_names_the_constants_of_another_encoder(offline):
     assert bootstrap.open_system(in_aws()).discover.calibration == CalibrationSource(
         name="opensearch-1/none", fitted=True
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "rule"),
-    [
-        ({}, TrustRule(prior=50, proportional=True)),
-        ({"trust_prior": "none", "trust_rule": "additive"}, PAPER_TRUST),
-        ({"trust_prior": "0"}, TrustRule(prior=0, proportional=True)),
-    ],
-)
-def test_rule_for_trust_is_that_of_the_settings(tmp_path: Path, given: dict[str, str], rule: TrustRule):
-    with closing(local_system(Settings(home=tmp_path, encoder="none", **given))) as system:
-        assert system.discover.scoring.trust == rule

@@ -13,7 +13,6 @@ from mats.domain.search.bm25 import idf, in_reference
 from mats.domain.search.scale import Scale, best_first, fuse
 from mats.domain.search.signals import (
     PAPER_WEIGHTS,
-    WITH_RETRIEVAL,
     Signal,
     fallback_weights,
     intent,
@@ -60,7 +59,8 @@ def test_a_signal_without_weight_has_no_share(signals):
 
 def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
     assert fallback_weights(PAPER_WEIGHTS) == {RETRIEVAL: 0.50, BM25: 0.05, QUALITY: 0.30, INTENT: 0.15}
-    assert fallback_weights(WITH_RETRIEVAL) == {RETRIEVAL: 0.70, QUALITY: 0.30, INTENT: 0.15}
+    both = {LLM: 0.50, RETRIEVAL: 0.20, QUALITY: 0.30, INTENT: 0.15}
+    assert fallback_weights(both) == {RETRIEVAL: 0.70, QUALITY: 0.30, INTENT: 0.15}
 
 
 @pytest.mark.parametrize(

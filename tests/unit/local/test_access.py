@@ -3,7 +3,6 @@
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -118,10 +117,9 @@ def test_a_token_is_compared_with_every_other_in_constant_time(monkeypatch):
 
 
 def test_tokens_are_in_no_representation():
-    settings = Settings(token=READ, read_token=READ, write_token=WRITE)
+    settings = Settings(token=READ)
     for shown in (repr(TOKENS), repr(SHARED), repr(settings), *map(repr, TOKENS.all())):
         assert READ not in shown
-        assert WRITE not in shown
         assert digest(SECRETS[TokenScope.READ]) not in shown
 
 
@@ -252,12 +250,22 @@ def test_content_types_that_a_plain_form_can_send_are_rejected(content_type, sta
         assert (problem and problem.status) == refused
 
 
+def access(host: str, home: Path, *allowed: str, read: str | None = None, write: str | None = None) -> Access:
+    """Who may reach a service on a host, with these tokens in files."""
+    files: list[Path | None] = []
+    for name, token in (("read", read), ("write", write)):
+        files.append(None if token is None else home / name)
+        if token is not None:
+            (home / name).write_text(f"{token}\r\n")
+    return access_to(host, settings=Settings(home=home), allowed=allowed, read_file=files[0], write_file=files[1])
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "LOCALHOST"])
-def test_loopback_needs_no_token_and_no_names(host):
+def test_loopback_needs_no_token_and_no_names(host, tmp_path):
     assert is_loopback(host)
-    assert access_to(host, settings=Settings(), allowed=(), read_file=None, write_file=None) == Access()
-    with pytest.raises(typer.BadParameter, match="MATS_READ_TOKEN"):
-        access_to(host, settings=Settings(), allowed=["mats.example.com"], read_file=None, write_file=None)
+    assert access(host, tmp_path) == Access()
+    with pytest.raises(typer.BadParameter, match="mats token add"):
+        access(host, tmp_path, "mats.example.com")
 
 
 def scopes_of(access: Access) -> dict[str, TokenScope]:
@@ -270,64 +278,48 @@ def scopes_of(access: Access) -> dict[str, TokenScope]:
 
 def test_a_named_token_is_enough_to_listen_for_others(tmp_path):
     secret = TokenBook(tmp_path).add("ci", TokenScope.WRITE, "2026-01-01")
-    settings = Settings(home=tmp_path)
-    access = access_to("0.0.0.0", settings=settings, allowed=["a.example"], read_file=None, write_file=None)
-    assert access.tokens is not None
-    assert access.tokens.find(secret).name == "ci"
-    both = access_to("0.0.0.0", settings=replace(settings, read_token=READ, write_token=WRITE), allowed=(),
-        read_file=None, write_file=None)  # fmt: skip
+    assert access("0.0.0.0", tmp_path, "a.example").tokens.find(secret).name == "ci"
+    both = access("0.0.0.0", tmp_path, read=READ, write=WRITE)
     assert [token.name for token in both.tokens.all()] == ["read", "write", "ci"]
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "10.0.0.1", "mats.example.com", "", "127.0.0.1.evil.example", "127.1"]
 )
-def test_other_addresses_need_both_tokens(host):
-    for settings in (Settings(), Settings(read_token=READ), Settings(write_token=WRITE)):
-        with pytest.raises(typer.BadParameter, match="MATS_READ_TOKEN and MATS_WRITE_TOKEN"):
-            access_to(host, settings=settings, allowed=(), read_file=None, write_file=None)
-    both = Settings(read_token=READ, write_token=WRITE)
-    access = access_to(host, settings=both, allowed=["Mats.Example.com."], read_file=None, write_file=None)
-    assert scopes_of(access) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
-    assert access.knows("mats.example.com")
-    here = access_to("127.0.0.1", settings=both, allowed=(), read_file=None, write_file=None)
-    assert scopes_of(here) == scopes_of(access)
+def test_other_addresses_need_both_tokens(host, tmp_path):
+    for tokens in ({}, {"read": READ}, {"write": WRITE}):
+        with pytest.raises(typer.BadParameter, match="--read-token-file and --write-token-file"):
+            access(host, tmp_path, **tokens)
+    found = access(host, tmp_path, "Mats.Example.com.", read=READ, write=WRITE)
+    assert scopes_of(found) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
+    assert found.knows("mats.example.com")
 
 
 @pytest.mark.parametrize(
-    ("settings", "problem"),
+    ("read", "write", "problem"),
     [
-        (Settings(read_token=READ, write_token=READ), "same"),
-        (Settings(read_token=READ[1:], write_token=WRITE), "at least 32"),
-        (Settings(read_token=READ + " x", write_token=WRITE), "letters"),
-        (Settings(read_token=READ, write_token="ü" * 40), "letters"),
+        (READ, READ, "same"), (READ[1:], WRITE, "at least 32"), (READ + " x", WRITE, "letters"),
+        (READ, "ü" * 40, "letters"), ("", WRITE, "at least 32"),
     ],
-)
-def test_unusable_tokens_are_refused_without_repeating_them(settings, problem):
+)  # fmt: skip
+def test_unusable_tokens_are_refused_without_repeating_them(tmp_path, read, write, problem):
     with pytest.raises(typer.BadParameter, match=problem) as refused:
-        access_to("127.0.0.1", settings=settings, allowed=(), read_file=None, write_file=None)
-    assert not any(token in str(refused.value) for token in (settings.read_token, settings.write_token))
+        access("127.0.0.1", tmp_path, read=read, write=write)
+    assert not any(token and token in str(refused.value) for token in (read, write))
 
 
-def test_tokens_may_be_in_files(tmp_path: Path):
-    read, write = tmp_path / "read", tmp_path / "write"
-    read.write_text(f"{READ}\n")
-    write.write_text(f"{WRITE}\r\n")
-    access = access_to("0.0.0.0", settings=Settings(), allowed=(), read_file=read, write_file=write)
-    assert scopes_of(access) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
-    for settings, file in ((Settings(read_token=READ), read), (Settings(), tmp_path / "none"), (Settings(), tmp_path)):
-        with pytest.raises(typer.BadParameter):
-            access_to("0.0.0.0", settings=settings, allowed=(), read_file=file, write_file=write)
-    read.write_text("")
-    with pytest.raises(typer.BadParameter, match="at least 32"):
-        access_to("0.0.0.0", settings=Settings(), allowed=(), read_file=read, write_file=write)
+@pytest.mark.parametrize("missing", ["none", "."])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, missing):
+    with pytest.raises(typer.BadParameter, match="cannot be read"):
+        access_to(
+            "0.0.0.0", settings=Settings(), allowed=(), read_file=tmp_path / missing, write_file=tmp_path / missing
+        )
 
 
 @pytest.mark.parametrize("name", ["https://mats.example.com", "mats.example.com:443", "", "a b"])
-def test_allowed_hosts_are_names(name):
-    settings = Settings(read_token=READ, write_token=WRITE)
+def test_allowed_hosts_are_names(name, tmp_path):
     with pytest.raises(typer.BadParameter, match="no host name"):
-        access_to("127.0.0.1", settings=settings, allowed=[name], read_file=None, write_file=None)
+        access("127.0.0.1", tmp_path, name, read=READ, write=WRITE)
 
 
 class _NotLookedUp(Headers):

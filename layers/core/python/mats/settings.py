@@ -17,7 +17,6 @@ DEFAULT_ENCODER = "all-MiniLM-L6-v2"  # Its weights come with the installation; 
 _MULTILINGUAL = {"multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"}
 """The value of a setting for an encoder of many languages, by the name that this has on the Hugging Face hub: 0084."""
 MAX_K = 25  # The most candidates of one rerank call
-WEIGHTS = ("paper", "with-retrieval")  # The sets of weights of the signals
 _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")  # Reranker and writer
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")  # The ways in which a model by address returns JSON
 _PREFIX, _BUCKET = "MATS_", "s3://"
@@ -126,12 +125,6 @@ class Settings:
         stack=("enrichment", "maintenance"),
     )
     writer_calls: int = option(4, "concurrent calls of the writer, {limits}", limits=(1, 64))
-    candidate_order: str = option(
-        "retrieval",
-        "order of candidates in the prompt: `retrieval` or `shuffled`",
-        choices=("retrieval", "shuffled"),
-        stack=("discovery",),
-    )
     rerank_ms: int = option(
         2_500, "milliseconds that an answer waits for the reranker, {limits}", limits=(100, 120_000)
     )
@@ -158,7 +151,6 @@ class Settings:
         "sentence encoder: `multilingual`, a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, "
         "`cohere.embed-v4:0`, or `none`",
     )
-    encoder_precision: str = option("int8", "int8 (fast) or fp32 (exact)", choices=("int8", "fp32"))
     calibration: str = option(
         "",
         "cosines of the encoder, as `mats calibrate` prints them: ENCODER:REQUESTS:LO:HI",
@@ -167,24 +159,6 @@ class Settings:
     )
     query_prefix: str = option("", "prefix of queries that the encoder expects, such as BGE's")
     k: int = option(15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
-    weights: str = option(
-        "paper",
-        "weights of the signals: `paper`, or `with-retrieval`: the first stage's score counts beside the reranker's",
-        choices=WEIGHTS,
-        stack=("discovery",),
-    )
-    trust_rule: str = option(
-        "proportional",
-        "how trust counts: `proportional` to relevance, or `additive` as in the paper",
-        choices=("proportional", "additive"),
-        stack=("discovery",),
-    )
-    trust_prior: str = option(
-        "50",
-        "trust of an unrated capability beside a rated one, 0 to 100; `none`: its trust is left out, as in the paper",
-        form=like(r"\d{1,2}|100|none", "from 0 to 100, or none"),
-        stack=("discovery",),
-    )
     share_s: int = option(
         0,
         "seconds for which equal requests with equal candidates share a reply of the reranker; 0: none",
@@ -242,10 +216,6 @@ class Settings:
     )
     jwt_claim: str = option("audiences", "claim that lists a caller's audiences; dots lead into an object")
     token: str = option("", "bearer token that `--url` sends to a service; `mats token add` makes one", secret=True)
-    read_token: str = option("", "bearer token that `mats serve` asks for, of at least 32 characters", secret=True)
-    write_token: str = option(
-        "", "bearer token that `mats serve` asks for under `/registry`; it also reads", secret=True
-    )
     audiences: tuple[str, ...] = option((), "audiences of local callers, separated by commas")
     log_queries: str = option(
         "text",

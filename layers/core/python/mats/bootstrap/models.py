@@ -201,7 +201,6 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
     return LocalEncoder.load(
         settings.encoder_model,
         cache=settings.cache or user_cache(),
-        precision="fp32" if settings.encoder_precision == "fp32" else "int8",
         query_prefix=settings.query_prefix,
     )
 

@@ -20,9 +20,9 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, ModelRefused, NotPossible
 from mats.domain.learning.reliability import Tallies
 from mats.domain.profile.profile import Profile
-from mats.domain.search.blend import Scoring, TrustRule
+from mats.domain.search.blend import TRUST, Scoring
 from mats.domain.search.query import Filter
-from mats.domain.search.signals import WEIGHT_SETS
+from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.search.verdict import VerdictThresholds
 from mats.domain.text.variants import Groups
 from mats.edge.app import Application
@@ -119,7 +119,7 @@ class System(Generic[S_co]):
     def discover(self) -> Discover:
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
-        trust, share_s = _trust_rule(self.settings), self.settings.share_s
+        share_s = self.settings.share_s
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
         reranker = self.models.reranker
         if reranker and share_s:
@@ -129,9 +129,9 @@ class System(Generic[S_co]):
             encoder=RecentVectors(encoder) if encoder else None,
             language=encoder if isinstance(encoder, ports.LanguageBound) else None,
             k=self.settings.k,
-            rerank=Rerank(reranker=reranker, shuffle=self.settings.candidate_order == "shuffled"),
+            rerank=Rerank(reranker=reranker),
             policies=policies_of(
-                unrated=trust.unrated_trust,
+                unrated=TRUST.unrated_trust,
                 clock=self.clock,
                 encoder=encoder,
                 synonyms=self._synonyms,
@@ -139,7 +139,7 @@ class System(Generic[S_co]):
                 tallies=self._tallies,
             ),
             stages=stages_of(self.settings, self.clock),
-            scoring=Scoring(scale=calibration.scale, weights=WEIGHT_SETS[self.settings.weights], trust=trust),
+            scoring=Scoring(scale=calibration.scale, weights=PAPER_WEIGHTS, trust=TRUST),
             thresholds=VerdictThresholds(
                 reranked=RERANKED,
                 hybrid=calibration.thresholds,
@@ -152,8 +152,8 @@ class System(Generic[S_co]):
     @cached_property
     def reliability(self) -> ReadReliability | None:
         """Reads the reliability of a capability; None where nothing is learned from reports."""
-        trust, tallies = _trust_rule(self.settings), self._tallies
-        return ReadReliability(tallies=tallies, trust=trust, clock=self.clock) if tallies else None
+        tallies = self._tallies
+        return ReadReliability(tallies=tallies, trust=TRUST, clock=self.clock) if tallies else None
 
     @property
     def _tallies(self) -> Callable[[Collection[Id]], Tallies] | None:
@@ -322,11 +322,6 @@ class System(Generic[S_co]):
 
     def observe(self, service: str) -> ports.Observer:
         return service_observer(self.settings, service, self.observers)
-
-
-def _trust_rule(settings: Settings) -> TrustRule:
-    prior = None if settings.trust_prior == "none" else int(settings.trust_prior)
-    return TrustRule(prior=prior, proportional=settings.trust_rule == "proportional")
 
 
 def _log_unread(error: DependencyFailed) -> None:

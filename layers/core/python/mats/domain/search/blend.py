@@ -30,6 +30,8 @@ class TrustRule:
         return None if reliability is None else reliability * (relevance if self.proportional else 1)
 
 
+TRUST = TrustRule(prior=50, proportional=True)
+"""Trust counts in proportion to relevance, and the unrated have the middle beside the rated: docs/decisions/0036."""
 PAPER_TRUST = TrustRule(prior=None, proportional=False)
 """Section 3.3 of the paper: trust is added, and drops out where it is missing."""
 

@@ -22,10 +22,6 @@ Weights = Mapping[Signal, float]
 PAPER_WEIGHTS: Weights = {Signal.LLM: 0.50, Signal.BM25: 0.05, Signal.QUALITY: 0.30, Signal.INTENT: 0.15}
 """Section 3.3 of the paper; one configuration for all kinds, never tuned."""
 
-WITH_RETRIEVAL: Weights = {Signal.LLM: 0.50, Signal.RETRIEVAL: 0.20, Signal.QUALITY: 0.30, Signal.INTENT: 0.15}
-"""Keeps `retrieval` beside the reranker's score, for models that misjudge often: docs/decisions/0039."""
-WEIGHT_SETS: Mapping[str, Weights] = {"paper": PAPER_WEIGHTS, "with-retrieval": WITH_RETRIEVAL}
-
 
 def fallback_weights(weights: Weights) -> Weights:
     """The weights when the whole LLM signal is missing: its share goes to `retrieval`.

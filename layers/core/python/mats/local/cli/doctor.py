@@ -7,10 +7,9 @@ import shlex
 import socket
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, distribution, requires
-from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,7 +27,7 @@ from mats.edge.http import local_caller
 from mats.local.access import LOOPBACK
 from mats.local.cli import output as ui
 from mats.local.cli.registry import without_vector
-from mats.local.cli.serve import access_to
+from mats.local.tokens import TokenBook
 from mats.settings import Settings, SettingsInvalid
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*extra == ['\"]([a-z]+)['\"]")
@@ -50,9 +49,6 @@ class Row(NamedTuple):
 def doctor(
     context: typer.Context,
     port: Annotated[int, ui.option("The port for `mats serve`.", min=1, max=65_535)] = 8080,
-    token_file: Annotated[
-        list[Path] | None, ui.option("A file with a token of the service; may be given several times.")
-    ] = None,
 ) -> None:
     """Check this installation: settings, packages, tokens, registry, sources, encoder, models, port.
 
@@ -65,7 +61,7 @@ def doctor(
         rows += [*_misspelt(), *(Row("settings", "fault", text) for text in str(context.obj).split("; "))]
     else:
         settings: Settings = context.obj
-        rows += [*_settings(settings), *_packages(settings), *_tokens(settings, token_file or ()), *_registry(settings)]
+        rows += [*_settings(settings), *_packages(settings), *_tokens(settings), *_registry(settings)]
         rows += [*_encoder(settings), *_models(settings), *_port(port)]
     table = ui.table_of("check", "", "found")
     for row in rows:
@@ -114,22 +110,12 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-def _tokens(settings: Settings, files: Sequence[Path]) -> Iterator[Row]:
+def _tokens(settings: Settings) -> Iterator[Row]:
     try:
-        access = access_to("127.0.0.1", settings=settings, allowed=(), read_file=None, write_file=None)
-        yield Row("tokens", "ok", "set" if access.tokens else "none: on this machine only changes need one")
-    except typer.BadParameter as error:
-        yield Row("tokens", "fault", f"{error.param_hint or ''} {error.message}".strip())
-    for file in files:
-        try:
-            mode = stat.S_IMODE(file.stat().st_mode)
-        except OSError as error:
-            yield Row("tokens", "fault", f"{file} cannot be read: {error.strerror}")
-            continue
-        if mode & 0o077:
-            yield Row("tokens", "fault", f"other users can use {file} (mode {mode:03o}): chmod 600 {file}")
-        else:
-            yield Row("tokens", "ok", f"{file} is its owner's alone")
+        made = len(TokenBook(settings.home).all())
+        yield Row("tokens", "ok", ui.count_of(made, "token") if made else "none: on this machine only changes need one")
+    except CapabilityError as error:
+        yield Row("tokens", "fault", str(error))
 
 
 def _registry(settings: Settings) -> Iterator[Row]:

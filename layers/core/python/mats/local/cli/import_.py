@@ -173,7 +173,7 @@ def _show_flags(flags: Mapping[str, Any]) -> None:
 def _send(sources: Iterable[tuple[Source, Stream]], url: str, settings: Settings, timeout_s: float) -> Report:
     """Map here, and register at a service, batch by batch; its index follows."""
     began = time.monotonic()
-    with service_at(url, settings.token or settings.write_token, timeout_s) as client:
+    with service_at(url, settings.token, timeout_s) as client:
         remote = RemoteRegistry(client)
         importer = Importer(cast(ImportTarget, remote), refusals=remote.refusals)
         with ui.bar("Sending", None) as advance:

@@ -213,7 +213,7 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
 
 def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[str, Any]:
     """The answer of `POST /discover`. Raises as `service_at`."""
-    with service_at(url, settings.token or settings.read_token or settings.write_token) as client:
+    with service_at(url, settings.token) as client:
         return _ask(client, request)
 
 

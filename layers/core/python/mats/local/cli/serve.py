@@ -37,7 +37,7 @@ from mats.local.imports.sources import open_sources
 from mats.local.tokens import MIN_TOKEN, OWN, Token, TokenBook, digest, own_token
 from mats.local.worker import drain
 from mats.resources import resource
-from mats.settings import Settings, variable_of
+from mats.settings import Settings
 
 LOGGER = logging.getLogger("mats.service")
 _HOST = "127.0.0.1"
@@ -51,9 +51,8 @@ _LOG_BYTES = 20_000_000
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _WHAT_TO_SET = (
-    "make one with `mats token add NAME --scope write`; or set MATS_READ_TOKEN and MATS_WRITE_TOKEN, or give "
-    "--read-token-file and --write-token-file: two different tokens "
-    f"of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
+    "make one with `mats token add NAME --scope write`; or give --read-token-file and --write-token-file: two "
+    f"different tokens of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
 )
 _LIST_S = 2.0  # The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice
 
@@ -67,8 +66,8 @@ def serve(
         list[str] | None,
         ui.option("Name under which callers reach the service, such as a proxy's; may be given several times."),
     ] = None,
-    read_token_file: Annotated[Path | None, ui.option("File with the token to read; also MATS_READ_TOKEN.")] = None,
-    write_token_file: Annotated[Path | None, ui.option("File with the token to write; also MATS_WRITE_TOKEN.")] = None,
+    read_token_file: Annotated[Path | None, ui.option("File with a token to read.")] = None,
+    write_token_file: Annotated[Path | None, ui.option("File with a token to write.")] = None,
 ) -> None:
     """Serve the registry over HTTP: to this machine or, with tokens, to others.
 
@@ -233,10 +232,7 @@ def access_to(
     Raises:
         typer.BadParameter: others could reach it without a token; the message says what to set.
     """
-    others = _tokens(
-        _token(settings.read_token, read_file, variable_of("read_token"), "--read-token-file"),
-        _token(settings.write_token, write_file, variable_of("write_token"), "--write-token-file"),
-    )
+    others = _tokens(_token(read_file, "--read-token-file"), _token(write_file, "--write-token-file"))
     book = TokenBook(settings.home, others)
     tokens = book if book.all() else None
     if not tokens and allowed:
@@ -268,21 +264,18 @@ def _tokens(read: str, write: str) -> Sequence[Token]:
     return Token("read", TokenScope.REPORT, digest(read)), Token("write", TokenScope.WRITE, digest(write))
 
 
-def _token(text: str, file: Path | None, variable: str, option: str) -> str:
-    """A token of the environment or of a file; empty if there is neither. No message repeats it."""
+def _token(file: Path | None, option: str) -> str:
+    """The token in a file; empty without one. No message repeats it."""
     if file is None:
-        token, source = text.strip(), variable
-    elif text:
-        raise typer.BadParameter(f"{variable} is set, too: keep one of them", param_hint=option)
-    else:
-        try:
-            token, source = file.read_text("utf-8").strip(), option
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or "not text"
-            raise typer.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error
-    if (token or file) and (len(token) < MIN_TOKEN or not _TOKEN.fullmatch(token)):
-        problem = f"holds no token of at least {MIN_TOKEN} letters, digits and -._~+/"
-        raise typer.BadParameter(f"{problem}: `openssl rand -hex 32` prints one", param_hint=source)
+        return ""
+    try:
+        token = file.read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise typer.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error
+    if len(token) < MIN_TOKEN or not _TOKEN.fullmatch(token):
+        problem = f"{file} holds no token of at least {MIN_TOKEN} letters, digits and -._~+/"
+        raise typer.BadParameter(f"{problem}: `openssl rand -hex 32` prints one", param_hint=option)
     return token
 
 
