@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.aws.bedrock import BedrockServer, Refuse
-from tests.integration.conftest import Mats, rows, serving, tool, wait_until
+from tests.integration.conftest import Mats, rows, tool
 
 REFUND = tool("refund_payment", description="Gives money back to the card it came from.", tags=["chargeback"])
 
@@ -22,11 +22,10 @@ def models(bedrock: BedrockServer) -> dict[str, str]:
     return {**bedrock.client_environment(), "MATS_BEDROCK": "1"}
 
 
-def test_enrich_without_bedrock_or_ids_of_a_dry_run_says_what_is_missing(mats: Mats, models):
+def test_enrich_without_bedrock_says_what_is_missing(mats: Mats, models):
     assert mats("import", "-", stdin=rows(REFUND)).code == 0
     mats("enrich").fails(3, "MATS_BEDROCK=1")
-    assert "is required with --dry-run" in mats("enrich", "--dry-run", **models).err
-    assert mats("enrich", "--dry-run", "com.acme/nothing", **models).code == 1
+    assert mats("enrich", "com.acme/nothing", **models).code == 1
 
 
 def test_an_import_with_a_writer_enriches_and_prints_its_cost(mats: Mats, models, bedrock):
@@ -41,14 +40,8 @@ def test_an_import_with_a_writer_enriches_and_prints_its_cost(mats: Mats, models
     assert len(bedrock.exchanges) == 1
 
 
-def test_raw_imports_are_enriched_later_and_paid_once_and_a_dry_run_saves_nothing(mats: Mats, models, bedrock):
+def test_raw_imports_are_enriched_later_and_paid_once(mats: Mats, models, bedrock):
     mats("import", "-", stdin=rows(REFUND, tool("list_refunds")))
-    [preview] = mats("enrich", "--dry-run", "com.acme/refund_payment", "--json", **models).json["previews"]
-    assert preview["before"]["action"] == ""
-    assert preview["after"]["action"] != ""
-    assert "enriched profile" in mats("enrich", "--dry-run", "com.acme/refund_payment", **models).out
-    assert mats("show", "com.acme/refund_payment", "--json").json["profile"]["enriched"] is False
-    bedrock.exchanges.clear()
     first, again = mats("enrich", "--json", **models).json, mats("enrich", "--json", **models).json
     assert (first["capabilities"], first["indexed"]) == (2, 2)
     assert again["unchanged"] == 2
@@ -92,21 +85,3 @@ def test_a_search_reranks_in_one_call_and_prints_its_cost(mats: Mats, models, be
     assert (stats["reranker"], stats["writer"]) == ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")
     assert mats("stats", "--json").json["reranker"] == "none"
     assert len(bedrock.exchanges) == 1
-
-
-def test_replay_shows_the_changes_since_a_logged_decision(mats: Mats, models):
-    mats("import", "-", stdin=rows(REFUND, tool("list_refunds", description="Lists money given back")))
-    with serving(mats) as service:
-        _, answer = service.request("/discover", {"query": "money back"})
-        wait_until(lambda: answer["query_id"] in (mats.home / "mats.log").read_text())
-    mats("remove", "com.acme/list_refunds")
-    mats("trust", "com.acme/refund_payment", "90")
-    shown = mats("replay", answer["query_id"]).done()
-    assert "no longer among the candidates" in shown.out
-    assert "quality none → 0.22" in shown.out
-    replayed = mats("replay", answer["query_id"], "--json").json
-    first, gone = replayed["moves"]
-    assert (first["was"]["rev"], first["now"]["rev"]) == (1, 2)
-    assert (gone["id"], gone["now"]) == ("com.acme/list_refunds", None)
-    mats("replay", "nowhere").fails(1, "mats.log")
-    assert mats("replay", "nowhere", "--log", "missing.log").code == 2

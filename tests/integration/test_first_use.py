@@ -1,7 +1,6 @@
 """What a newcomer meets in the first hour: the doctor, own queries, and messages that say what to do."""
 
 import json
-import socket
 import stat
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from mats.evaluation.data.datasets import load
 from mats.local.cli import output
 from tests.aws.bedrock import tool_reply
 from tests.aws.model_server import Answer, Raw, Refuse
-from tests.command import free_port
 from tests.integration.conftest import Mats, Ran, rows, serving, tool
 from tests.servers.chat_completions import ChatServer, chat_reply
 from tests.servers.stdio import STDIO
@@ -35,15 +33,14 @@ def model() -> Iterator[ChatServer]:
 
 def faults(mats: Mats, *arguments: str, **settings: str) -> list[tuple[str, str]]:
     """The faults that the doctor finds; its exit code agrees with them."""
-    port = () if "--port" in arguments else ("--port", str(free_port()))
-    ran = mats("doctor", "--json", *port, *arguments, **settings)
+    ran = mats("doctor", "--json", *arguments, **settings)
     found = [(row["check"], row["text"]) for row in ran.json["checks"] if row["state"] == "fault"]
     assert (ran.code, ran.json["faults"]) == (int(bool(found)), len(found)), ran.err
     return found
 
 
 def a_note(mats: Mats, check: str, **settings: str) -> str:
-    checks = mats("doctor", "--json", "--port", str(free_port()), **settings).json["checks"]
+    checks = mats("doctor", "--json", **settings).json["checks"]
     return " ".join(row["text"] for row in checks if (row["check"], row["state"]) == (check, "note"))
 
 
@@ -52,7 +49,7 @@ def test_doctor_finds_nothing_wrong_with_a_sound_installation(mats):
     assert "1 of them are hidden from you" in a_note(mats, "registry")
     assert a_note(mats, "registry", MATS_AUDIENCES="finance") == ""
     assert "none at" in a_note(Mats(mats.home / "elsewhere"), "registry")
-    ran = mats("doctor", "--port", str(free_port()))
+    ran = mats("doctor")
     assert (ran.code, "No fault." in ran.out, ran.err) == (0, True, "")
 
 
@@ -102,16 +99,6 @@ def test_doctor_accepts_a_model_that_tells_candidates_apart(mats, model):
     model.play = lambda exchange: Answer(SCORED)
     assert faults(mats, **model.client_environment()) == []
     assert faults(mats, **{**model.client_environment(), "MATS_RERANK_MODEL": "none"}) == []
-
-
-def test_doctor_tells_an_occupied_port_from_a_service_of_ours(mats):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        [(check, text)] = faults(mats, "--port", str(taken.getsockname()[1]))
-    assert (check, "mats serve --port N" in text) == ("port", True)
-    with serving(mats) as service:
-        assert faults(mats, "--port", service.url.rpartition(":")[2]) == []
 
 
 def test_doctor_names_files_that_others_can_read(mats):
@@ -257,7 +244,7 @@ def test_a_new_set_is_measured_and_names_its_misses(mats, tmp_path):
     measured = mats("evaluate", str(folder), "--variant", "lexical", "--misses", "--json")
     first, second = measured.json["misses"]
     assert (first["query"], first["expected"], first["got"]) == ("write a bill", "com.acme/refund", "com.acme/invoice")
-    assert (first["rank"] is None, "contains write, bill" in first["decided"]) == (True, True)
+    assert (first["rank"] is None, "retrieval did not find" in first["decided"]) == (True, True)
     assert (second["got"], second["decided"]) == (None, "it is not registered")
     assert json.loads((folder / "results" / "evaluate-lexical.json").read_text())["misses"] == [first, second]
     shown = mats("evaluate", str(folder), "--variant", "bm25", "--misses")

@@ -82,6 +82,6 @@ def test_a_request_beyond_the_context_costs_the_signal_only_and_the_writer_says_
         ran = mats("search", "--json", "give money back", **short)
         assert ran.json["degraded"] == ["llm"]
         assert ran.json["results"][0]["name"] == "refund"
-        refused = mats("enrich", "--dry-run", "com.acme/refund", **short)
+        refused = mats("enrich", "com.acme/refund", **short)
     assert refused.code != 0
     assert "context" in refused.err

@@ -4,13 +4,12 @@ import logging
 import os
 import re
 import shlex
-import socket
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, distribution, requires
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
@@ -35,7 +34,6 @@ _STYLES = {"ok": "green", "note": "yellow", "fault": "bold red"}
 _QUERY = "refund a card payment"
 _CANDIDATES = ("translate text", "refund a card payment", "read a file", "book a room", "list repositories")
 # One of them serves the query; with fewer, equal scores of a reranker could be meant
-_ANSWER_S = 2.0
 
 
 class Row(NamedTuple):
@@ -48,9 +46,8 @@ class Row(NamedTuple):
 
 def doctor(
     context: typer.Context,
-    port: Annotated[int, ui.option("The port for `mats serve`.", min=1, max=65_535)] = 8080,
 ) -> None:
-    """Check this installation: settings, packages, tokens, registry, sources, encoder, models, port.
+    """Check this installation: settings, packages, tokens, registry, sources, encoder and models.
 
     A language model that is configured is called once, with five short candidates. Exits with 1 on a fault, which says
     what to do. Nothing is changed, except that files of the registry which other users could read no longer are.
@@ -62,7 +59,7 @@ def doctor(
     else:
         settings: Settings = context.obj
         rows += [*_settings(settings), *_packages(settings), *_tokens(settings), *_registry(settings)]
-        rows += [*_encoder(settings), *_models(settings), *_port(port)]
+        rows += [*_encoder(settings), *_models(settings)]
     table = ui.table_of("check", "", "found")
     for row in rows:
         table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), ui.plain(row.text))
@@ -206,29 +203,3 @@ def _call(models: ConfiguredModels, name: str) -> str:
     if max(reply.scores) != reply.scores[_CANDIDATES.index(_QUERY)] or min(reply.scores) == max(reply.scores):
         return f"{name} answers, but scores {_QUERY!r} no higher than what has nothing to do with it: use another model"
     return ""
-
-
-def _port(port: int) -> Iterator[Row]:
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            taken.bind(("127.0.0.1", port))
-            yield Row("port", "ok", f"{port} is free")
-            return
-        except OSError as error:
-            reason = error.strerror
-    if _serves_mats(port):
-        yield Row("port", "ok", f"mats serves on {port}")
-    else:
-        yield Row("port", "fault", f"{port} cannot be used ({reason}): choose another, `mats serve --port N`")
-
-
-def _serves_mats(port: int) -> bool:
-    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - few have something there
-
-    try:
-        with closing(HTTPConnection("127.0.0.1", port, timeout=_ANSWER_S)) as connection:
-            connection.request("GET", "/healthz")
-            return b'"index"' in connection.getresponse().read(10_000)
-    except (OSError, HTTPException):
-        return False

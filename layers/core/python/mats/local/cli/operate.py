@@ -7,15 +7,12 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
-from rich.text import Text
 
 from mats.bootstrap import AnySystem, open_system
-from mats.bootstrap.local import LocalSystem, as_local, local_system
+from mats.bootstrap.local import as_local, local_system
 from mats.domain.capability.capability import Id
-from mats.domain.capability.registration import Registration
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotPossible, ReplyUnusable, RequestInvalid
-from mats.domain.profile.profile import ChangeResult, Enrichment, Profile
+from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotPossible
+from mats.domain.profile.profile import ChangeResult
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
 from mats.usecases.enrich import NO_WRITER
@@ -128,15 +125,12 @@ def enrich(
     namespace: Annotated[
         str, ui.option("Enrich all capabilities of this namespace and those below, sparse or not.")
     ] = "",
-    dry_run: Annotated[
-        bool, ui.option("Show each raw profile beside the writer's; save nothing.", "--dry-run")
-    ] = False,
 ) -> None:
     """Enrich capabilities whose profile the writer has not written yet. Needs MATS_LLM_URL, or MATS_BEDROCK=1.
 
     Calls no model for the others, so you can interrupt it and run it again. Without IDs and namespace, MATS_ENRICH says
     which need the writer. Capabilities that resemble each other are best enriched together: one alone draws requests
-    that the others serve as well.
+    that the others serve as well. `mats preview ID` shows what the writer makes of one, and saves nothing.
     """
     local = local_system(context.obj, create=False)
     if local.models.writer is None:
@@ -149,57 +143,13 @@ def enrich(
         if not family:
             raise NotPossible([Fault("--namespace", f"there is no capability in {namespace}")])
         wanted = sorted({*wanted, *family})
-    if dry_run:
-        _preview(local, wanted)
-    else:
-        _run(local, wanted)
-
-
-def _run(local: LocalSystem, wanted: list[Id]) -> None:
-    """Enrich these, sparse or not, or else all that need the writer."""
     outcomes = Counter[str]()
-    ids = wanted or list(local.stores.registry.ids())
+    chosen = wanted or list(local.stores.registry.ids())
     maker = replace(local.profile_maker, sparse_only=local.profile_maker.sparse_only and not wanted)
-    with ui.bar("Enriching", len(ids)) as advance:
-        for step in replace(local.reconcile, page=_PAGE, enrich=replace(local.enrich, maker=maker))(ids):
+    with ui.bar("Enriching", len(chosen)) as advance:
+        for step in replace(local.reconcile, page=_PAGE, enrich=replace(local.enrich, maker=maker))(chosen):
             outcomes.update(step.outcomes.values())
             advance(len(step.outcomes))
             if all(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in step.outcomes.values()):
                 break  # the next ones would fail, too
-    _show_outcomes({"capabilities": len(ids)}, outcomes, local)
-
-
-def _preview(local: LocalSystem, ids: list[Id]) -> None:
-    if not ids:
-        raise RequestInvalid([Fault("ID", "is required with --dry-run, which calls the writer for each")])
-    items, unusable = local.stores.registry.get(ids), 0
-    shown, lines = list[dict[str, Any]](), list[RenderableType]()
-    for id in ids:
-        try:
-            registration = Registration.parse(items[id])
-            before = local.profile_maker.raw(registration)
-            after = local.profile_maker.describe(registration)
-        except ReplyUnusable as error:
-            unusable += 1
-            shown.append({"id": id, "error": str(error)})
-            ui.complain(f"{id}: {error}")
-            continue
-        five = {side: p.enrichment.model_dump(mode="json") for side, p in (("before", before), ("after", after))}
-        shown.append({"id": id, **five, "notes": after.notes, "suspicious": after.suspicious})
-        lines += _compare(before, after)
-    ui.show_with_usage(local, {"previews": shown}, *lines)
-    if unusable:
-        raise typer.Exit(ui.Exit.UNAVAILABLE)
-
-
-def _compare(before: Profile, after: Profile) -> ui.Lines:
-    yield ui.plain(after.id, "bold cyan")
-    table = ui.table_of("", "raw profile", "enriched profile")
-    for field in Enrichment.model_fields:
-        values = (getattr(profile.enrichment, field) for profile in (before, after))
-        texts = (value if isinstance(value, str) else "\n".join(value) for value in values)
-        table.add_row(Text(field, style="dim"), *(ui.plain(text or "–") for text in texts))
-    yield table
-    yield from (ui.plain(note, "yellow") for note in after.notes)
-    if after.suspicious:
-        yield ui.plain(f"suspicious: {'; '.join(after.suspicious)}", "red")
+    _show_outcomes({"capabilities": len(chosen)}, outcomes, local)

@@ -221,50 +221,43 @@ def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
 
 
 def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    item, verified = shown["registration"] or {"registration": "removed"}, shown["verified_provider"]
-    held, profile = shown["held"], shown["profile"]
+    """The version that is shown, what is held beside it, and the profile's state; --json has all of it."""
+    item, profile, held = shown["registration"] or {"registration": "removed"}, shown["profile"], shown["held"]
     changed = {each["field"]: each for each in held["fields"]} if held else {}
     for key, value in item.items():
-        if key == "provider" or key in changed:
-            continue
-        # of the version that is shown, no profile has these two
-        mark = "held " if held and key in ("descriptor", "examples") else ""
-        yield mark + key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    claimed = profile["provider"] if held else item.get("provider")
-    if verified or claimed:
-        yield "provider", f"{verified} (verified)" if verified else f"{claimed} (claimed)"
+        if key in changed:
+            yield key, changed[key]["shown"] or "none"
+        elif key != "provider":
+            yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if verified := shown["verified_provider"]:
+        yield "provider", f"{verified} (verified)"
+    elif claimed := profile["provider"] if held else item.get("provider"):
+        yield "provider", f"{claimed} (claimed)"
     for key, each in changed.items():
-        if each["shown"] and key != "provider":
-            yield key, each["shown"]
         yield f"held {key}", each["held"] or "none"
     if held:
         state = "rejected by an operator" if held["rejected"] else "waits for an operator: mats review"
         yield "held", "\n".join((*held["changes"], state))
-    if not profile:
-        return
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
     if found := shown["reliability"]:
-        yield (
-            "reliability",
-            f"{found['mean']:.2f} ({found['low']:.2f} – {found['high']:.2f}): {found['successes']:.1f} successes, "
-            f"{found['failures']:.1f} failures",
-        )
-    status = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
-    yield "status", f"{status}: {profile['error']}" if profile["error"] else status
+        counted = f"{found['successes']:.1f} successes, {found['failures']:.1f} failures"
+        yield "reliability", f"{found['mean']:.2f} ({found['low']:.2f} – {found['high']:.2f}): {counted}"
+    if not profile:
+        return
+    state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
+    indexed = "" if profile["indexed_rev"] == profile["rev"] else ", not indexed yet"
+    yield (
+        "status",
+        f"{state}: {profile['error']}" if profile["error"] else f"{state}, revision {profile['rev']}{indexed}",
+    )
     yield "call", profile["invocation"] or "its owner gave no way to call it"
     yield "summary", profile["enrichment"]["summary"] or "none"
+    yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
     for refusal in profile["refused"]:
         yield "refused", f"{refusal['role']} {refusal['model']}: {refusal['cause']}"
     for key in ("suspicious", "notes"):
         if profile[key]:
             yield key, "\n".join(profile[key])
-    yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
-    indexed = "indexed" if profile["indexed_rev"] == profile["rev"] else "not indexed yet"
-    cause = f", {profile['cause']['time']} ({profile['cause']['event_id']})" if profile["cause"] else ""
-    yield "revision", f"{profile['rev']}, {indexed}{cause}"
-    for version in reversed(shown["versions"]):
-        before = version["cause"] or {"time": "?", "event_id": "?"}
-        yield "earlier", f"{version['rev']}, {version['status']}, {before['time']} ({before['event_id']})"
 
 
 def stats(context: typer.Context) -> None:
