@@ -76,7 +76,6 @@ def a_discover(
     encoder: Encoder | None = None,
     reranker: Reranker | None = None,
     k: int = 15,
-    shuffle: bool = False,
     breakers: Mapping[str, CircuitBreaker] = MappingProxyType({}),
     policies: Sequence[Policy] | None = None,
     **stages: Any,
@@ -93,7 +92,7 @@ def a_discover(
         encoder=encoder,
         language=encoder if isinstance(encoder, LanguageBound) else None,
         k=k,
-        rerank=Rerank(reranker=reranker, shuffle=shuffle),
+        rerank=Rerank(reranker=reranker),
         policies=usual if policies is None else policies,
         stages=Stages(
             **{

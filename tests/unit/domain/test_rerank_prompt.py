@@ -13,7 +13,6 @@ from mats.domain.prompts.rerank_prompt import (
     cards,
     field_text,
     new_clauses,
-    shuffle_positions,
     tokens,
     truncate,
     without_stock_phrases,
@@ -228,13 +227,6 @@ def test_no_text_changes_another_card_or_displaces_its_own_name(name, text, tag,
     assert (number, kind) == (str(place + 1), "tool")
     assert shown.strip()
     assert tokens(after[place]) <= CARD_TOKENS
-
-
-@given(st.integers(0, 25), st.text())
-def test_shuffling_is_a_permutation_that_the_seed_decides(count, seed):
-    assert sorted(shuffle_positions(count, seed)) == list(range(count))
-    assert shuffle_positions(count, seed) == shuffle_positions(count, seed)
-    assert shuffle_positions(15, "one") != shuffle_positions(15, "other")
 
 
 def test_only_the_form_with_a_type_asks_for_it():

@@ -89,25 +89,6 @@ def test_faults_of_a_usable_reply_are_recorded_without_degradation():
     assert [fault.partition(":")[0] for fault in shortlist.trace.faults] == ["rerank", "rerank"]
 
 
-def test_shuffled_candidates_get_their_own_scores_back():
-    put = []
-
-    def script(query, candidates):
-        put.append([profile.name for profile in candidates])
-        return RerankResult(scores=tuple({"refund": 0.9, "geocode": 0.1, "mail": 0.5}[p.name] for p in candidates))
-
-    many = [a_profile(name=f"n{n}", description="money for a customer") for n in range(6)]
-    discover = discover_over(indexed(*THREE, *many), k=3, reranker=ScriptedReranker(script))
-    query = Query(query="money back customer address coordinates message turn")
-    shuffling = replace(discover, rerank=replace(discover.rerank, shuffle=True))
-    plain, shuffled = discover.answer(query), shuffling.answer(query)
-    assert put[0] != put[1]
-    assert sorted(put[0]) == sorted(put[1])
-    assert [(r.candidate.profile.id, r.score) for r in plain.ranked] == [
-        (r.candidate.profile.id, r.score) for r in shuffled.ranked
-    ]
-
-
 def test_the_breaker_stops_calls_of_a_failing_reranker_and_probes_later():
     clock, alive = FakeClock(), [False]
 

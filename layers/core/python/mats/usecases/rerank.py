@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mats.domain.profile.profile import Profile
-from mats.domain.prompts.rerank_prompt import shuffle_positions
 from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Usage
 from mats.domain.search.blend import Opinion
@@ -20,7 +19,6 @@ class Rerank:
     """One call for an answer; a reply that cannot be used, or none, leaves the answer without the signal."""
 
     reranker: Reranker | None
-    shuffle: bool = False  # Send candidates in a pseudo-random order, seeded by the request
 
     def begin(self, text: str, profiles: Sequence[Profile], run: Run, labels: Labels) -> Callable[[], Opinion]:
         """Call the reranker; the function that is returned waits for its opinion on these profiles.
@@ -31,13 +29,11 @@ class Rerank:
             run.trace.without.append("llm")
         if self.reranker is None or not profiles:
             return Opinion
-        order = shuffle_positions(len(profiles), text) if self.shuffle else range(len(profiles))
-        sent = [profiles[position] for position in order]
-        stage = run.start("rerank", partial(self.reranker.rerank, text, sent, labels))
+        stage = run.start("rerank", partial(self.reranker.rerank, text, profiles, labels))
 
         def opinion() -> Opinion:
             reply = stage.finish()
-            return Opinion() if reply is None else _opinion_in(reply, sent, run)
+            return Opinion() if reply is None else _opinion_in(reply, profiles, run)
 
         return opinion
 

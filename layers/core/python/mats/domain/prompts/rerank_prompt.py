@@ -4,7 +4,6 @@ Untrusted text can neither leave nor imitate a line or a field: brackets of tags
 replaced, hidden characters removed.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
@@ -195,8 +194,3 @@ def _first_that_fits(texts: Sequence[str], most: int, *, or_cut: bool) -> str:
     """The first text of at most `most` tokens; if there is none, the first, to be cut, or nothing."""
     read = [_shorten(text) for text in texts]
     return next((text for text in read if 0 < tokens(text) <= most), read[0] if read and or_cut else "")
-
-
-def shuffle_positions(count: int, seed: str) -> list[int]:
-    """The positions 0 to count - 1 in an order that only the seed decides."""
-    return sorted(range(count), key=lambda position: hashlib.sha256(f"{position} {seed}".encode()).digest())
