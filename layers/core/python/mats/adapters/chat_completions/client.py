@@ -1,10 +1,9 @@
 """Writer and reranker of one model server: a metered client, and its errors as errors of ours, each with what to do."""
 
-import base64
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -174,8 +173,7 @@ def message_of(content: bytes, key: str = "") -> str:
     body = _parse_json(content)
     said = _error_text(body) if isinstance(body, Mapping) else content.decode("utf-8", "replace")
     if key:
-        for form in (key, quote(key, safe=""), *_base64_forms(key)):
-            said = said.replace(form, "…") if form else said
+        said = said.replace(key, "…").replace(quote(key, safe=""), "…")
     return clip(" ".join("".join(c if c.isprintable() else " " for c in said[:2_000]).split()), _MOST)
 
 
@@ -199,13 +197,6 @@ def status_in_body(answer: object) -> int:
         return 0
     code = value_at(answer, "error", "code")
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599 else 500
-
-
-def _base64_forms(key: str) -> Iterator[str]:
-    """The part of a key's base64 that does not depend on the text around it, wherever the key begins."""
-    for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + key.encode()).decode().rstrip("=")
-        yield encoded[-(-before * 8 // 6) : -1] if before else encoded[:-1]
 
 
 def error_of(url: str, model: str, status: int, message: str, *, with_key: bool) -> DependencyFailed:
