@@ -54,14 +54,6 @@ def _made(url: str, key: str | None, timeout_s: float) -> Tables:
     return Tables(timeout_s=timeout_s, attempts=1)
 
 
-def test_without_credentials_no_request_is_sent(recorder, monkeypatch):
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(NotPermitted, match="aws sso login"):
-        DynamoRegistry(asking_once(), "table").get([PAY.id])
-    assert recorder.calls == []
-
-
 @pytest.mark.parametrize(
     ("code", "to_do"),
     [("ExpiredTokenException", "renew them"), ("AccessDeniedException", "policies of the caller and the stacks")],
@@ -262,11 +254,6 @@ class TestTheBus:
         canned.respond(in_json({"FailedEntryCount": 1, "Entries": entries}))
         with pytest.raises(DependencyFailed, match="bus mats rejected 1 of the events"):
             self.bus().announce_rejections([rejected(1), rejected(2)])
-
-    def test_a_bus_that_is_not_there_is_an_operators_to_mend(self, recorder):
-        recorder.play = every(Refuse(400, "ResourceNotFoundException"))
-        with pytest.raises(NotPermitted, match="bus mats cannot be used"):
-            self.bus().announce_rejections([rejected()])
 
     @pytest.mark.parametrize("content", [b"", b"{}"])
     def test_empty_response_is_not_a_success(self, canned, content):

@@ -1,6 +1,5 @@
 """Faults between the adapters and OpenSearch."""
 
-import json
 import threading
 from array import array
 from collections.abc import Iterator
@@ -81,13 +80,6 @@ class TestTheNetwork:
         with pytest.raises(OutOfTime):
             an_index(hasty).lexical(["x"], Filter(), depth=5)
         assert len(recorder.calls) == 1
-
-    def test_a_connection_that_the_other_side_closed_is_opened_again(self, canned, echoing):
-        empty = json.dumps({"hits": {"hits": []}}).encode()
-        canned.respond(CannedResponse(empty, closes=True))
-        for _ in range(3):
-            assert an_index(echoing).exact(["x"], Filter(), most=5) == []
-        assert canned.connections == 3
 
     def test_a_page_that_breaks_off_gives_no_half_list(self, canned, echoing, monkeypatch):
         monkeypatch.setattr("mats.adapters.opensearch.index._PAGE", 1)
