@@ -81,11 +81,9 @@ def _terminal() -> str:
 
 
 def _answer() -> str:
-    """The measured answer, formatted, without empty attributes."""
+    """The measured answer with its first result, formatted, without empty attributes."""
     answer = dict(load_results("bench-answer")["answer"])
-    answer["results"] = [
-        {key: value for key, value in result.items() if value not in ("", None)} for result in answer["results"]
-    ]
+    answer["results"] = [{key: value for key, value in answer["results"][0].items() if value not in ("", None)}]
     return f"```json\n{_format_json(answer)}\n```"
 
 
