@@ -23,6 +23,9 @@ def modules(python: Path) -> dict[str, Path]:
     return {name.removesuffix(".__init__"): path for path, name in names.items()}
 
 
+DECLARING = ("mats/edge/routes.py", "mats/edge/ard/__init__.py")  # Modules that declare routes
+
+
 def imports(path: Path) -> Iterator[str]:
     """The imports of a module anywhere but for type checkers, as modules or names in them.
 
@@ -37,7 +40,7 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and path.match("mats/edge/routes.py"):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and any(map(path.match, DECLARING)):
             yield f"mats.edge.{node.value}"
         nodes += ast.iter_child_nodes(node)
 

@@ -78,9 +78,8 @@ def refused(response: http.Response, status: int) -> str:
     return error["message"]
 
 
-def search(text: str = "weather", *, filter: Any = None, context: Any = None, **more: Any) -> http.Response:
+def search(text: str = "weather", *, filter: Any = None, **more: Any) -> http.Response:
     query = {"text": text, **({} if filter is None else {"filter": filter})}
-    query |= {} if context is None else {"@context": context}
     beside = {name: more.pop(name) for name in ("federation", "pageSize", "pageToken") if name in more}
     return ask("POST", "/search", {"query": query, **beside}, **more)
 
@@ -99,41 +98,31 @@ def pages(size: int, **more: Any) -> Iterator[Any]:
         token = answer.get("pageToken")
 
 
-@pytest.mark.parametrize(("wanted", "context", "expected"), [
-    ({"type": [SERVER_CARD]}, None, {"get_forecast"}), ({"type": [AGENT_CARD, SKILL]}, None, {"guide", "slides"}),
-    ({"type": "application/vnd.mats.tool+json"}, None, {"wind/now: é"}),
-    ({"type": ["application/vnd.mats.model+json", SERVER_CARD]}, None, {"nova-v1:0", "get_forecast"}),
-    ({"type": ["text/html"]}, None, set()), ({"tags": ["a2a", "mcp"]}, None, {"get_forecast", "guide"}),
-    ({"tags": "weather", "type": [SERVER_CARD]}, None, {"get_forecast"}),
-    ({"publisher": ["acme.com", "toolbench.localhost"], "tags": ["weather"]}, None, {"wind/now: é"}),
-    ({"publisher": "pay.acme.com"}, None, set()), ({"publisher": "com"}, None, set()),
-    ({}, None, {profile.name for profile in PUBLIC}), ({f"{TERM}tags": ["a2a"]}, None, {"guide"}),
-    ({"ard:tags": ["a2a"]}, {"ard": TERM}, {"guide"}),
-    ({"labels": ["a2a"]}, [None, {"labels": f"{TERM}tags"}], {"guide"}),
-    ({"tags": ["a2a"]}, "https://agenticresourcediscovery.org/context/v1", {"guide"}),
+@pytest.mark.parametrize(("wanted", "expected"), [
+    ({"type": [SERVER_CARD]}, {"get_forecast"}), ({"type": [AGENT_CARD, SKILL]}, {"guide", "slides"}),
+    ({"type": "application/vnd.mats.tool+json"}, {"wind/now: é"}),
+    ({"type": ["application/vnd.mats.model+json", SERVER_CARD]}, {"nova-v1:0", "get_forecast"}),
+    ({"type": ["text/html"]}, set()), ({"tags": ["a2a", "mcp"]}, {"get_forecast", "guide"}),
+    ({"tags": "weather", "type": [SERVER_CARD]}, {"get_forecast"}),
+    ({"publisher": ["acme.com", "toolbench.localhost"], "tags": ["weather"]}, {"wind/now: é"}),
+    ({"publisher": "pay.acme.com"}, set()), ({"publisher": "com"}, set()),
+    ({}, {profile.name for profile in PUBLIC}), ({f"{TERM}tags": ["a2a"]}, {"guide"}),
 ])  # fmt: skip
-def test_filters_match_any_value_of_every_key(wanted, context, expected):
-    assert names(search(filter=wanted, context=context)) == expected
+def test_filters_match_any_value_of_every_key(wanted, expected):
+    assert names(search(filter=wanted)) == expected
 
 
-@pytest.mark.parametrize(("wanted", "context"), [
-    ({"metadata.kind": ["tool"]}, None), ({"okf:taxonomy": ["x"]}, {"okf": "https://openknowledgeformat.org/ns#"}),
-    ({"tags": ["x"]}, {"tags": "https://acme.com/vocab#tags"}), ({"tags": ["x"], f"{TERM}tags": ["y"]}, None),
-    ({"tags": ["x"]}, "https://elsewhere.example/context"), ({"tags": ["x"]}, {"nested": {"@id": "x"}}),
-    ({"tags": []}, None), ({"tags": [1]}, None), ({"tags": [""]}, None),
-])  # fmt: skip
-def test_unknown_filters_are_rejected(wanted, context):
-    refused(search(filter=wanted, context=context), 400)
+@pytest.mark.parametrize("wanted", [{"metadata.kind": ["tool"]}, {"tags": []}, {"tags": [1]}, {"tags": [""]}, "x"])
+def test_unknown_filters_are_rejected(wanted):
+    refused(search(filter=wanted), 400)
 
 
-def test_pages_of_results_are_disjoint_and_complete_and_their_tokens_for_one_search():
+def test_pages_of_results_are_disjoint_and_complete():
     whole = [one["identifier"] for one in found(search(pageSize=100), "SearchResponse")["results"]]
     first = found(search(pageSize=3), "SearchResponse")
     second = found(search(pageSize=3, pageToken=first["pageToken"]), "SearchResponse")
     assert [one["identifier"] for one in (*first["results"], *second["results"])] == whole
     assert "pageToken" not in second
-    refused(search("weather forecast", pageSize=3, pageToken=first["pageToken"]), 400)
-    refused(search(filter={"tags": "mcp"}, pageSize=3, pageToken=first["pageToken"]), 400)
     refused(ask("GET", "/agents", query=f"pageToken={first['pageToken']}"), 400)
 
 
@@ -170,29 +159,9 @@ def test_pages_of_a_list_cover_what_the_caller_may_see_in_order_of_id(size, audi
     assert seen == sorted(profile.id for profile in (ALL if audiences else PUBLIC))
 
 
-@pytest.mark.parametrize(("expression", "expected"), [
-    (f"type = '{SERVER_CARD}'", {"get_forecast"}), (f'type="{AGENT_CARD},{SKILL}"', {"guide", "slides"}),
-    (f"type = {SKILL} AND publisherId = 'acme.com,toolbench.localhost'", {"slides"}),
-    ("publisherId='acme.com, toolbench.localhost'", {"guide", "slides", "wind/now: é"}),
-    ("displayName = 'É' and publisherId = toolbench.localhost", {"wind/now: é"}), ("displayName = 'secret'", set()),
-    ("publisherId = 'nobody.example'", set()), ("updatedAfter > '2026-01-01'", {"slides"}),
-    ("updatedAfter = 2026-06-01T12:00:00Z", set()),
-])  # fmt: skip
-def test_lists_are_filtered_by_their_expression(expression, expected):
-    times = ((SLIDES, "2026-06-01T10:00:00Z"), (GUIDE, "2025-06-01T10:00:00+00:00"), (NOVA, "yesterday"))
-    timed = [one.model_copy(update={"cause": Cause(event_id="1", time=time)}) for one, time in times]
-    application = an_application(FORECAST, WIND, SECRET, *timed)
-    assert names(ask("GET", "/agents", query=f"filter={quote(expression)}", application=application)) == expected
-
-
 @pytest.mark.parametrize("query", [
     "pageSize=0", "pageSize=101", "pageSize=ten", "pageSize=", "pageSize=١", "pageSize=1&pageSize=2",
-    "orderBy=displayName", "pageToken=x", "pageToken=WzFd",
-    *(f"filter={quote(expression)}" for expression in (
-        "type", "type =", "= 'x'", "type > 'x'", "kind = 'tool'", "createdAfter > '2026-01-01'",
-        "updatedAfter > 'soon'", "type = 'x' OR type = 'y'", "type = 'x' AND", "type = 'x' AND type = 'y'",
-        "type = 'x", "(type = 'x')", "displayName = '" + "x" * 5_000 + "'", "AND",
-    )),
+    "orderBy=displayName", "pageToken=x", "pageToken=WzFd", "filter=type%20%3D%20%27tool%27",
 ])  # fmt: skip
 def test_invalid_list_request_is_rejected_with_a_reason(query):
     assert len(refused(ask("GET", "/agents", query=query), 400)) < 400
@@ -208,33 +177,23 @@ def test_page_stays_below_the_response_limit():
     assert [item["displayName"] for page in found for item in page["items"]] == [one.name for one in profiles]
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",))), st.integers(1, 10_000), st.text())
-def test_page_token_round_trips_for_its_request_only(place, offset, asked):
-    assert parse_token(make_token(place, asked), asked, str) == place
-    assert parse_token(make_token(offset, asked), asked, int) == offset
-    for token in (make_token(place, asked + "x"), make_token(offset, asked)):
-        with pytest.raises(RequestInvalid):
-            parse_token(token, asked, str)
-
-
-@given(st.binary(max_size=40), st.integers(0, 200), st.characters())
-def test_tampered_page_token_is_rejected(noise, position, character):
-    token = make_token("com.acme/refund", "")
-    changed = token[:position] + character + token[position + 1 :]
-    for wrong in {base64.urlsafe_b64encode(noise).decode(), noise.decode(errors="replace"), changed} - {token}:
-        with pytest.raises(RequestInvalid):
-            parse_token(wrong, "", str)
+@given(st.text(st.characters(exclude_categories=("Cs",))), st.integers(1, 10_000))
+def test_page_token_round_trips_for_its_kind_of_page(place, offset):
+    assert parse_token(make_token(place), str) == place
+    assert parse_token(make_token(offset), int) == offset
+    with pytest.raises(RequestInvalid):
+        parse_token(make_token(offset), str)
 
 
 @pytest.mark.parametrize("position", [None, True, 1.5, [], {}, "x", -1, 0])
 def test_forged_offset_is_rejected(position):
     with pytest.raises(RequestInvalid):
-        parse_token(make_token(position, ""), "", int)
+        parse_token(make_token(position), int)
 
 
 def test_forged_position_reveals_nothing_and_breaks_nothing():
-    refused(ask("GET", "/agents", query=f"pageToken={make_token(chr(0xD800), '')}"), 400)
-    token = make_token("com.acme.pay/secre", "")
+    refused(ask("GET", "/agents", query=f"pageToken={make_token(chr(0xD800))}"), 400)
+    token = make_token("com.acme.pay/secre")
     assert "secret" not in names(ask("GET", "/agents", query=f"pageToken={token}"))
 
 
@@ -257,7 +216,7 @@ def test_entry_has_the_known_attributes_only():
         "updatedAt": "2026-01-01T00:00:00+00:00",
         "metadata": {
             "id": "com.acme.weather/get_forecast", "kind": "tool", "lifecycle": "active", "enriched": False,
-            "protocol": "mcp", "transport": "streamable-http", "provider": "Acme", "providerVerified": False,
+            "protocol": "mcp", "provider": "Acme", "providerVerified": False,
         },
     }  # fmt: skip
     bare = a_profile(namespace="com.acme", name="x", description="").model_copy(update={"enrichment": Enrichment()})
@@ -311,16 +270,6 @@ def test_unknown_identifier_is_not_found_and_an_invalid_one_rejected(path, statu
     refused(ask("GET", f"/agents/{path}"), status)
 
 
-def test_matching_etag_gets_not_modified():
-    first = shown("urn:air:acme.com:agent:guide")
-    assert first.headers["Cache-Control"] == "private, max-age=60"
-    tag = first.headers["ETag"]
-    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-        again = shown("urn:air:acme.com:agent:guide", headers={"if-none-match": known})
-        assert (again.status, again.body, again.headers["ETag"]) == (304, "", tag)
-    assert shown("urn:air:acme.com:agent:guide", headers={"If-None-Match": '"other"'}).status == 200
-
-
 @pytest.mark.parametrize(("headers", "context", "base", "publisher"), [
     (None, None, BASE, "registry.acme.com"),
     ({"Host": "127.0.0.1:8765"}, {}, "http://127.0.0.1:8765/", "mats.localhost"),
@@ -341,7 +290,7 @@ def test_the_manifest_has_the_address_that_the_caller_used(headers, context, bas
 
 
 @pytest.mark.parametrize(("path", "method"), [
-    ("/search", "POST"), ("/explore", "POST"), ("/agents", "GET"), ("/agents/urn:air:acme.com:tool:x", "GET"),
+    ("/search", "POST"), ("/agents", "GET"), ("/agents/urn:air:acme.com:tool:x", "GET"),
     ("/.well-known/ard.json", "GET"),
 ])  # fmt: skip
 def test_wrong_method_gets_405_with_allow(path, method):
@@ -349,11 +298,6 @@ def test_wrong_method_gets_405_with_allow(path, method):
         response = ask(wrong, path, {})
         assert method in refused(response, 405)
         assert response.headers["Allow"] == method
-
-
-def test_explore_is_always_not_implemented():
-    for body in (b"", b'{"query": {"text": "weather"}, "resultType": {"facets": [{"field": "type"}]}}'):
-        refused(ask("POST", "/explore", body), 501)
 
 
 @pytest.mark.parametrize("path", ["/agents", "/agents/urn:air:acme.com:agent:guide", "/search"])
@@ -376,7 +320,7 @@ def test_openapi_has_the_shapes_of_the_specification():
     assert schemas["ArdSearchAnswer"]["properties"].keys() == terms["SearchResponse"]["properties"].keys()
     assert schemas["ArdList"]["properties"].keys() <= terms["ListResponse"]["properties"].keys()
     assert schemas["ArdError"]["properties"].keys() == terms["Error"]["properties"].keys()
-    for path, status in (("/search", "400"), ("/agents", "400"), ("/agents/{identifier}", "404"), ("/explore", "501")):
+    for path, status in (("/search", "400"), ("/agents", "400"), ("/agents/{identifier}", "404")):
         (operation,) = paths[path].values()
         (content,) = operation["responses"][status]["content"].items()
         assert content == ("application/json", {"schema": {"$ref": "#/components/schemas/ArdError"}})

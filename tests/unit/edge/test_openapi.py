@@ -21,7 +21,8 @@ from mats.domain.search.signals import Signal
 from mats.domain.search.trace import Trace
 from mats.domain.search.verdict import Thresholds, Verdict
 from mats.edge import http, openapi
-from mats.edge.routes import ROUTES, load
+from mats.edge.route import load
+from mats.edge.routes import ROUTES
 from mats.edge.schema import (
     Answer,
     Capability,

@@ -14,7 +14,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from mats.domain.errors import DependencyFailed, NotPossible, StorageUnusable
-from mats.edge.routes import ROUTES, TokenScope
+from mats.edge.route import TokenScope
+from mats.edge.routes import ROUTES
 from mats.local.access import Access, TokenGuard, header_fields, origin_problem, registry_problem
 from mats.local.cli.serve import access_to, is_loopback
 from mats.local.console import api

@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from mats.edge.http import Request
-from mats.edge.routes import ROUTES, TokenScope, respond
+from mats.edge.route import TokenScope
+from mats.edge.routes import ROUTES, respond
 from mats.local.access import Access
 from mats.local.console import api
 from mats.local.places import place_of

@@ -9,7 +9,8 @@ from pydantic.json_schema import models_json_schema
 from mats import __version__
 from mats.edge.app import Application
 from mats.edge.http import Request, Response
-from mats.edge.routes import ROUTES, BodySpec, Route, load
+from mats.edge.route import BodySpec, Route, load
+from mats.edge.routes import ROUTES
 
 Json = dict[str, Any]
 

@@ -1,20 +1,15 @@
 """All endpoints: dispatch, /openapi.json and the methods of API Gateway derive from `ROUTES`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import CapabilityError, CapabilityNotFound, InstructionsNotFound
+from mats.domain.errors import CapabilityNotFound, InstructionsNotFound
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import spell_out
-from mats.edge import schema
+from mats.edge import ard, schema
 from mats.edge.app import Application
-from mats.edge.http import Caller, Request, Response, error_response, json_response, problem
+from mats.edge.http import Caller, Request, Response, json_response, problem
+from mats.edge.route import PROBLEMS, BodySpec, Route, TokenScope
 
 if TYPE_CHECKING:
     from mats.edge.tools.formats import ReadyMade
@@ -105,85 +100,6 @@ def health(application: Application, request: Request) -> Response:
     return json_response(application.health(request.caller))
 
 
-class TokenScope(StrEnum):
-    """What a token of the local service may do; each includes those before it."""
-
-    READ = "read"
-    REPORT = "report"
-    WRITE = "write"
-    OPERATE = "operate"
-
-    @property
-    def allows(self) -> str:
-        """It with all that it includes, in words."""
-        return ", ".join(scope for scope in TokenScope if self.includes(scope))
-
-    def includes(self, other: "TokenScope") -> bool:
-        order = list(TokenScope)
-        return order.index(self) >= order.index(other)
-
-
-@dataclass(frozen=True, slots=True)
-class BodySpec:
-    description: str
-    models: Sequence[str | type] = ()  # Alternatives, each as `module.Class` below `mats.edge`; none: any JSON object
-    media_type: str = "application/json"  # Empty: there is no body
-    alternative: str = ""  # The media type of the same answer as text, if there is one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """An endpoint. A path has one method. Errors are problem documents (RFC 9457), or in ARD's own form."""
-
-    method: str
-    path: str  # As API Gateway spells it: `{name+}` stands for the rest of the path, slashes included
-    handler: str
-    """A function of the application and the request, as `module.function` below `mats.edge`, whose module is imported
-    by its first request."""
-    query: str | type = ""  # A model of `Parameters`, spelled alike: the handler gets them parsed
-    scope: TokenScope = TokenScope.READ  # What a token of the local service needs
-    ending: str = ""
-    """A route with one is one of API Gateway's at its path, and answers those whose rest of the path ends so."""
-    refused_methods: tuple[str, ...] = ()
-    """Methods that API Gateway forwards, to be answered with 405; it answers all others with 403."""
-    operation_id: str = ""  # This and the rest is documentation, which routes without one do not have
-    tag: str = "discovery"
-    summary: str = ""
-    description: str = ""
-    path_description: str = ""
-    path_pattern: str = ""
-    request: BodySpec | None = None
-    responses: Mapping[int, BodySpec] = field(default_factory=dict)
-
-    @property
-    def documented_path(self) -> str:
-        """The path as OpenAPI spells it."""
-        return self.path.replace("+}", "}") + self.ending
-
-    def matches(self, path: str) -> bool:
-        """True if a path is this endpoint's, as it was sent: only the rest that is a parameter may be encoded."""
-        prefix, parameter, _ = self.path.partition("{")
-        return path.startswith(prefix) and unquote(path).endswith(self.ending) if parameter else path == prefix
-
-    def respond(self, application: Application, request: Request) -> Response:
-        if request.method != self.method:
-            return self.with_error_format(problem(405, f"use {self.method}", headers={"Allow": self.method}))
-        try:
-            parameters = [load(self.query).of(request.query)] if self.query else []
-            response: Response = load(self.handler)(application, request, *parameters)
-        except CapabilityError as error:
-            response = error_response(error, internal_details=request.caller.sees_internal_errors)
-        return response if response.status < 400 else self.with_error_format(response)
-
-    def with_error_format(self, response: Response) -> Response:
-        """The response, an error in the format of this endpoint."""
-        if self.tag != _ARD:
-            return response
-        from mats.edge.ard.entries import ard_error  # noqa: PLC0415 - cold starts count
-
-        return ard_error(response)
-
-
 def respond(application: Application, request: Request) -> Response:
     if route := route_at(request.path):
         return route.respond(application, request)
@@ -195,46 +111,14 @@ def route_at(path: str) -> Route | None:
     return next((route for route in ROUTES if route.matches(path)), None)
 
 
-@cache
-def load(name: str | type) -> Any:
-    """A model or function by its module and name below `mats.edge`, or itself."""
-    if not isinstance(name, str):
-        return name
-    module, _, attribute = name.rpartition(".")
-    return getattr(import_module(f"mats.edge.{module}"), attribute)
-
-
 _RPC_ERROR = ("mcp.messages.McpError",)
 _RPC_REPLIES = ("mcp.messages.McpResult", *_RPC_ERROR, "mcp.messages.McpReplies")
 _RPC_MESSAGES = ("mcp.messages.McpRequest", "mcp.messages.McpNotification", "mcp.messages.McpBatch", *_RPC_REPLIES[:2])
-_PROBLEMS = {
-    400: "The body is not JSON.",
-    404: "No such capability, or not for this caller.",
-    413: "The body is too large.",
-    422: "The request breaks the contract; `errors` names every field.",
-    429: "Too many requests; see Retry-After.",
-    503: "A dependency did not answer; see Retry-After.",
-}
-_ARD_ERRORS = {
-    **_PROBLEMS,
-    400: "The request breaks the contract; the message names every field.",
-    401: "The call has no valid token.",
-    403: "The caller may not call this.",
-    404: "No such entry, or not for this caller.",
-    500: "Internal error.",
-}
-_ARD_ALWAYS = (401, 403, 429, 500, 503)
-_NOT_MODIFIED = {304: BodySpec("The caller's copy is current.", media_type="")}
-_ARD = "Agentic Resource Discovery"
 _ID = "`namespace/name`; slashes may be written as they are or as %2F."
 
 
 def _problems(*statuses: int) -> dict[int, BodySpec]:
-    return {s: BodySpec(_PROBLEMS[s], ("schema.Problem",), "application/problem+json") for s in statuses}
-
-
-def _ard_errors(*statuses: int) -> dict[int, BodySpec]:
-    return {s: BodySpec(_ARD_ERRORS[s], ("ard.entries.ArdError",)) for s in sorted({*statuses, *_ARD_ALWAYS})}
+    return {s: BodySpec(PROBLEMS[s], ("schema.Problem",), "application/problem+json") for s in statuses}
 
 
 ROUTES = (
@@ -348,53 +232,5 @@ ROUTES = (
         responses={200: BodySpec("It can answer.", ("schema.Health",)), **_problems(503)},
     ),
     Route(method="GET", path="/openapi.json", handler="openapi.respond"),
-    Route(
-        method="POST",
-        path="/search",
-        handler="ard.endpoints.search",
-        operation_id="ardSearch",
-        tag=_ARD,
-        summary="Find entries, most relevant first",
-        request=BodySpec("", ("ard.endpoints.ArdSearch",)),
-        responses={200: BodySpec("The entries found.", ("ard.entries.ArdSearchAnswer",)), **_ard_errors(400, 413)},
-    ),
-    Route(
-        method="POST",
-        path="/explore",
-        handler="ard.endpoints.explore",
-        operation_id="ardExplore",
-        tag=_ARD,
-        summary="Not implemented",
-        responses={501: BodySpec("Exploring is optional, and not implemented.", ("ard.entries.ArdError",))},
-    ),
-    Route(
-        method="GET",
-        path="/agents",
-        handler="ard.endpoints.list_entries",
-        operation_id="ardList",
-        tag=_ARD,
-        summary="List all entries",
-        query="ard.endpoints.ArdListParameters",
-        responses={200: BodySpec("A page.", ("ard.entries.ArdList",)), **_ard_errors(400), **_NOT_MODIFIED},
-    ),
-    Route(
-        method="GET",
-        path="/.well-known/ard.json",
-        handler="ard.endpoints.manifest",
-        operation_id="ardManifest",
-        tag=_ARD,
-        summary="Show the address of the registry",
-        responses={200: BodySpec("The manifest.", ("ard.entries.ArdManifest",)), **_ard_errors(), **_NOT_MODIFIED},
-    ),
-    Route(
-        method="GET",
-        path="/agents/{identifier+}",
-        handler="ard.endpoints.get_entry",
-        operation_id="ardRetrieve",
-        tag=_ARD,
-        summary="Show one entry",
-        path_description="The whole identifier, percent-encoded.",
-        path_pattern=r"^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$",
-        responses={200: BodySpec("The entry.", ("ard.entries.ArdEntry",)), **_ard_errors(400, 404), **_NOT_MODIFIED},
-    ),
+    *ard.ROUTES,
 )

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mats.domain.errors import CapabilityError
 from mats.domain.protocols.protocol import is_ip
 from mats.edge import http
-from mats.edge.routes import Route, TokenScope
+from mats.edge.route import Route, TokenScope
 from mats.local.tokens import Token, TokenBook
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -26,7 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mats.bootstrap.local import LocalSystem, open_metrics
 from mats.edge import http, openapi
 from mats.edge.http import Caller, local_caller
-from mats.edge.routes import ROUTES, TokenScope, respond
+from mats.edge.route import TokenScope
+from mats.edge.routes import ROUTES, respond
 from mats.local.access import (
     METHODS,
     THIS_MACHINE,

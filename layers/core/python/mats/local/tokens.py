@@ -12,7 +12,7 @@ from pathlib import Path
 from mats.bootstrap.local import WriteInProgress, replacing
 from mats.domain.errors import DependencyFailed, Fault, NotPossible, StorageUnusable
 from mats.domain.learning.outcome import SHARED
-from mats.edge.routes import TokenScope
+from mats.edge.route import TokenScope
 
 TOKENS = "mats.tokens"
 OWN = "operator.token"

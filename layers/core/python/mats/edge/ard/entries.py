@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 from urllib.parse import quote, urlsplit
@@ -79,7 +80,7 @@ def namespace_of(domain: str) -> str | None:
 _CODES: Mapping[int, str] = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED", 413: "REQUEST_TOO_LARGE", 429: "RATE_LIMIT_EXCEEDED", 500: "INTERNAL_ERROR",
-    501: "NOT_IMPLEMENTED", 503: "UNAVAILABLE",
+    503: "UNAVAILABLE",
 }  # fmt: skip
 
 
@@ -216,17 +217,10 @@ def is_address(endpoint: str) -> bool:
         return False
 
 
-def last_updated(profile: Profile) -> datetime | None:
-    """The time of this revision; None if unknown."""
-    try:
-        time = datetime.fromisoformat(profile.cause.time) if profile.cause else None
-    except ValueError:
-        return None
-    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
-
-
 def _terms(profile: Profile, base: str) -> dict[str, Any]:
-    kind, type_, time = profile.indexed_kind, media_type(profile), last_updated(profile)
+    kind, type_, time = profile.indexed_kind, media_type(profile), None
+    with suppress(ValueError):
+        time = datetime.fromisoformat(profile.cause.time).astimezone(UTC) if profile.cause else None
     description = profile.enrichment.summary or (profile.source.description if profile.source else "")
     return {
         "identifier": identifier(kind, profile.namespace, profile.name),
@@ -247,19 +241,12 @@ def _metadata(profile: Profile) -> dict[str, str | float | bool]:
     }  # fmt: skip
     is_url = media_type(profile) != own_type(profile.indexed_kind)
     endpoint = "" if is_url else profile.endpoint
-    optional = {"provider": profile.provider, "endpoint": endpoint, "suspicious": "; ".join(profile.suspicious)}
-    optional |= _call(profile)
+    invocation = from_text(profile.invocation)
+    optional = {
+        "protocol": invocation.protocol if invocation else "",
+        "provider": profile.provider,
+        "endpoint": endpoint,
+        "suspicious": "; ".join(profile.suspicious),
+    }
     verified = {"providerVerified": profile.provider_verified} if profile.provider else {}
     return known | {name: value for name, value in optional.items() if value} | verified
-
-
-def _call(profile: Profile) -> dict[str, str]:
-    """The scalars of the invocation: metadata has no lists and no objects."""
-    invocation = from_text(profile.invocation)
-    call = invocation.model_dump(mode="json") if invocation else {}
-    texts: dict[str, str] = {
-        name: str(call[name]) for name in ("protocol", "transport", "method", "model", "region") if name in call
-    }
-    schemes = ", ".join(dict.fromkeys(str(scheme["scheme"]) for scheme in call.get("auth", [])))
-    version = {"protocolVersion": str(call["version"])} if "version" in call else {}
-    return {**texts, **version, **({"auth": schemes} if schemes else {})}

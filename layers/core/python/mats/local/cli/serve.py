@@ -28,7 +28,7 @@ from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
 from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
 from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 from mats.edge.observers import JsonFormatter, LineFormatter
-from mats.edge.routes import TokenScope
+from mats.edge.route import TokenScope
 from mats.local.access import LOOPBACK, Access
 from mats.local.cli import output as ui
 from mats.local.cli.registry import without_vector

@@ -23,8 +23,8 @@ from mats.domain.capability.faults import RequestModel
 from mats.domain.capability.registration import MAX_ITEM_BYTES, Registration
 from mats.domain.errors import CapabilityError, Fault, RequestInvalid
 from mats.edge import http
-from mats.edge import routes as edge
-from mats.edge.routes import BodySpec, TokenScope
+from mats.edge import route as edge
+from mats.edge.route import BodySpec, TokenScope
 from mats.edge.schema import Parameters, Problem
 from mats.local.access import METHODS, THIS_MACHINE, Access, raw_path, read_body, registry_problem, token_of
 from mats.local.console import requests
