@@ -7,8 +7,6 @@ const SNIPPETS = {
   mcp: "MCP client configuration",
   curl: "curl",
   python: "Python",
-  converse: "Bedrock Converse tool",
-  openai: "OpenAI tool",
 };
 
 /** The section "Use it" of a capability's panel. */

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from mats.domain.capability.registration import Registration
-from mats.edge.snippets.capability import WAYS_TO_CALL
+from mats.edge.snippets import WAYS_TO_CALL
 from tests.builders import an_item
 from tests.console import homes
 from tests.console.pages import STRIPE, at, fulfil, panel, ready, told

@@ -18,11 +18,10 @@ import httpx2
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
-from mats.domain.protocols.authentication import AuthScheme
-from mats.domain.protocols.openapi import HttpCall, Parameter
+from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of
+from mats.domain.protocols.openapi import FORM, MULTIPART, HttpCall, Parameter, media_type_of
 from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.redaction import names_secret
-from mats.edge.snippets.http_request import FORM, MULTIPART, TOKEN, message_request, secrets_of, without_parameters
 
 _NOT_OWNERS = re.compile(
     r"host|authorization|cookie|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|"
@@ -176,15 +175,16 @@ def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list
     Raises:
         RequestInvalid: the agent does not speak JSON-RPC, or there is no message.
     """
-    made, text = message_request(call), arguments.get("message")
-    if made is None:
+    text = arguments.get("message")
+    if (made := call.message(str(text), token_hex(16))) is None:
         raise refuse("transport", f"is {call.transport}: this client sends messages over JSON-RPC only")
     if not isinstance(text, str | dict) or not text or len(arguments) > 1:
         raise refuse("message", "must be the only input, a text or a message object of A2A")
-    sent = made.body["params"]["message"]
-    said = text if isinstance(text, dict) else {"parts": [{**sent["parts"][0], "text": text}]}
-    body = {**made.body, "params": {"message": {**sent, **said, "messageId": token_hex(16)}}}
-    return _request("POST", url, made.headers, [], secrets, json=body)
+    headers, body = made
+    if isinstance(text, dict):
+        sent = body["params"]["message"]
+        body["params"]["message"] = {**sent, **text, "messageId": sent["messageId"]}
+    return _request("POST", url, headers, [], secrets, json=body)
 
 
 def _request(
@@ -302,7 +302,7 @@ def header_value(name: str, text: str) -> str:
 
 def _body(media_type: str, value: Any) -> dict[str, Any]:
     """The arguments of a request with this body."""
-    kind = without_parameters(media_type)
+    kind = media_type_of(media_type)
     if value is None:
         return {}
     if kind in (FORM, MULTIPART):

@@ -66,7 +66,7 @@ def _answer_of(
     answer: type[schema.Capability] = schema.Capability
     more: dict[str, Any] = {}
     if parameters.snippets:
-        from mats.edge.snippets.capability import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
+        from mats.edge.snippets import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
         answer, more = CapabilityWithSnippets, {"snippets": Snippets.of(profile)}
     reliability, internal = application.reliability(request.caller, profile), request.caller.sees_internal_errors
@@ -175,7 +175,7 @@ ROUTES = (
         responses={
             200: BodySpec(
                 "Its profile; with `snippets=true`, also how to call it, in words and as texts to copy.",
-                ("schema.Capability", "snippets.capability.CapabilityWithSnippets"),
+                ("schema.Capability", "snippets.CapabilityWithSnippets"),
             ),
             **_problems(404, 422, 429, 503),
         },

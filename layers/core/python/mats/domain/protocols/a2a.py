@@ -43,6 +43,18 @@ class A2aCall(Call):
         version = f"A2A {self.version}".strip()
         return (("protocol", f"{version} over {self.transport}" if self.transport else version), ("endpoint", self.url))
 
+    def message(self, text: str, id: str = "1") -> tuple[dict[str, str], dict[str, Any]] | None:
+        """Headers and JSON-RPC body that send the agent a message; None if it does not speak JSON-RPC."""
+        if self.transport.upper() not in ("", "JSONRPC"):
+            return None
+        message: dict[str, Any] = {"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]}
+        method, headers = "SendMessage", {"A2A-Version": ".".join(self.version.split(".")[:2])}
+        if self.version.partition(".")[0] in ("", "0"):
+            part = {"kind": "text", "text": text}
+            message = {"kind": "message", "messageId": id, "role": "user", "parts": [part]}
+            method, headers = "message/send", {}
+        return headers, {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+
 
 def is_card(value: Json) -> bool:
     """True if a value is a card, or a list that begins with one."""

@@ -1,9 +1,9 @@
 """The authentication that a call needs: names of schemes and places, never a value."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import AliasChoices, Field
 
@@ -22,6 +22,20 @@ _WRAPPED = {
     "mtlsSecurityScheme": "mutualTLS",
 }
 """The schemes of an A2A 1.0 card, and their types in OpenAPI and in earlier cards."""
+
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110: the name of a header."""
+_BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
+
+
+class Secret(NamedTuple):
+    """A value that a caller must have: where it is sent, the variable it is read from, and the text before it."""
+
+    place: str
+    name: str
+    variable: str
+    prefix: str = ""
 
 
 class AuthScheme(Compact):
@@ -115,6 +129,25 @@ def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:
         elif isinstance(header, Mapping):
             secret = header.get("isSecret") is True or header.get("is_secret") is True
             yield header.get("name"), header.get("value"), secret
+
+
+def first_option(auth: Iterable[AuthScheme]) -> list[AuthScheme]:
+    """The schemes of the first alternative that has some; `none` is no scheme."""
+    schemes = [scheme for scheme in auth if scheme.scheme != "none"]
+    first = min((scheme.option for scheme in schemes if scheme.option is not None), default=None)
+    return [scheme for scheme in schemes if scheme.option in (None, first)]
+
+
+def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
+    """The secrets of the first alternative: bearer tokens and API keys, each in a variable of its own."""
+    found = list[Secret]()
+    for scheme in first_option(auth):
+        keys = sum(secret.variable.startswith("API_KEY") for secret in found)
+        if scheme.scheme in _BEARER and all(secret.prefix != "Bearer " for secret in found):
+            found.append(Secret("header", "Authorization", "API_TOKEN", "Bearer "))
+        elif scheme.scheme == "apiKey" and TOKEN.fullmatch(scheme.name):
+            found.append(Secret(scheme.in_ or "header", scheme.name, f"API_KEY_{keys + 1}" if keys else "API_KEY"))
+    return found
 
 
 def _place(value: object) -> str:

@@ -63,6 +63,14 @@ class Parameter(Compact):
     content: str = ""  # The media type in which a value is written
 
 
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+
+
+def media_type_of(header: str) -> str:
+    """The media type in lower case, without parameters such as `charset`."""
+    return header.partition(";")[0].strip().lower()
+
+
 class HttpCall(Call):
     """An operation of an HTTP API."""
 

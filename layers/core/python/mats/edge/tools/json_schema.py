@@ -4,6 +4,7 @@ https://json-schema.org/draft/2020-12/schema defines the values of each keyword.
 so that a schema accepts no less than before. Unknown keywords are annotations, and stay.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,31 @@ def resolve_reference(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Ma
             found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
         schema = found if isinstance(found, dict) else {}
     return {}
+
+
+_EMPTY: Mapping[str, Any] = {"number": 0, "integer": 0, "boolean": False, "null": None, "array": []}
+_MAX_DEPTH, _MAX_VALUE, _MAX_ENTRIES = 4, 200, 20
+"""Of an example: nested objects, characters of a value that its owner states, properties of an object."""
+
+
+def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> Any:
+    """A value for a schema: the first that it states, else an empty one of its type; of an object what it requires."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return ""
+    schema = resolve_reference(schema, whole)
+    lists = [found for word in ("examples", "enum") if isinstance(found := schema.get(word), list)]
+    stated = [schema[word] for word in ("const", "default", "example") if word in schema]
+    for value in (*stated, *(found[0] for found in lists if found)):
+        if len(json.dumps(value)) <= _MAX_VALUE:
+            return value
+    named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    type = next((type for type in named if isinstance(type, str) and type != "null"), "")
+    if type == "object" or isinstance(schema.get("properties"), dict):
+        properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
+        required = schema["required"] if _are_names(schema.get("required")) else list(properties)
+        chosen = [name for name in properties if name in required] or list(properties)
+        return {name: example_of(properties[name], whole, depth=depth + 1) for name in chosen[:_MAX_ENTRIES]}
+    return _EMPTY.get(type, "")
 
 
 _VALUES = frozenset("const default enum examples required".split())  # Keywords whose values are no schemas

@@ -22,7 +22,7 @@ from mats.domain.protocols.catalogue import from_text
 from mats.edge.http import LOCAL, local_caller
 from mats.edge.routes import page_of
 from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListParameters
-from mats.edge.snippets.capability import SnippetFormat, Snippets
+from mats.edge.snippets import SnippetFormat, Snippets
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.imports.files import MAX_LINE_BYTES, open_file, parse_line
@@ -168,8 +168,8 @@ def show(
     snippet: Annotated[
         SnippetFormat | None,
         ui.option(
-            "Print only a snippet that calls it: the configuration of an MCP client (mcp), a command (curl), a "
-            "program (python), or a tool of Bedrock Converse (converse) or OpenAI (openai).",
+            "Print only a snippet that calls it: the configuration of an MCP client (mcp), a command (curl), or a "
+            "program (python).",
             "--as",
         ),
     ] = None,

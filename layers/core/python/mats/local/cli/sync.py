@@ -18,7 +18,7 @@ from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.mcp_server import McpStdio, server_of
 from mats.domain.protocols.protocol import Json, join_labels, to_label
 from mats.domain.text.redaction import redact_arguments
-from mats.edge.snippets.programs import json_text
+from mats.edge.snippets import json_text
 from mats.local.cli import output as ui
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index

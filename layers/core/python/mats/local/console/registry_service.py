@@ -28,7 +28,7 @@ from mats.domain.profile.wording import Wording
 from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms
 from mats.edge.http import LOCAL
-from mats.edge.snippets.capability import Snippets
+from mats.edge.snippets import Snippets
 from mats.local.console import requests
 from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.selection import ListQuery, is_vector_pending
