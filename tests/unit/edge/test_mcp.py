@@ -314,24 +314,6 @@ def test_notifications_and_replies_are_accepted(message):
     assert (response.status, response.body, dict(response.headers)) == (202, "", {})
 
 
-def test_batch_is_answered_in_versions_with_batches():
-    batch = [request("ping", id=1), {"jsonrpc": "2.0", "method": "notifications/x"}, request("nothing", id=2), 7]
-    for headers in ({}, {"MCP-Protocol-Version": "2025-03-26"}):
-        response = post(batch, headers)
-        assert response.status == 200
-        replies = json.loads(response.body)
-        assert [reply["id"] for reply in replies] == [1, 2, None]
-    for version in ("2025-06-18", "2025-11-25", "2026-07-28"):
-        assert error(post(batch, {"MCP-Protocol-Version": version})) == (400, -32600)
-
-
-@pytest.mark.parametrize(
-    "message", [request("initialize", {"protocolVersion": "2025-03-26"}), request("tools/list", {"_meta": META})]
-)
-def test_initialize_in_a_batch_is_rejected(message):
-    assert json.loads(post([message]).body)[0]["error"]["code"] == -32600
-
-
 CALL = {"name": "get_capability", "arguments": {"id": "x"}}
 
 
@@ -355,7 +337,7 @@ def without(key: str) -> dict[str, Any]:
         {}, {"protocolVersion": 1},
     )),
     *((lambda batch=batch: post(batch), 400, -32600) for batch in (
-        [], [request("ping", id=n) for n in range(protocol.MAX_BATCH + 1)],
+        [], [request("ping")],
     )),
     *((lambda headers=headers: stateless("tools/call", CALL, headers=headers), 400, -32020) for headers in (
         {"MCP-Protocol-Version": None}, {"MCP-Protocol-Version": "2025-11-25"}, {"Mcp-Method": None},

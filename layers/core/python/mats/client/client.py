@@ -154,16 +154,15 @@ class Client:
         query: str | Sequence[str],
         format: schema.Format | str,
         *,
-        token_budget: int | None = None,
         known: Iterable[str] | None = None,
         **filters: Unpack[Filters],
     ) -> ReadyMade:
         """The same as tools for a model: `output` is in the format of its API.
 
-        `token_budget` is the maximum of tokens of all tools, estimated by the API. By default there are none below a
-        `weak` match. With `known`, names of tools that the caller has, only others are defined, in order of name.
+        By default there are none below a `weak` match. With `known`, names of tools that the caller has, only others
+        are defined, in order of name.
         """
-        options = {"format": format, "token_budget": token_budget, "known": None if known is None else _to_list(known)}
+        options = {"format": format, "known": None if known is None else _to_list(known)}
         return self._call("POST", "/discover", ReadyMade, {**_request(query, filters), **options})
 
     def capability(self, id: str) -> schema.Capability:

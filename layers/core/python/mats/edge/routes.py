@@ -38,9 +38,7 @@ def search_answer(
     from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
 
     pinned = application.pins(caller)
-    return ReadyMade.of(
-        shortlist, wish.format, wish.token_budget, pinned=pinned, known=wish.known, trusts=application.trusts
-    )
+    return ReadyMade.of(shortlist, wish.format, pinned=pinned, known=wish.known, trusts=application.trusts)
 
 
 def list_capabilities(application: Application, request: Request, parameters: schema.ListParameters) -> Response:
@@ -112,8 +110,8 @@ def route_at(path: str) -> Route | None:
 
 
 _RPC_ERROR = ("mcp.messages.McpError",)
-_RPC_REPLIES = ("mcp.messages.McpResult", *_RPC_ERROR, "mcp.messages.McpReplies")
-_RPC_MESSAGES = ("mcp.messages.McpRequest", "mcp.messages.McpNotification", "mcp.messages.McpBatch", *_RPC_REPLIES[:2])
+_RPC_REPLIES = ("mcp.messages.McpResult", *_RPC_ERROR)
+_RPC_MESSAGES = ("mcp.messages.McpRequest", "mcp.messages.McpNotification", *_RPC_REPLIES)
 _ID = "`namespace/name`; slashes may be written as they are or as %2F."
 
 

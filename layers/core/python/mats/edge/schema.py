@@ -79,9 +79,8 @@ class Format(StrEnum):
 class DiscoverParameters(Parameters):
     """The parameters of `POST /discover`."""
 
-    unknown = "is not a query parameter; only `format` and `token_budget` are, anything else belongs in the body"
+    unknown = "is not a query parameter; only `format` is, anything else belongs in the body"
     format: Format | None = Field(default=None, description="As in the body.")
-    token_budget: Annotated[int, Field(ge=1), WHOLE] | None = Field(default=None, description="As in the body.")
 
 
 class DiscoverRequest(Query):
@@ -90,18 +89,13 @@ class DiscoverRequest(Query):
     format: Format | None = Field(
         default=None, description="Answer with tools for a model instead of results. Also accepted in the query string."
     )
-    token_budget: Annotated[int, Field(ge=1, strict=True)] | None = Field(
-        default=None,
-        description="With a `format`: the maximum of tokens of all tools, as estimated. Also accepted in the query "
-        "string.",
-    )
     known: Annotated[tuple[Label, ...], Field(max_length=1_000)] | None = Field(
         default=None,
         description="With a `format`: names (or ids) of tools that the caller has. Only others are defined, in order "
         "of name, so that a session can append them; begin it with an empty list.",
     )
 
-    @field_validator("token_budget", "known")
+    @field_validator("known")
     @classmethod
     def _requires_format(cls, value: Any, info: ValidationInfo) -> Any:
         if value is not None and "format" in info.data and info.data["format"] is None:

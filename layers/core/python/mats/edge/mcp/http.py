@@ -12,13 +12,11 @@ from mats.domain.errors import RequestInvalid
 from mats.edge.app import Application
 from mats.edge.http import BodyTooLarge, BodyUnreadable, Request, Response
 from mats.edge.mcp import protocol
-from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, MirroredHeaders, RpcReply
+from mats.edge.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, MirroredHeaders, RpcReply
 from mats.edge.mcp.tools import McpSession, offered_by, parse_names
 from mats.edge.schema import Parameters
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_WITH_BATCHES = (None, "2025-03-26", "2024-11-05")
-"""Versions by their header. Clients without the header are older than it."""
 _STATUS = {
     PARSE_ERROR: 400, INVALID_REQUEST: 400, protocol.INVALID_PARAMS: 400, protocol.HEADER_MISMATCH: 400,
     protocol.UNSUPPORTED_VERSION: 400, protocol.METHOD_NOT_FOUND: 404,
@@ -63,23 +61,12 @@ def _refusal(request: Request) -> Response | None:
 
 def _reply(message: object, request: Request, session: McpSession) -> Response:
     version = request.header("MCP-Protocol-Version")
-    if isinstance(message, list):
-        return _reply_to_batch(message, version, session)
     name = _decode_header(request.header("Mcp-Name"))
     reply = protocol.reply_to(message, session, MirroredHeaders(version, request.header("Mcp-Method"), name))
     if reply is None:
         return Response(202, "")
     shows_error = reply.stateless or reply.id is None
     return _json(_STATUS.get(reply.code, 200) if shows_error else 200, reply.to_json())
-
-
-def _reply_to_batch(messages: list[object], version: str | None, session: McpSession) -> Response:
-    if version not in _WITH_BATCHES:
-        return _error(400, INVALID_REQUEST, "this version has no batches; send one message per request")
-    if not 0 < len(messages) <= MAX_BATCH:
-        return _error(400, INVALID_REQUEST, f"a batch holds 1 to {MAX_BATCH} messages")
-    replies = protocol.replies_to(messages, session)
-    return _json(200, [reply.to_json() for reply in replies]) if replies else Response(202, "")
 
 
 def _is_allowed_origin(request: Request) -> bool:

@@ -2,9 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, RootModel, StrictInt, StrictStr
-
-from mats.edge.mcp.protocol import MAX_BATCH
+from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 
 class _Rpc(BaseModel):
@@ -28,12 +26,6 @@ class McpNotification(_Rpc, extra="forbid"):
     params: dict[str, Any] = {}
 
 
-class McpBatch(RootModel[list[McpRequest | McpNotification]]):
-    """Messages of 2025-03-26 or 2024-11-05."""
-
-    root: list[McpRequest | McpNotification] = Field(min_length=1, max_length=MAX_BATCH)
-
-
 class McpResult(_Rpc, extra="forbid"):
     """The reply to a request; `result` is as the specification defines it for the method."""
 
@@ -54,7 +46,3 @@ class McpError(_Rpc, extra="forbid"):
 
     id: StrictStr | StrictInt | None
     error: McpFault
-
-
-class McpReplies(RootModel[list[McpResult | McpError]]):
-    """The replies to a batch, without those to notifications."""

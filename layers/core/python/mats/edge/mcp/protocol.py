@@ -17,7 +17,6 @@ WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions that `initialize` can negotiate, newest first."""
 SUPPORTED = (CURRENT, *WITH_HANDSHAKE)
 
-MAX_BATCH = 16  # Messages; each may be a search
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
@@ -107,17 +106,6 @@ def _meta(message: Message) -> Message:
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta if isinstance(meta, dict) else {}
-
-
-def replies_to(messages: list[object], session: McpSession) -> list[RpcReply]:
-    """The replies to a batch, as 2025-03-26 allows it."""
-    alone = RpcReply(None, code=INVALID_REQUEST, message="this message cannot be part of a batch")
-    replies = []
-    for message in messages:
-        is_alone = isinstance(message, dict) and (message.get("method") == "initialize" or _VERSION in _meta(message))
-        if reply := alone if is_alone else reply_to(message, session):
-            replies.append(reply)
-    return replies
 
 
 def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:

@@ -1,19 +1,17 @@
-"""Capabilities as tools, and shortlists as ready-made tools for the APIs of models, within a token budget."""
+"""Capabilities as tools, and shortlists as ready-made tools for the APIs of models."""
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
 from mats.domain.profile.profile import Profile, SourceText
-from mats.domain.prompts.rerank_prompt import tokens
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.descriptors import annotations_of
 from mats.domain.search.shortlist import Shortlist
@@ -21,7 +19,7 @@ from mats.domain.search.verdict import Verdict
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
 from mats.edge.schema import Format, ResponseModel
-from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference, shorten_descriptions
+from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference
 
 MAX_NAME = 64
 _MAX_DESCRIPTION = 1_024  # Characters; the smallest limit of the supported APIs
@@ -173,13 +171,11 @@ class LeftOut(ResponseModel):
     """A result that is not among the tools."""
 
     id: str
-    reason: Literal["token_budget", "less_relevant", "suspicious", "property_names"] = Field(
-        description="`less_relevant`: it might fit, but is far less relevant than the first, or less than one that did "
-        "not fit. `suspicious`: what its owner wrote seems meant to steer a model, these tools go to one unread, and "
-        "operators neither trust nor verified the owner. "
-        "`property_names`: it requires an input whose name Claude refuses, and all other tools with it."
+    reason: Literal["suspicious", "property_names"] = Field(
+        description="`suspicious`: what its owner wrote seems meant to steer a model, these tools go to one unread, "
+        "and operators neither trust nor verified the owner. `property_names`: it requires an input whose name Claude "
+        "refuses, and all other tools with it."
     )
-    tokens: int = Field(description="Its size in tokens, estimated.")
 
 
 class ReadyMade(ResponseModel):
@@ -210,19 +206,12 @@ class ReadyMade(ResponseModel):
         "whose owner gave no way to call them are not here.",
     )
     left_out: list[LeftOut]
-    shortened: list[str] = Field(
-        default=[], description="The ids of tools whose inputs are described in fewer words, to fit the budget."
-    )
-    tokens: int = Field(
-        description="The size of the tools in tokens, without `known` ones, estimated: within a fifth for English."
-    )
 
     @classmethod
     def of(
         cls,
         shortlist: Shortlist,
         format: Format,
-        token_budget: int | None,
         *,
         pinned: Sequence[Profile] = (),
         known: Collection[str] | None = None,
@@ -233,131 +222,64 @@ class ReadyMade(ResponseModel):
         With `known`, names or ids of tools that the caller has, only others are defined, in order of name. What is
         suspicious is left out, unless operators trust its owner.
         """
+        target = _TARGETS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        fitted = _Fitted(format, token_budget, frozenset(known or ()), for_parts=bool(shortlist.parts), trusts=trusts)
-        for profile in pinned:
-            fitted.add(profile)
-        always = {profile.id for profile in pinned}
-        for result in results:
-            if (profile := result.candidate.profile).id not in always:
-                fitted.add(profile, result.relevance)
-        kept = fitted.kept
-        new = [tool for tool in kept if not fitted.knows(tool)]
+        profiles = {each.id: each for each in (*pinned, *(result.candidate.profile for result in results))}
+        kept, left_out = list[ToolDefinition](), list[LeftOut]()
+        for profile in profiles.values():
+            tool = tool_of(profile)
+            if profile.suspicious and not trusts(profile):
+                left_out.append(LeftOut(id=spell_out(tool.id), reason="suspicious"))
+            elif target.is_plain and tool.plain_schema is None:
+                left_out.append(LeftOut(id=spell_out(tool.id), reason="property_names"))
+            else:
+                kept.append(tool)
+        new = [tool for tool in kept if not {tool.name, tool.id}.intersection(known or ())]
         new = new if known is None else sorted(new, key=lambda tool: tool.name)
+        defined = [target.define(tool) for tool in new]
         return cls.from_values(
             shortlist,
-            fitted,
-            output=_output(kept if format is _DEFERRED else new, format),
-            definitions=[_define(tool, format) for tool in new] if format is _DEFERRED else None,
+            format=format,
+            output=[target.refer(tool) for tool in kept] if target.refer else target.wrap(defined),
+            definitions=defined if target.refer else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
+            left_out=left_out,
         )
 
 
-def tool_definition(profile: Profile, format: Format) -> dict[str, Any] | None:
-    """The definition of one capability as a tool; None if an answer in this format would leave it out."""
-    tool = tool_of(profile)
-    return None if _reason_to_leave_out(profile, tool, format) else _define(tool, format)
+class _Target(NamedTuple):
+    """How an API takes tools."""
+
+    define: Callable[[ToolDefinition], dict[str, Any]]
+    is_plain: bool = False  # It takes plain schemas alone
+    refer: Callable[[ToolDefinition], dict[str, Any]] | None = None  # If it takes definitions apart from the output
+    wrap: Callable[[list[dict[str, Any]]], Any] = lambda defined: defined
 
 
-_OF_UPPER_BOUND = 0.7  # Share of the upper bound of tokens that tokenizers make of a tool's JSON: docs/decisions/0007
+def _mcp_tool(tool: ToolDefinition) -> dict[str, Any]:
+    named = {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema}
+    annotations = {"annotations": tool.annotations} if tool.annotations else {}
+    return {**named, **annotations, "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind}}
 
 
-def estimated_tokens(value: Any) -> int:
-    """An estimate of the tokens of a value's JSON, for English within a fifth of what tokenizers make of it."""
-    return math.ceil(_OF_UPPER_BOUND * tokens(json.dumps(value, ensure_ascii=False)))
+def _definition(tool: ToolDefinition, **more: Any) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, **more}
 
 
-_DEFERRED = Format.CLAUDE_TOOL_REFERENCE  # Defines its tools apart from the output
-_PLAIN = (Format.BEDROCK_TOOL_CONFIG, Format.CLAUDE_TOOL_REFERENCE)  # Their APIs take plain schemas alone
-
-
-def _tokens(tool: ToolDefinition, format: Format) -> int:
-    """The tokens of a tool: its output, and its definition if that is apart."""
-    apart = estimated_tokens([_define(tool, format)]) if format is _DEFERRED else 0
-    return estimated_tokens(_output([tool], format)) + apart
-
-
-_SHORTER = (60, 0)  # Characters to which descriptions of inputs are shortened, one after the other, until a tool fits
-_FAR_LESS, _NEARLY = 0.5, 0.9
-"""Shares of a relevance below which a result is far less relevant, or not nearly as relevant."""
-
-
-@dataclass(slots=True)
-class _Fitted:
-    """The tools that fit a budget, best first, and what was left out; a worse tool never takes a better one's room."""
-
-    format: Format
-    budget: int | None
-    known: frozenset[str] = frozenset()  # Tools that take no room
-    trusts: Callable[[Profile], bool] = lambda profile: False
-    for_parts: bool = False  # The results serve different parts, so their relevance is not compared
-    kept: list[ToolDefinition] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    shortened: list[str] = field(default_factory=list)
-    tokens: int = 0
-    _least: float = 0.0  # The relevance below which a result is left out
-
-    def knows(self, tool: ToolDefinition) -> bool:
-        return not self.known.isdisjoint((tool.name, tool.id))
-
-    def add(self, profile: Profile, relevance: float | None = None) -> None:
-        """Take in the next tool, with shorter descriptions of its inputs if it does not fit otherwise.
-
-        Without a relevance it is not compared with others.
-        """
-        whole, budget = tool_of(profile), self.budget
-        reason: Any = _reason_to_leave_out(profile, whole, self.format, trusted=self.trusts(profile))
-        if reason is None and self.knows(whole):
-            self.kept.append(whole)
-            return
-        compared = budget is not None and not self.for_parts and relevance is not None
-        relevance = relevance or 0.0
-        if reason is None and compared and relevance < self._least:
-            reason = "less_relevant"
-        if reason is None:
-            shorter = (replace(whole, schema=shorten_descriptions(whole.schema, most)) for most in _SHORTER)
-            for tool in (whole, *shorter) if budget is not None else (whole,):
-                alone = _tokens(tool, self.format)
-                if budget is None or self.tokens + alone <= budget:
-                    self.kept.append(tool)
-                    self.tokens += alone
-                    self.shortened += [spell_out(tool.id)] if tool is not whole else []
-                    self._least = max(self._least, _FAR_LESS * relevance)
-                    return
-            # what no budget of this size could hold must not empty the answer
-            share = _NEARLY if alone <= (budget or 0) else _FAR_LESS
-            reason, self._least = "token_budget", max(self._least, share * relevance)
-        self.left_out.append(LeftOut(id=spell_out(whole.id), reason=reason, tokens=_tokens(whole, self.format)))
-
-
-def _reason_to_leave_out(
-    profile: Profile, tool: ToolDefinition, format: Format, *, trusted: bool = False
-) -> Literal["suspicious", "property_names"] | None:
-    if profile.suspicious and not trusted:
-        return "suspicious"
-    return "property_names" if format in _PLAIN and tool.plain_schema is None else None
-
-
-def _define(tool: ToolDefinition, format: Format) -> dict[str, Any]:
-    named = {"name": tool.name, "description": tool.description}
-    match format:
-        case Format.MCP_TOOLS:
-            titled = {"name": tool.name, "title": tool.title, **named, "inputSchema": tool.schema}
-            annotations = {"annotations": tool.annotations} if tool.annotations else {}
-            return {**titled, **annotations, "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind}}
-        case Format.BEDROCK_TOOL_CONFIG:
-            return {"toolSpec": {**named, "inputSchema": {"json": tool.plain_schema}}}
-        case Format.CLAUDE_TOOL_REFERENCE:
-            return {**named, "input_schema": tool.plain_schema, "defer_loading": True}
-        case Format.OPENAI_TOOLS:
-            return {"type": "function", "function": {**named, "parameters": tool.flat_schema}}
-
-
-def _output(tools: Sequence[ToolDefinition], format: Format) -> list[dict[str, Any]] | dict[str, Any] | None:
-    if format is _DEFERRED:
-        return [{"type": "tool_reference", "tool_name": tool.name} for tool in tools]
-    defined = [_define(tool, format) for tool in tools]
-    if format is Format.BEDROCK_TOOL_CONFIG:
-        return {"tools": defined} if tools else None
-    return defined
+_TARGETS: Mapping[Format, _Target] = {
+    Format.MCP_TOOLS: _Target(_mcp_tool),
+    Format.BEDROCK_TOOL_CONFIG: _Target(
+        lambda tool: {"toolSpec": _definition(tool, inputSchema={"json": tool.plain_schema})},
+        is_plain=True,
+        wrap=lambda defined: {"tools": defined} if defined else None,
+    ),
+    Format.CLAUDE_TOOL_REFERENCE: _Target(
+        lambda tool: _definition(tool, input_schema=tool.plain_schema, defer_loading=True),
+        is_plain=True,
+        refer=lambda tool: {"type": "tool_reference", "tool_name": tool.name},
+    ),
+    Format.OPENAI_TOOLS: _Target(
+        lambda tool: {"type": "function", "function": _definition(tool, parameters=tool.flat_schema)},
+    ),
+}

@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mats.domain.text.words import clip
-
 _MAX_REFERENCES = 8  # Chained references to follow; they may be circular
 _TYPES = frozenset("array boolean integer null number object string".split())
 
@@ -56,28 +54,6 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
         chosen = [name for name in properties if name in required] or list(properties)
         return {name: example_of(properties[name], whole, depth=depth + 1) for name in chosen[:_MAX_ENTRIES]}
     return _EMPTY.get(type, "")
-
-
-_VALUES = frozenset("const default enum examples required".split())  # Keywords whose values are no schemas
-
-
-def shorten_descriptions(schema: Any, most: int) -> Any:
-    """The schema with every description cut to at most `most` characters; with 0 there are none, and no titles."""
-    match schema:
-        case dict():
-            return {
-                word: value
-                if word in _VALUES
-                else clip(value, most)
-                if word == "description" and isinstance(value, str)
-                else shorten_descriptions(value, most)
-                for word, value in schema.items()
-                if most or word not in ("description", "title") or not isinstance(value, str)
-            }
-        case list():
-            return [shorten_descriptions(entry, most) for entry in schema]
-        case _:
-            return schema
 
 
 _INVALID: Any = object()  # Marks an invalid value; None can be a valid one

@@ -29,10 +29,7 @@ from mats.ports import Answered, Observation
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
-_REASONS = {
-    "token_budget": "over the budget", "less_relevant": "far less relevant", "suspicious": "suspicious",
-    "property_names": "requires an input whose name that API rejects",
-}  # fmt: skip
+_REASONS = {"suspicious": "suspicious", "property_names": "requires an input whose name that API rejects"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
 _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
@@ -64,7 +61,6 @@ def search(
     format: Annotated[
         Format | None, ui.option("Print tools for a model instead of results; with --json, the whole answer.")
     ] = None,
-    token_budget: Annotated[int | None, ui.option("Limit of the tools in estimated tokens; with --format.")] = None,
     known: Annotated[
         list[str] | None, ui.option("A tool not to print again; may be given several times; with --format.")
     ] = None,
@@ -75,7 +71,7 @@ def search(
     request = {
         **_text(query), "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
         "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
-        "min_relevance": _relevance(min_relevance), "format": format, "token_budget": token_budget, "known": known,
+        "min_relevance": _relevance(min_relevance), "format": format, "known": known,
         "holds": ui.parse_object(holds, "--holds") if holds else None,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
@@ -124,8 +120,7 @@ def _print_tools(answer: dict[str, Any]) -> None:
     """Print the tools on standard output, and those left out on standard error."""
     ui.print_json(answer["output"])
     for left in answer["left_out"]:
-        line = f"left out, {_REASONS[left['reason']]}: {left['id']} ({left['tokens']:,} tokens)"
-        ui.err.print(ui.plain(line, "yellow"), soft_wrap=True)
+        ui.err.print(ui.plain(f"left out, {_REASONS[left['reason']]}: {left['id']}", "yellow"), soft_wrap=True)
 
 
 def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
@@ -223,8 +218,7 @@ def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
     limits = {"limit": request.limit, "min_relevance": request.min_relevance, "holds": held}
     query = list(request.queries or ()) or request.query
     if request.format:
-        tools = {"token_budget": request.token_budget, "known": request.known}
-        answer = client.tools(query, request.format, **tools, **filters, **limits)
+        answer = client.tools(query, request.format, known=request.known, **filters, **limits)
     else:
         answer = client.discover(query, explain=request.explain, **filters, **limits)
     content: dict[str, Any] = json.loads(to_json(answer))

@@ -25,7 +25,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.edge import observers as log
 from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
-from mats.edge.mcp.protocol import INVALID_REQUEST, MAX_BATCH, PARSE_ERROR, RpcReply, replies_to, reply_to
+from mats.edge.mcp.protocol import PARSE_ERROR, RpcReply, reply_to
 from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
 from mats.edge.observers import JsonFormatter, LineFormatter
 from mats.edge.route import TokenScope
@@ -345,13 +345,8 @@ def _reply(line: bytes, session: McpSession) -> object:
         message = parse_json(line.rstrip(b"\r\n"))
     except RequestInvalid as error:
         return RpcReply(None, code=PARSE_ERROR, message=str(error)).to_json()
-    if not isinstance(message, list):
-        reply = reply_to(message, session)
-        return reply and reply.to_json()
-    if not 0 < len(message) <= MAX_BATCH:
-        text = f"a batch holds 1 to {MAX_BATCH} messages"
-        return RpcReply(None, code=INVALID_REQUEST, message=text).to_json()
-    return [reply.to_json() for reply in replies_to(message, session)] or None
+    reply = reply_to(message, session)
+    return reply and reply.to_json()
 
 
 _TokenName = Annotated[str, ui.argument("Who or what has it, such as `ci`.", metavar="NAME")]
