@@ -15,13 +15,11 @@ LEFT_OUT = (
     "adapters/sqlite/sources.py",
     "bootstrap/local.py",
     "client",
-    "domain/capability/beir.py",
     "domain/learning/use.py",
     "domain/protocols/addresses.py",
     "evaluation",
     "local",
     "resources.py",
-    "usecases/sync.py",
 )
 """Paths below `mats`; tests/architecture/test_layer_contents.py holds this list to what the functions import."""
 

@@ -31,7 +31,7 @@ from mats.domain.learning.outcome import Event
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.local import worker
 from mats.local.imports.sources import Reading, open_sources
-from mats.local.imports.syncing import Sync
+from mats.local.imports.sync import Sync
 from mats.settings import Settings
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeEncoder

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mats.domain.capability.beir import item_of
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, RegistrationInvalid
+from mats.evaluation.data.beir import item_of
 from mats.resources import resource
 
 EXAMPLES = resource("examples")

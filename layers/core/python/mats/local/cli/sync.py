@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -32,10 +33,9 @@ from mats.local.imports.sources import (
     parse_location,
     state_json,
 )
-from mats.local.imports.syncing import DryRunSources, DryRunTarget, Sync, Synced, age
+from mats.local.imports.sync import DryRunSources, DryRunTarget, Pruned, SourceSync, Sync, Synced
 from mats.ports import SourceBook, SourceState, SyncTarget
 from mats.settings import Settings, variable_of
-from mats.usecases.sync import Pruned, SourceSync
 
 _NO_SOURCES = "No sources yet: `mats source add` remembers one."
 
@@ -125,7 +125,7 @@ def list_sources(
 def _state_lines(states: Sequence[SourceState], now: str) -> ui.Lines:
     rows = ui.table_of("source", "entries", "gone", "succeeded", "from", right=("entries", "gone"))
     for source, run, entries, gone in states:
-        succeeded = age(run.succeeded, now) or "never"
+        succeeded = _age(run.succeeded, now) or "never"
         rows.add_row(*map(ui.plain, (source.name, f"{entries:,}", gone or "", succeeded, location_text(source))))
     yield rows if states else _NO_SOURCES
     for source, run, _, _ in states:
@@ -159,6 +159,17 @@ def remove_source(
     outcome = {"name": name, "removed": list(pruned.removed), "kept": [entry._asdict() for entry in pruned.kept]}
     stay = f"{len(pruned.removed):,} entries removed" if prune else f"its {count:,} entries stay registered"
     ui.show(outcome, f"{name}: forgotten; {stay}")
+
+
+def _age(time: str, now: str) -> str:
+    """How long ago a time was, in words; empty for no time."""
+    if not time:
+        return ""
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return "just now"
 
 
 _TELLING = (ChangeClass.BREAKING, ChangeClass.DANGEROUS)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from mats.domain.capability.beir import item_of
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, first_of, id_of_item, map_each
+from mats.evaluation.data.beir import item_of
 
 
 def _is_row(value: Json) -> bool:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mats.domain.capability.beir import item_of, namespace_of
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.profile import SourceText
+from mats.evaluation.data.beir import item_of, namespace_of
 from tests.builders import an_item
 
 

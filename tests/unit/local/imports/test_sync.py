@@ -14,7 +14,7 @@ from mats.adapters.sqlite.sources import SqliteSources
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, Step, TrackedEntry, TrackedSource, content_digest, next_step
-from mats.usecases.sync import SourceSync
+from mats.local.imports.sync import SourceSync
 from tests.builders import a_registration
 from tests.fakes import MemoryRegistry
 
