@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import unquote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -29,7 +29,6 @@ _MAX_TOKEN = 8_000  # Characters. The token of the longest id has fewer.
 _PRIVATE = "private, max-age=60"  # Responses depend on the caller's audiences
 _PUBLIC = "public, max-age=3600"
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
-_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _TERMS = "https://agenticresourcediscovery.org/ns#"
 
 P = TypeVar("P", str, int)
@@ -66,10 +65,6 @@ class ArdSearch(RequestModel):
     """The body of `POST /search`."""
 
     model_config = ConfigDict(alias_generator=to_camel)
-    hints: ClassVar = {
-        "limit": "is not a known attribute; did you mean `pageSize`?",
-        "kinds": "is not a known attribute; did you mean `query.filter.type`?",
-    }
     query: ArdQuery
     federation: Literal["auto", "referrals", "none"] = Field(
         default="auto", description="Has no effect on the search: no other registry is queried."
@@ -141,13 +136,7 @@ def list_entries(application: Application, request: Request, wish: ArdListParame
 
 
 def get_entry(application: Application, request: Request) -> Response:
-    written = request.path.removeprefix("/agents/")
-    try:
-        if _BROKEN_ESCAPE.search(written):
-            raise ValueError
-        identifier = unquote(written, errors="strict")  # once
-    except ValueError as error:
-        raise RequestInvalid([Fault("identifier", "is not percent-encoded UTF-8")]) from error
+    identifier = unquote(request.path.removeprefix("/agents/"))
     if named := ard.parse_identifier(identifier):
         kind, id = named
         with suppress(CapabilityNotFound):
@@ -168,11 +157,6 @@ def manifest(application: Application, request: Request) -> Response:
         type=ard.REGISTRY,
         url=base,
         description="Finds the model, agent, tool or skill for a request, and invokes nothing.",
-        representative_queries=[
-            "which tool can do this step of my task?",
-            "find an agent that takes over a whole request",
-            "is there a model or a skill for this kind of work?",
-        ],
     )
     return _response(ard.ArdManifest(entries=[entry]), _PUBLIC)
 
