@@ -131,9 +131,9 @@ def _run(
     by_service = f", {elsewhere:,} by the running service" if elsewhere > 0 else ""
     held = sum(one["id"] in report.listed for one in waiting(local)) if local else 0
     waits = f", {held:,} held: mats review" if held else ""
-    flags = _flags(local, report.listed) if local and not settings.in_aws else {}
+    flags = count_flags(local, report.listed) if local else {}
     if not ui.is_json():
-        _show_flags(flags)
+        show_flags(flags)
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}{waits}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
     outcome = {**report.to_json(), "held": held, "flagged": flags, "indexed": indexed, **times}
@@ -145,8 +145,13 @@ def _run(
     return report
 
 
-def _flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
-    """How many of these capabilities are suspicious; by reason, how many, and the first of them by id."""
+def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
+    """How many of these capabilities are suspicious; by reason, how many, and the first of them by id.
+
+    Empty in AWS, where profiles are made later, elsewhere.
+    """
+    if local.settings.in_aws:
+        return {}
     flagged, by_reason, listed = 0, dict[str, list[Id]](), list(map(Id, sorted(ids)))
     for start in range(0, len(listed), BATCH):
         for id, stored in sorted(local.stores.profiles.get(listed[start : start + BATCH]).items()):
@@ -160,7 +165,7 @@ def _flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _show_flags(flags: Mapping[str, Any]) -> None:
+def show_flags(flags: Mapping[str, Any]) -> None:
     for each in flags.get("reasons", ()):
         ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
     if flags.get("count"):

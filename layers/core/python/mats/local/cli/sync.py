@@ -21,7 +21,7 @@ from mats.domain.protocols.protocol import Json, join_labels, to_label
 from mats.domain.text.redaction import redact_arguments
 from mats.edge.snippets import json_text
 from mats.local.cli import output as ui
-from mats.local.cli.import_ import fail_if_waiting
+from mats.local.cli.import_ import count_flags, fail_if_waiting, show_flags
 from mats.local.cli.indexing import index
 from mats.local.imports.files import is_address
 from mats.local.imports.importer import check_namespace
@@ -213,11 +213,14 @@ def sync(
             results.append(bring(state, prune=prune, force=force, full=full, advance=advance))
         if not ui.is_json():
             _show(results[-1], dry_run=dry_run)
-    indexed = 0
+    indexed, flags = 0, dict[str, Any]()
     if local and not dry_run:
         indexed, _ = index(local)
+        flags = count_flags(local, {id for result in results for id in result.report.listed})
         fail_if_waiting(local)
-    outcome = {"sources": [_as_dict(result) for result in results], "indexed": indexed, "dry_run": dry_run}
+    if not ui.is_json():
+        show_flags(flags)
+    outcome = {"sources": list(map(_as_dict, results)), "flagged": flags, "indexed": indexed, "dry_run": dry_run}
     ui.show(outcome, *([] if results and not dry_run else ["Nothing was written." if results else _NO_SOURCES]))
     if any(result.needs_attention for result in results):
         raise typer.Exit(ui.Exit.REFUSED)
