@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Self
 
@@ -151,6 +151,20 @@ def apply_patch(item: Mapping[str, Any], patch: object) -> Registration:
     if (changed.namespace, changed.name) != (item["namespace"], item["name"]):
         raise RegistrationInvalid([Fault("name", "cannot change: register the other id, and remove this one")])
     return changed
+
+
+def additions(
+    item: Mapping[str, Any], added: Mapping[str, Sequence[str]], emptied: Collection[str] = ()
+) -> dict[str, Any]:
+    """A JSON Merge Patch for `apply_patch`: these attributes are emptied, then lists get these entries they lack.
+
+    Raises RegistrationInvalid: one of `emptied` is no attribute.
+    """
+    if unknown := sorted(set(emptied) - Registration.model_fields.keys()):
+        raise RegistrationInvalid([Fault(unknown[0], "is not an attribute of a registration")])
+    kept = {name: () if name in emptied else item.get(name, ()) for name in added}
+    longer = {name: list(dict.fromkeys([*kept[name], *values])) for name, values in added.items()}
+    return {**dict.fromkeys(emptied), **longer}
 
 
 def _merge_patch(value: object, patch: object) -> object:

@@ -13,7 +13,7 @@ from mats.bootstrap import AnySystem, open_system
 from mats.bootstrap.local import DATABASE, LocalSystem, as_local, local_system
 from mats.bootstrap.models import model_names
 from mats.domain.capability.capability import Id, Kind
-from mats.domain.capability.registration import Registration, apply_patch
+from mats.domain.capability.registration import Registration, additions, apply_patch
 from mats.domain.errors import CapabilityNotFound, Fault, KindConflict, NotPossible, RegistrationInvalid, RequestInvalid
 from mats.domain.profile.assignment import namespace_of_pattern, parse_target
 from mats.domain.profile.origin import Placed
@@ -106,20 +106,17 @@ def edit(
 
     Tags, type tags and examples are added to those that are there; description and endpoint are replaced.
     """
-    texts = {"description": description, "endpoint": endpoint}
-    lists = {"tags": tag, "type_tags": type_tag, "examples": example}
-    emptied = dict.fromkeys(clear or ())
-    if unknown := sorted(emptied.keys() - Registration.model_fields.keys()):
-        raise RequestInvalid([Fault("--clear", f"{unknown[0]!r} is not an attribute of a registration")])
-    if not emptied and all(value is None for value in (*texts.values(), *lists.values())):
+    texts = {
+        name: text for name, text in {"description": description, "endpoint": endpoint}.items() if text is not None
+    }
+    added = {
+        name: values for name, values in {"tags": tag, "type_tags": type_tag, "examples": example}.items() if values
+    }
+    if not (texts or added or clear):
         raise RequestInvalid([Fault("", "give what to change, such as --example; see `mats edit --help`")])
 
     def change(item: Item) -> Registration:
-        kept = {name: () if name in emptied else item.get(name, ()) for name in lists}
-        longer = {name: list(dict.fromkeys([*kept[name], *values])) for name, values in lists.items() if values}
-        return apply_patch(
-            item, {**emptied, **{name: text for name, text in texts.items() if text is not None}, **longer}
-        )
+        return apply_patch(item, {**additions(item, added, clear or ()), **texts})
 
     local = local_system(context.obj, create=False)
     try:
