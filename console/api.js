@@ -88,14 +88,8 @@ export function queryOf(changes, query = "") {
 
 let health;
 
-/** The answer of `/healthz`, cached; an empty object if the request fails. */
-export function service() {
-  health ??= ask("healthz").catch(() => {
-    health = undefined;
-    return {};
-  });
-  return health;
-}
+/** The answer of `/healthz`, asked once; an empty object if that failed. */
+export const service = () => (health ??= ask("healthz").catch(() => ({})));
 
 let latest;
 let refusal = "";

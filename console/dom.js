@@ -82,17 +82,6 @@ export function say(text) {
   document.getElementById("says").textContent = visible(text);
 }
 
-/** A debounced function: runs after so many milliseconds without another call. */
-export function debounce(run, ms) {
-  let timer;
-  const later = (...args) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => run(...args), ms);
-  };
-  later.stop = () => clearTimeout(timer);
-  return later;
-}
-
 const COUNT = new Intl.NumberFormat("en");
 const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });

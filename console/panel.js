@@ -94,15 +94,10 @@ function foundBy(profile, words, reliability) {
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
       ["provider", profile.provider && `${profile.provider} (${profile.provider_verified ? "verified" : "claimed"})`],
       ["effects", profile.effects?.join(", ")],
-      ["reliability", reliability && reliabilityOf(reliability)],
+      ["reliability", reliability && `${percent(reliability.mean)} (95 % interval ${percent(reliability.low)} to ${percent(reliability.high)}): ${reliability.successes.toFixed(1)} successes and ${reliability.failures.toFixed(1)} failures reported, later ones count more`],
       ["left out", profile.notes?.length > 0 && list(profile.notes)],
       ["revision", profile.cause && [`${profile.rev}, ${profile.status}, of `, time(profile.cause.time)]],
     ]));
-}
-
-/** The posterior of the trust after what callers reported, with its 95 % interval. */
-function reliabilityOf({ mean, low, high, successes, failures }) {
-  return `${percent(mean)} (95 % interval ${percent(low)} to ${percent(high)}): ${successes.toFixed(1)} successes and ${failures.toFixed(1)} failures reported, later ones count more`;
 }
 
 function list(texts, words) {

@@ -1,7 +1,7 @@
 // The registry page: all capabilities with their counts, filters and columns, and the trust of a namespace.
 
 import { ask, hasRegistry, overview, queryOf, readOnlyNotice } from "./api.js";
-import { count, debounce, h, fill, plural, refill, say, setText, time } from "./dom.js";
+import { count, h, fill, plural, refill, say, setText, time } from "./dom.js";
 import * as panel from "./panel.js";
 import { KINDS, linkTo } from "./query.js";
 import { trustForm } from "./trust.js";
@@ -32,7 +32,7 @@ async function open(main, given) {
   box = h("div", {});
   list = h("div", {});
   side = h("div", { class: "side" });
-  filter = h("input", { type: "search", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", id: "filter", oninput: soon });
+  filter = h("input", { type: "search", autocomplete: "off", spellcheck: "false", placeholder: "id or provider", id: "filter", onchange: narrow });
   namespace = h("input", { autocomplete: "off", spellcheck: "false", placeholder: "com.acme", id: "namespace", onchange: narrow });
   kinds = KINDS.map((kind) => h("input", { id: `kind-${kind}`, type: "checkbox", value: kind, onchange: narrow }));
   fill(
@@ -48,7 +48,6 @@ async function open(main, given) {
 }
 
 function close() {
-  soon.stop();
   running?.abort();
   if (box) panel.close(side);
 }
@@ -56,7 +55,6 @@ function close() {
 async function update(given) {
   params = given;
   if (!box) return; // still loading, or the registry is in AWS
-  soon.stop();
   setText(filter, params.get("q") ?? "");
   setText(namespace, params.getAll("ns").join(", "));
   for (const input of kinds) input.checked = params.getAll("kind").includes(input.value);
@@ -102,7 +100,6 @@ function narrow() {
   const kind = kinds.filter((input) => input.checked).map((input) => input.value);
   location.hash = link({ q: filter.value.trim(), ns: namespace.value.split(",").map((one) => one.trim()), kind });
 }
-const soon = debounce(() => narrow(), 250);
 
 /** Fill the list with its first page. */
 function showListing(first, signal) {

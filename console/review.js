@@ -4,8 +4,6 @@ import { ask, hasRegistry, readOnlyNotice } from "./api.js";
 import { fill, h, plural, say, time, twice, withCode } from "./dom.js";
 import { linkTo } from "./query.js";
 
-const CHANGE = /^(dangerous|breaking|compatible|harmless): (.*)$/s;
-
 let list, running;
 
 export const review = { title: "Review", open, update: () => undefined, close: () => running.abort(), links: () => [...(list?.querySelectorAll("a.name") ?? [])] };
@@ -44,15 +42,10 @@ function held(change) {
   return h("li", {},
     h("h2", {}, h("a", { class: "name", href: linkTo("registry", "", { open: id }), "data-id": id }, id)),
     h("p", { class: "about" }, h("span", {}, "held since ", time(since)), h("span", {}, approved ? ["approved version of ", time(approved)] : "new: nothing is shown")),
-    h("ul", { "aria-label": "Reasons" }, changes.map(reason)),
+    h("ul", { "aria-label": "Reasons" }, changes.map((text) => h("li", {}, withCode(text)))),
     h("table", { class: "differences" },
       h("thead", {}, h("tr", {}, ["approved", "held"].map((name) => h("th", { scope: "col" }, name)))),
       fields.map(({ field, shown, held: next }) => h("tbody", {}, h("tr", {}, h("th", { scope: "rowgroup", colspan: "2" }, field.replaceAll("_", " "))),
         h("tr", {}, [shown, next].map((text) => h("td", {}, text || h("span", { class: "hint" }, "none"))))))),
     h("p", { class: "row" }, twice("Approve", () => decide(change, true), { of: id, kind: "main" }), twice("Reject", () => decide(change, false), { of: id })));
-}
-
-function reason(text) {
-  const [, name, words] = CHANGE.exec(text) ?? [text, "", text];
-  return h("li", {}, name && [h("span", { class: name === "dangerous" ? "flag bad" : "flag" }, name), " "], withCode(words));
 }

@@ -18,7 +18,6 @@ const PARTS = {
   reliability: ["lookup of reported outcomes", "Ranked without them."],
   receipt: ["receipt", "Outcomes of this answer cannot be reported."],
 };
-const STAGES = ["queue", "encode", "lexical", "neural", "fetch", "measure", "rerank"];
 
 /** The head of an answer: what failed is an alarm, what is not configured is a line of text. */
 export function summary(answer) {
@@ -55,13 +54,12 @@ export function nextSteps(params) {
 }
 
 function timing({ took_ms: ms, cost, versions, query_id: id, results }) {
-  const stages = STAGES.filter((stage) => stage in ms);
   return h(
     "details",
     { class: "took" },
     h("summary", {}, `${plural(results.length, "result")} in ${Math.round(ms.total)} ms, ${price(cost)}`),
     h("dl", { class: "facts" },
-      stages.map((stage) => [h("dt", {}, stage), h("dd", {}, `${ms[stage]} ms`)]),
+      Object.entries(ms).filter(([stage]) => stage !== "total").map(([stage, took]) => [h("dt", {}, stage), h("dd", {}, `${took} ms`)]),
       h("dt", {}, "tokens"), h("dd", {}, `${count(cost.input_tokens)} in, ${count(cost.output_tokens)} out`),
       Object.entries(versions.models).map(([role, model]) => [h("dt", {}, role === "rerank" ? "reranker" : "encoder"), h("dd", {}, model)]),
       h("dt", {}, "index"), h("dd", {}, versions.index),

@@ -82,14 +82,14 @@ def test_what_is_wrong_stands_with_its_field(writing, desk):
     assert desk.request(f"{PATH}refund_nothing")[0] == 404
 
 
-def test_the_preview_shows_the_rank_and_what_outranks_it(writing, desk):
+def test_the_preview_shows_the_rank(writing, desk):
     put(desk, an_item(name="pays_out", description="Pays money out to one card that customers name."))
     page = writing.open("#/edit")
     started(page, "pays_in", Description="Pays money out to a card that customers name.")
     fill(page, Example_requests="pay money to a customer's card")
     page.get_by_role("button", name="Preview").click()
     expect(preview(page)).to_contain_text("pay money to a customer's card")
-    expect(preview(page).get_by_role("link", name="com.acme.pay/pays_out").first).to_be_visible()
+    expect(preview(page)).to_contain_text(re.compile(r"place \d of 2"))
     page.once("dialog", lambda dialog: dialog.accept())
 
 

@@ -91,6 +91,7 @@ def test_typing_narrows_the_list_and_nothing_typed_is_lost(console, sample):
     for typed in ("com", ".str", "ipe"):
         with page.expect_response(lambda answer: "registry/capabilities?" in answer.url):
             page.keyboard.type(typed)
+            page.keyboard.press("Enter")
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
         expect(box).to_be_focused()
     expect(box).to_have_value("com.stripe")
