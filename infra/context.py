@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,13 +22,14 @@ _HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 _ARN = r"arn:aws[\w-]*:{}:[a-z0-9-]+:\d{{12}}:{}"
+_TOPIC = _ARN.format("sns", r"[\w-]{1,256}")
 _KEY_ID = r"key/([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
 _DOMAIN = "the OpenSearch domain, whose index is made again from Profiles"
 _RETENTION = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 
 
 _TYPE = like(r"[a-z0-9-]+\.[a-z0-9]+\.search", "a type such as r7g.large.search")
-_ADDRESS = like(r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", "one address")
+_ADDRESS = r"[^@\s,]+@[^@\s,]+\.[^@\s,]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,41 +58,16 @@ class Context:
         "protected from deletion, and stacks with termination protection",
         choices=("small", "trial", "production"),
     )
-    search: str = option(
-        "",
-        "`domain`: an OpenSearch domain; `files`: files in a bucket, which discovery searches itself, for "
-        "`network=public`. Default: `domain`, of `size=small` `files`",
-        choices=("", "domain", "files"),
-        replaces="the index, which is made again from Profiles",
-    )
     instance_type: str = option(
         "", "type of data nodes; default `t3.small.search`, in production `r7g.large.search`", form=_TYPE
     )
-    master_type: str = option(
-        "",
-        "type of the dedicated masters of `size=production`; default `m7g.medium.search`, which eu-south-1 does not "
-        "offer: `m6g.large.search` there",
-        form=_TYPE,
-        needs=("size=production",),
-    )
-    instance_count: int = option(
-        0,
-        "number of data nodes: 1 or a multiple of three; default 1, in production 3",
-        form=(lambda count: count > 0 and (count == 1 or count % 3 == 0), "1 or a multiple of 3"),
-    )
     storage_gb: int = option(
-        0, "storage of each data node in GB, 10 to 16,000; default 10, in production 100", limits=(10, 16_000)
+        0, "storage of each data node in GB, 10 to 16,000; default 10, in production 40", limits=(10, 16_000)
     )
     engine_version: str = option(
         Settings().index_engine,
         "version of OpenSearch; a later one upgrades the domain in place, and there is no way back",
         choices=("2.19", "3.1", "3.3", "3.5", "3.7"),
-    )
-    enrichment_concurrency: int = option(
-        0, "batches enriched at once, 2 to 1,000; default 2, in production 10", limits=(2, 1_000)
-    )
-    discovery_concurrency: int = option(
-        0, "reserved concurrency of discovery, and its maximum; 0: the account's", limits=(1, 10_000)
     )
     throttle_rate: int = option(
         0,
@@ -145,14 +121,9 @@ class Context:
     )
     caller_accounts: tuple[str, ...] = option(
         (),
-        "other accounts whose principals may call the API, where their own policies allow it; for `auth=iam`",
-        form=like(r"\d{12}", "the number of an account"),
-        needs=("auth=iam",),
-    )
-    caller_organization: str = option(
-        "",
-        "the same for all accounts of an organization, such as `o-a1b2c3d4e5`",
-        form=like(r"o-[a-z0-9]{10,32}", "the id of an organization"),
+        "other accounts whose principals may call the API, where their own policies allow it, or organizations, such as"
+        " `o-a1b2c3d4e5`; for `auth=iam`",
+        form=like(r"\d{12}|o-[a-z0-9]{10,32}", "the number of an account or the id of an organization"),
         needs=("auth=iam",),
     )
     rollout: str = option(
@@ -214,14 +185,10 @@ class Context:
         form=like(_HOST, "a host name in lower case"),
         needs=("console_client_id",),
     )
-    alarm_email: str = option("", "address that alarms are sent to; empty: no alarm is sent by mail", form=_ADDRESS)
-    alarm_topic_arn: str = option(
+    alarm_to: str = option(
         "",
-        "SNS topic of your own that alarms are sent to",
-        form=like(_ARN.format("sns", r"[\w-]{1,256}"), "the ARN of an SNS topic"),
-    )
-    rejection_email: str = option(
-        "", "address that rejected registrations are mailed to, each with its faults", form=_ADDRESS
+        "where alarms are sent: an address, or the ARN of an SNS topic of your own; empty: nowhere",
+        form=like(f"{_ADDRESS}|{_TOPIC}", "an address or the ARN of an SNS topic"),
     )
     spend_per_hour: int = option(
         5, "dollars that models may cost in an hour before an alarm; 0: no alarm", limits=(0, 1_000_000)
@@ -262,18 +229,17 @@ class Context:
     @property
     def files(self) -> bool:
         """True if the index is in files of a bucket."""
-        return (self.search or ("files" if self.size == "small" else "domain")) == "files"
+        return self.size == "small"
 
     @property
     def capacity(self) -> Size:
         """The nodes and the limits: those of `size`, where no key says otherwise."""
-        return SIZES[self.size].but(
-            nodes=self.instance_count,
-            node=self.instance_type,
-            master=self.master_type,
-            gb_each=self.storage_gb,
-            enrichment_concurrency=self.enrichment_concurrency,
-            throttle_rate=self.throttle_rate,
+        size = SIZES[self.size]
+        return replace(
+            size,
+            node=self.instance_type or size.node,
+            gb_each=self.storage_gb or size.gb_each,
+            throttle_rate=self.throttle_rate or size.throttle_rate,
         )
 
     @property
@@ -426,20 +392,16 @@ def _as_text(value: object) -> str:
 
 def _network_faults(context: Context) -> Iterator[str]:
     zones = context.availability_zones
-    if context.size == "small" and not context.files:
-        yield "search=domain needs size=trial or production: size=small has no nodes"
     if context.files and context.network == "vpc":
-        yield "search=files needs network=public"
-    if context.production and context.instance_count == 1:
-        yield "instance_count=1 does not survive a zone: size=production needs 3 or more"
+        yield "size=small needs network=public"
+    if context.files and context.instance_type:
+        yield "instance_type needs size=trial or production: size=small has no nodes"
     if len(set(zones)) < len(zones):
         yield "availability_zones names a zone twice"
     if context.network == "vpc":
-        several = context.production or context.instance_count > 1
-        wanted = 3 if several else 1
+        wanted = 3 if context.production else 1
         if len(zones) != wanted:
-            chosen = f"size={context.size}" if context.production or not several else "three data nodes"
-            yield f"network=vpc with {chosen} needs {wanted} availability_zones, not {len(zones)}"
+            yield f"network=vpc with size={context.size} needs {wanted} availability_zones, not {len(zones)}"
     if context.vpc_id and len(context.subnet_ids) != len(zones):
         yield f"vpc_id needs a subnet in subnet_ids for each of availability_zones, not {len(context.subnet_ids)}"
 
@@ -483,12 +445,10 @@ def _model_faults(context: Context) -> Iterator[str]:
 
 
 def region_faults(context: Context, region: str) -> Iterator[str]:
-    """The faults that the choice of models and masters has in a region."""
+    """The faults that the choice of models has in a region."""
     if region.startswith(("us-gov-", "cn-")) or region in ("ap-east-2", "ap-southeast-6"):
         yield f"{region} has no SnapStart for Python, and GovCloud and China lack more: deploy to another region"
         return
-    if region == "eu-south-1" and context.capacity.master == SIZES["production"].master:
-        yield f"{region} does not offer {context.capacity.master} as dedicated master: set master_type=m6g.large.search"
     chosen = context.inference_profile
     for family in FAMILIES:
         nova = " and ".join(model for model in context.language_models if model in family.models)

@@ -19,7 +19,6 @@ from infra.vendor import ROOT
 from mats.adapters import aws
 from mats.domain.errors import DependencyFailed
 
-_UNRESERVED = 100  # Concurrent executions that Lambda keeps from being reserved
 _REFUSED = (
     "AccessDeniedException",
     "ResourceNotFoundException",
@@ -68,14 +67,10 @@ Found = Iterator[tuple[str, str]]  # Of a problem: what is wrong, and what to do
 def check_concurrency(account: Account, context: Context) -> Found:
     """Lambda may run as many functions at once as the context lets calls in; a new account may run ten."""
     limit = account.ask("Lambda", "lambda", "get_account_settings")["AccountLimit"]["ConcurrentExecutions"]
-    reserved, rate = context.discovery_concurrency, context.capacity.throttle_rate
-    more = "ask for more of L-B99A9384 in Service Quotas"
-    if reserved and limit < reserved + _UNRESERVED:
-        message = f"discovery_concurrency={reserved} leaves less than {_UNRESERVED} of the account's {limit}"
-        yield message, f"{more}, or lower it"
-    elif limit < rate:
+    rate = context.capacity.throttle_rate
+    if limit < rate:
         message = f"Lambda runs {limit} functions at once, and calls take up to a second: {rate} a second do not fit"
-        yield message, f"{more}, or throttle_rate={limit}"
+        yield message, f"ask for more of L-B99A9384 in Service Quotas, or throttle_rate={limit}"
 
 
 def check_model(account: Account, key: str, model: str, profile: InferenceProfile | None) -> Found:

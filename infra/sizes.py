@@ -1,7 +1,6 @@
 """The sizes of a deployment, and the limits of the event path; without the CDK."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
 
 ENRICHED_AT_ONCE = 10
 """Changes in a batch. All its descriptions are written in parallel, so it takes as long as its slowest."""
@@ -33,10 +32,6 @@ class Size:
         """Zones that the data nodes are in."""
         return min(self.nodes, 3)
 
-    def but(self, **chosen: Any) -> Self:
-        """This size with other values; 0 and empty texts change nothing."""
-        return replace(self, **{name: value for name, value in chosen.items() if value})
-
 
 SIZES = {
     "small": Size(nodes=0, node="", gb_each=0, enrichment_concurrency=2, throttle_rate=20),
@@ -44,7 +39,7 @@ SIZES = {
     "production": Size(
         nodes=3,
         node="r7g.large.search",
-        gb_each=100,
+        gb_each=40,  # twice what the index of a million capabilities and its successor in a reindex take
         masters=3,
         master="m7g.medium.search",
         enrichment_concurrency=10,

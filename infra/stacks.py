@@ -18,7 +18,7 @@ from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
-from infra.constructs.options import Audit, RejectionMail, Rollout
+from infra.constructs.options import Audit, Rollout
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
@@ -68,8 +68,6 @@ class SystemStack(Stack):
             Console(self, "Console", context=context, api=self.discovery.api)
         if context.steps != "all-at-once":
             Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=observed.brakes)
-        if context.rejection_email:
-            RejectionMail(self, "RejectionMail", path=self.path, email=context.rejection_email)
         AccessPolicies(
             self,
             "People",
@@ -153,5 +151,5 @@ def notes(context: Context) -> Iterator[str]:
             f"spend_per_hour: prices.json has no price of {' and '.join(unpriced)}. The alarm counts its tokens at "
             f"{counted} dollars a million, in and out: choose the limit for that."
         )
-    if context.production and not (context.alarm_email or context.alarm_topic_arn):
-        yield "alarm_email: nobody hears of an alarm. Set it, or alarm_topic_arn."
+    if context.production and not context.alarm_to:
+        yield "alarm_to: nobody hears of an alarm. Set it."

@@ -79,7 +79,6 @@ class DiscoveryApi(Construct):
             settings=settings,
             memory_mb=_MEMORY_MB,
             timeout_s=TIMEOUT_S,
-            concurrency=context.discovery_concurrency,
             snap_start=context.size != "small",
         )
         self.function, self.log = made.function, made.log
@@ -133,7 +132,7 @@ class DiscoveryApi(Construct):
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
                 tracing_enabled=True,
-                metrics_enabled=context.size != "small",
+                metrics_enabled=False,  # of each method: the stage's own, which alarms and graphs read, cost nothing
                 access_log_destination=apigateway.LogGroupLogDestination(log_group(self, "AccessLog", context=context)),
                 access_log_format=apigateway.AccessLogFormat.custom(_ACCESS),
             ),
@@ -202,10 +201,9 @@ def _resource_policy(context: Context, endpoint: ec2.IVpcEndpoint | None) -> iam
     """
     through = {"aws:SourceVpce": endpoint.vpc_endpoint_id} if endpoint else {}
     others: list[dict[str, object]] = []
-    if context.caller_accounts:
-        others.append({"aws:PrincipalAccount": list(context.caller_accounts)})
-    if context.caller_organization:
-        others.append({"aws:PrincipalOrgID": context.caller_organization})
+    for key, are_organizations in (("aws:PrincipalAccount", False), ("aws:PrincipalOrgID", True)):
+        if chosen := [each for each in context.caller_accounts if each.startswith("o-") is are_organizations]:
+            others.append({key: chosen})
     if not (endpoint or others):
         return None
     own: list[dict[str, object]] = [{"aws:PrincipalAccount": Aws.ACCOUNT_ID}] if context.auth == "iam" else [{}]

@@ -1,4 +1,4 @@
-"""The bucket of an index in files, for `search=files`; each role may do with it what its function does."""
+"""The bucket of an index in files, for `size=small`; each role may do with it what its function does."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -67,7 +67,6 @@ class Function(Construct):
         settings: Settings,
         memory_mb: int,
         timeout_s: int,
-        concurrency: int = 0,  # Reserved; 0: shared with the account's other functions
         layers: Sequence[Layer] = (),  # By default those that most functions have
         in_network: bool = True,
         snap_start: bool = False,
@@ -91,7 +90,6 @@ class Function(Construct):
             environment={name: on.domain.address if value == _STAND_IN else value for name, value in variables.items()},
             environment_encryption=own_key,
             tracing=lambda_.Tracing.ACTIVE,
-            reserved_concurrent_executions=concurrency or None,
             memory_size=memory_mb,
             timeout=Duration.seconds(timeout_s),
             role=self.role,

@@ -23,12 +23,9 @@ class Observability(Construct):
         super().__init__(scope, id)
         self._watched = watched
         self.alarms: list[cloudwatch.Alarm] = []
-        self._topics: list[sns.ITopic] = []
-        """Topics that hear of every alarm and of its end: one for `alarm_email`, and `alarm_topic_arn`."""
-        if context.alarm_email:
-            self._topics.append(mail_topic(self, "Alarms", context.alarm_email, sender="cloudwatch.amazonaws.com"))
-        if context.alarm_topic_arn:
-            self._topics.append(sns.Topic.from_topic_arn(self, "GivenTopic", context.alarm_topic_arn))
+        self._topic: sns.ITopic | None = None  # It hears of every alarm and of its end
+        if context.alarm_to:
+            self._topic = _topic(self, context.alarm_to)
         for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour, size=context.size, files=context.files):
             for name in getattr(watched, alarm.each) if alarm.each else [""]:
                 self.alarms.append(self._add(alarm, name))
@@ -60,23 +57,24 @@ class Observability(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             alarm_description=f'{alarm.means(name)} What to do: docs/runbook.md, "{alarm.section}".',
         )
-        for topic in self._topics:
-            made.add_alarm_action(actions.SnsAction(topic))
-            made.add_ok_action(actions.SnsAction(topic))
+        if self._topic:
+            made.add_alarm_action(actions.SnsAction(self._topic))
+            made.add_ok_action(actions.SnsAction(self._topic))
         return made
 
 
-def mail_topic(scope: Construct, id: str, email: str, *, sender: str = "") -> sns.Topic:
-    """A topic that a service of AWS sends to, or only who has a role for it.
+def _topic(scope: Construct, to: str) -> sns.ITopic:
+    """The topic with this ARN, or one that sends mails to this address.
 
     Encrypted with a customer managed key, because another service may not use the AWS managed one of SNS.
     """
-    key = kms.Key(scope, f"{id}Key", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
-    topic = sns.Topic(scope, id, master_key=key, enforce_ssl=True)
-    if sender:
-        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}}
-        service = iam.ServicePrincipal(sender, conditions=ours)
-        key.grant(service, "kms:Decrypt", "kms:GenerateDataKey*")
-        topic.grant_publish(service)
-    topic.add_subscription(subscriptions.EmailSubscription(email))
+    if to.startswith("arn:"):
+        return sns.Topic.from_topic_arn(scope, "GivenTopic", to)
+    key = kms.Key(scope, "AlarmsKey", enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+    topic = sns.Topic(scope, "Alarms", master_key=key, enforce_ssl=True)
+    ours = {"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}}
+    service = iam.ServicePrincipal("cloudwatch.amazonaws.com", conditions=ours)
+    key.grant(service, "kms:Decrypt", "kms:GenerateDataKey*")
+    topic.grant_publish(service)
+    topic.add_subscription(subscriptions.EmailSubscription(to))
     return topic

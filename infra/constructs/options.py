@@ -7,17 +7,12 @@ from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_codedeploy as codedeploy
 from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.constructs.event_path import REJECTED, EventPath
 from infra.constructs.nag import accept, accept_managed
-from infra.constructs.observability import mail_topic
-from infra.constructs.rights import allow
 from infra.context import Context
 
 
@@ -93,38 +88,3 @@ class Rollout(Construct):
         alias.node.add_dependency(group)  # and so on the alarms of the new version
         why = "CodeDeploy moves aliases and reads alarms; AWS keeps the list of what that takes"
         accept_managed(group, "AWSCodeDeployRoleForLambdaLimited", why)
-
-
-class RejectionMail(Construct):
-    """A mail for each registration that enrichment rejects, with its faults. The event names no content but the id."""
-
-    def __init__(self, scope: Construct, id: str, *, path: EventPath, email: str) -> None:
-        super().__init__(scope, id)
-        topic = mail_topic(self, "Rejections", email)
-        told = events.RuleTargetInput.from_text(
-            f"mats rejected or holds the registration {events.EventField.from_path('$.detail.id')}: "
-            f"{events.EventField.from_path('$.detail.error')}{events.EventField.from_path('$.detail.changes')}"
-        )
-        assert topic.master_key is not None  # noqa: S101 - mail_topic gives it one
-        send = [
-            allow("sns:Publish", on=topic.topic_arn),
-            allow("kms:Decrypt", "kms:GenerateDataKey", on=topic.master_key.key_arn),
-        ]
-        sends, policy = iam.ServicePrincipal("events.amazonaws.com"), iam.PolicyDocument(statements=send)
-        sender = iam.Role(self, "Sender", assumed_by=sends, inline_policies={"send": policy})
-        events.Rule(
-            self,
-            "Rejected",
-            event_bus=path.bus,
-            description="Rejected and held registrations go to whoever subscribed",
-            event_pattern=events.EventPattern(source=[REJECTED], detail_type=["CapabilityRejected", "CapabilityHeld"]),
-            targets=[
-                targets.SnsTopic(
-                    topic,
-                    message=told,
-                    # a role of ours, as the topic would have to admit EventBridge for every account
-                    role=sender.without_policy_updates(),
-                    dead_letter_queue=path.dead_letter_queues["Rule"],
-                )
-            ],
-        )

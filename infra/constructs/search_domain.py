@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from aws_cdk import Aws, CfnOutput, RemovalPolicy
+from aws_cdk import Aws, CfnCondition, CfnOutput, Fn, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
@@ -114,6 +114,11 @@ class SearchDomain(Construct):
         declared = self.domain.node.default_child
         assert isinstance(declared, opensearch.CfnDomain)  # noqa: S101 - what the construct is made of
         declared.access_policies = self._callers
+        if chosen.masters:
+            there = Fn.condition_equals(Aws.REGION, "eu-south-1")  # which does not offer the other type
+            milan = CfnCondition(self, "Milan", expression=there)
+            master = Fn.condition_if(milan.logical_id, "m6g.large.search", chosen.master)
+            declared.add_property_override("ClusterConfig.DedicatedMasterType", master)
         declared.node.add_dependency(self._may_log)
         self.address = f"https://{self.domain.domain_endpoint}"
         CfnOutput(self, "Endpoint", value=self.domain.domain_endpoint).override_logical_id("IndexEndpoint")

@@ -41,10 +41,10 @@ CONTEXTS = {
         **OWN_VPC, **OWN_KEY, "api": "private", "api_endpoint_id": "vpce-0a1b2c3d", "api_log_role": "keep",
     },
     "callers": {
-        **LIMITED, "caller_accounts": "111122223333,444455556666", "caller_organization": "o-a1b2c3d4e5",
-        "rejection_email": "owners@example.com", "inference_profile": "none",
+        **LIMITED, "caller_accounts": "111122223333,444455556666,o-a1b2c3d4e5",
+        "inference_profile": "none",
     },
-    "console": {**SIGN_IN, **LIMITED, "alarm_email": "someone@example.com"},
+    "console": {**SIGN_IN, **LIMITED, "alarm_to": "someone@example.com"},
     "global inference, words only, canary": {
         "inference_profile": "global", "rerank_model": MODEL, "writer_model": MODEL, "encoder_model": "none",
         "rollout": "canary",
@@ -53,11 +53,9 @@ CONTEXTS = {
     "production, console": {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true", "audit": "true"},
     "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
     "production, bigger": {
-        **PRODUCTION, "instance_type": "r7g.2xlarge.search", "instance_count": "6", "storage_gb": "500",
-        "enrichment_concurrency": "50", "discovery_concurrency": "200", "throttle_rate": "1000",
-        "log_retention_days": "365", "log_queries": "hash",
-        "learning": "off", "engine_version": "3.5",
-        "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:on-call",
+        **PRODUCTION, "instance_type": "r7g.2xlarge.search", "storage_gb": "500", "throttle_rate": "1000",
+        "log_retention_days": "365", "log_queries": "hash", "learning": "off", "engine_version": "3.5",
+        "alarm_to": "arn:aws:sns:eu-west-1:123456789012:on-call",
     },
 }  # fmt: skip
 """Every value of a key that makes another template, and pairs that could disturb each other; all tests share them."""

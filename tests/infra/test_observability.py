@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture(scope="module")
 def deployed() -> Deployment:
-    """With `alarm_email`."""
+    """With an address in `alarm_to`."""
     return deployment(**CONTEXTS["console"])
 
 
@@ -61,7 +61,7 @@ def test_one_dead_letter_at_any_hop_is_enough_for_an_alarm(deployed, alarms):
 def test_every_alarm_tells_the_operator_when_it_begins_and_when_it_is_over(deployed, alarms):
     topic = deployed.one("AWS::SNS::Topic", "Alarms")
     assert all(alarm["AlarmActions"] == alarm["OKActions"] == [topic.ref] for alarm in alarms.values())
-    assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == CONTEXTS["console"]["alarm_email"]
+    assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == CONTEXTS["console"]["alarm_to"]
     statements = deployed.one("AWS::KMS::Key")["KeyPolicy"]["Statement"]
     allowed = [s["Action"] for s in statements if s["Principal"] == {"Service": "cloudwatch.amazonaws.com"}]
     assert [sorted(actions) for actions in allowed] == [["kms:Decrypt", "kms:GenerateDataKey*"]]
@@ -71,7 +71,7 @@ def test_every_alarm_tells_the_operator_when_it_begins_and_when_it_is_over(deplo
 def test_a_topic_of_ones_own_hears_every_alarm_and_without_an_address_there_is_none():
     own = CONTEXTS["production, bigger"]
     alarms = alarms_of(deployment(**own)).values()
-    assert {json.dumps(alarm["AlarmActions"]) for alarm in alarms} == {json.dumps([own["alarm_topic_arn"]])}
+    assert {json.dumps(alarm["AlarmActions"]) for alarm in alarms} == {json.dumps([own["alarm_to"]])}
     silent = deployment()
     assert silent.all("AWS::SNS::Topic") == []
     assert not any(alarm.raw.get("AlarmActions") for alarm in alarms_of(silent).values())

@@ -196,7 +196,6 @@ PRODUCTION = {"size": "production"}
     [
         ("region", {}, {"region": "ca-central-1"}, ["ca-central-1 cannot invoke", "inference_profile"]),
         ("concurrency", {"lambda.GetAccountSettings": concurrency(10)}, {}, ["10 functions", "throttle_rate=10"]),
-        ("concurrency", {}, {"context": {"discovery_concurrency": "950"}}, ["=950 leaves", "1000", "Service Quotas"]),
         ("rerank_model quotas", {"bedrock.GetFoundationModel": legacy}, {
             "context": {"writer_model": "none", "encoder_model": "none"}
         }, ["LEGACY", "ends on 2027-03-01", "rerank_model"]),

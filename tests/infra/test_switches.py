@@ -84,14 +84,14 @@ def test_an_encoder_without_calibration_is_said_at_synthesis():
 
 
 @pytest.mark.parametrize(("context", "said"), [
-    (Context(size="production", encoder_model="none"), "alarm_email: nobody hears"),
+    (Context(size="production", encoder_model="none"), "alarm_to: nobody hears"),
     (Context(rerank_model="vendor.model-v1:0", encoder_model="none"), "no price of vendor.model-v1:0"),
 ])  # fmt: skip
 def test_alarms_that_nobody_hears_and_prices_that_nobody_knows_are_said_at_synthesis(context: Context, said: str):
     from infra.stacks import notes
 
     assert [note for note in notes(context) if said in note]
-    heard = replace(context, alarm_email="a@example.com", rerank_model="amazon.nova-micro-v1:0")
+    heard = replace(context, alarm_to="a@example.com", rerank_model="amazon.nova-micro-v1:0")
     assert not [note for note in notes(heard) if said in note]
 
 

@@ -19,7 +19,7 @@ import boto3
 ROOT = Path(__file__).parents[2]
 EMULATOR = ROOT / ".venv" / ".rehearsal" / "bin" / "python"
 REGION = "us-east-1"
-CHANGED = "alarm_email=ops@example.com log_retention_days=30 throttle_rate=50"
+CHANGED = "alarm_to=ops@example.com log_retention_days=30 throttle_rate=50"
 """Of the update: new resources, and properties that change in place."""
 STAND_INS = (
     "tables are moto's",
