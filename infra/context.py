@@ -128,10 +128,9 @@ class Context:
     )
     rollout: str = option(
         "",
-        "how a new version of discovery takes over: `all-at-once`; `canary`, a tenth of the calls for five minutes; "
-        "`linear`, a tenth more every three minutes. An alarm moves calls back. Default: `all-at-once`, in production"
-        " `linear`",
-        choices=("", "all-at-once", "canary", "linear"),
+        "how a new version of discovery takes over: `all-at-once`; `linear`, a tenth of the calls more every three "
+        "minutes, and an alarm moves them back. Default: `all-at-once`, in production `linear`",
+        choices=("", "all-at-once", "linear"),
     )
     auth: str = option(
         "iam",
@@ -243,9 +242,14 @@ class Context:
         )
 
     @property
-    def steps(self) -> str:
-        """How a new version of discovery takes over."""
-        return self.rollout or ("linear" if self.production else "all-at-once")
+    def in_steps(self) -> bool:
+        """True if a new version of discovery takes over step by step."""
+        return (self.rollout or ("linear" if self.production else "")) == "linear"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the metrics that functions write themselves; empty: they write none."""
+        return self.name if self.size != "small" else ""
 
     @property
     def issuer_origin(self) -> str:

@@ -89,7 +89,7 @@ class Smoke:
 def url_of(stack: str, region: str) -> str:
     """The output `ApiUrl` of a stack. Raises DependencyFailed: there is no such stack."""
     stacks = client("cloudformation", region=region, timeout_s=10, attempts=3, connections=1)
-    outputs = call(f"stack {stack}", lambda: stacks.describe_stacks(StackName=stack))["Stacks"][0]["Outputs"]
+    outputs = call("CloudFormation", lambda: stacks.describe_stacks(StackName=stack))["Stacks"][0]["Outputs"]
     return next(str(each["OutputValue"]) for each in outputs if each["OutputKey"] == "ApiUrl")
 
 

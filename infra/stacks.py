@@ -66,8 +66,8 @@ class SystemStack(Stack):
             Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
         if context.console:
             Console(self, "Console", context=context, api=self.discovery.api)
-        if context.steps != "all-at-once":
-            Rollout(self, "Rollout", alias=self.discovery.alias, steps=context.steps, brakes=observed.brakes)
+        if context.in_steps:
+            Rollout(self, "Rollout", alias=self.discovery.alias, brakes=observed.brakes)
         AccessPolicies(
             self,
             "People",

@@ -46,7 +46,7 @@ class FeedbackFunction(Construct):
         super().__init__(scope, id)
         context, tables = on.context, on.tables
         settings = Settings(
-            metrics=context.name,
+            metrics=context.namespace,
             **context.settings_of("feedback"),
             **tables.settings("receipts", "outcomes", "tallies"),
         )

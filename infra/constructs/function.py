@@ -45,7 +45,7 @@ class Foundation:
         shared = Settings(
             bedrock=True,
             encoder=context.encoder_model,
-            metrics=context.name if context.size != "small" else "",
+            metrics=context.namespace,
             rerank_model=models.id_of(context.rerank_model),
             writer_model=models.id_of(context.writer_model),
             index_endpoint=_STAND_IN,

@@ -30,7 +30,7 @@ class Observability(Construct):
             for name in getattr(watched, alarm.each) if alarm.each else [""]:
                 self.alarms.append(self._add(alarm, name))
         version = watched.alias.version.version
-        brakes = alarms.BRAKES if context.steps != "all-at-once" else ()
+        brakes = alarms.BRAKES if context.in_steps else ()
         self.brakes = [self._add(alarm, "", alarm_name=f"{context.name}-{alarm.id}-{version}") for alarm in brakes]
         """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
         SavedQuery(self, "Unserved", context=context, log=watched.discovery_log)

@@ -69,21 +69,16 @@ class Audit(Construct):
         return self.bucket.policy
 
 
-STEPS = {
-    "canary": codedeploy.LambdaDeploymentConfig.CANARY_10_PERCENT_5_MINUTES,
-    "linear": codedeploy.LambdaDeploymentConfig.LINEAR_10_PERCENT_EVERY_3_MINUTES,
-}
+_TENTH_BY_TENTH = codedeploy.LambdaDeploymentConfig.LINEAR_10_PERCENT_EVERY_3_MINUTES
 
 
 class Rollout(Construct):
     """CodeDeploy moves the alias during a deployment, and moves it back when one of the alarms is raised."""
 
-    def __init__(
-        self, scope: Construct, id: str, *, alias: lambda_.Alias, steps: str, brakes: Sequence[cloudwatch.IAlarm]
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, alias: lambda_.Alias, brakes: Sequence[cloudwatch.IAlarm]) -> None:
         super().__init__(scope, id)
         group = codedeploy.LambdaDeploymentGroup(
-            self, "Group", alias=alias, deployment_config=STEPS[steps], alarms=list(brakes)
+            self, "Group", alias=alias, deployment_config=_TENTH_BY_TENTH, alarms=list(brakes)
         )
         alias.node.add_dependency(group)  # and so on the alarms of the new version
         why = "CodeDeploy moves aliases and reads alarms; AWS keeps the list of what that takes"

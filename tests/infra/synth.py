@@ -45,9 +45,9 @@ CONTEXTS = {
         "inference_profile": "none",
     },
     "console": {**SIGN_IN, **LIMITED, "alarm_to": "someone@example.com"},
-    "global inference, words only, canary": {
+    "global inference, words only, linear": {
         "inference_profile": "global", "rerank_model": MODEL, "writer_model": MODEL, "encoder_model": "none",
-        "rollout": "canary",
+        "rollout": "linear",
     },
     "production": {**PRODUCTION, **HOST, "audit": "true", "inference_profile": "eu"},
     "production, console": {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true", "audit": "true"},

@@ -24,7 +24,7 @@ BAD: dict[str, Observation | None] = {
 }
 GOOD = Answered(shortlist=a_shortlist(took_ms={"total": 900}))
 DELAY_S = 120  # Until a metric can be seen, and until CodeDeploy has seen the alarm
-ROLLOUTS = ["production", "global inference, words only, canary"]
+ROLLOUTS = ["production", "global inference, words only, linear"]
 
 
 @pytest.fixture(scope="module", params=ROLLOUTS)
@@ -40,9 +40,10 @@ def brakes(deployed: Deployment) -> list[Resource]:
 def share_at(deployed: Deployment, second: float) -> int:
     """The percentage of calls that the new version has."""
     config = deployed.one("AWS::CodeDeploy::DeploymentGroup")["DeploymentConfigName"]
-    kind, step, minutes = re.fullmatch(r"CodeDeployDefault\.Lambda(\D+)(\d+)Percent\D*(\d+)Minutes", config).groups()
-    steps = 1 + int(second // (60 * int(minutes)))
-    return min(100, int(step) * steps) if kind == "Linear" else int(step) if steps == 1 else 100
+    step, minutes = map(
+        int, re.fullmatch(r"CodeDeployDefault\.LambdaLinear(\d+)Percent\D*(\d+)Minutes", config).groups()
+    )
+    return min(100, step * (1 + int(second // (60 * minutes))))
 
 
 def measured(seen: Observation | None) -> dict[str, float]:

@@ -195,6 +195,8 @@ def test_a_small_deployment_has_a_bucket_in_place_of_a_domain_and_each_function_
         assert iam.allowed(statements, "s3:DeleteObject", record, {}) == (name == "maintenance")
         assert iam.allowed(statements, "s3:ListBucket", bucket, {})
     assert iam.allowed(rights["discovery"], "s3:GetObject", record, {})
+    environments = [each.get("Environment", {}) for each in small.all("AWS::Lambda::Function")]
+    assert not [each for each in environments if "MATS_METRICS" in each.get("Variables", {})], "they cost by name"
 
 
 def test_without_a_rerank_model_discovery_may_only_encode():
@@ -716,21 +718,3 @@ def run_app(
     return subprocess.run(
         [sys.executable, "app.py"], cwd=ROOT, env={**kept, **told}, capture_output=True, text=True, check=False
     )
-
-
-def test_nobody_of_another_account_can_send_a_mail_of_rejections():
-    deployed = deployment(**CONTEXTS["callers"])
-    topics = deployed.all("AWS::SNS::TopicPolicy")
-    statements = [each for policy in topics for each in policy["PolicyDocument"]["Statement"]]
-    assert not [each for each in statements if "events.amazonaws.com" in json.dumps(each) and each["Effect"] == "Allow"]
-    keys = [each for key in deployed.all("AWS::KMS::Key") for each in key["KeyPolicy"]["Statement"]]
-    assert not [each for each in keys if "events.amazonaws.com" in json.dumps(each)]
-    [rule] = [each for each in deployed.all("AWS::Events::Rule") if "CapabilityRejected" in json.dumps(each.raw)]
-    [target] = rule["Targets"]
-    role = deployed.at(target["RoleArn"])
-    rights = iam.statements(deployed, role)
-    assert iam.allowed(rights, "sns:Publish", target["Arn"])
-    [key] = [each.arn for each in deployed.all("AWS::KMS::Key") if "Rejections" in each.id]
-    assert iam.allowed(rights, "kms:GenerateDataKey", key)
-    assert iam.allowed(rights, "kms:Decrypt", key)
-    assert "events.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"])
