@@ -18,7 +18,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
         *("Answers", "Failed", "Degraded"),
         *(f"Degraded{part.capitalize()}" for part in DEGRADABLE_PARTS),
         *(f"Verdict{verdict.capitalize()}" for verdict in Verdict),
-        *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "reported", "total")),
+        *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "implied-step", "total")),
         *_USAGE,
         UNHEALTHY,
     ),
