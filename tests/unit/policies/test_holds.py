@@ -13,7 +13,6 @@ from mats.domain.search.candidate import Candidate, Exactness, Marks
 from mats.domain.search.query import Filter, Holds
 from tests.builders import a_profile, rank
 
-NOW = "2026-01-01T00:00:00+00:00"
 URL = "https://pay.example.com/mcp"
 
 
@@ -48,7 +47,7 @@ def test_the_reason_that_a_capability_cannot_be_called(invocation, holds, becaus
     profile, asked = called(**invocation), Holds(**holds)
     assert lacks(profile, asked) == because
     strict = asked.model_copy(update={"leave_out": True})
-    pool = Pool(ask=Ask.of("pay", Filter()), k=15, now=NOW, profiles=[profile], seen=1, kept=range(1))
+    pool = Pool(ask=Ask.of("pay", Filter()), k=15, now_s=0.0, profiles=[profile], seen=1, kept=range(1))
     marked, narrowed = (policies.Holds().choose(pool, each) for each in (asked, strict))
     assert [marks.unfit for marks in marked.marks.values()] == ([because] if because else [])
     assert narrowed.excluded == ({profile.id: because} if because else {})

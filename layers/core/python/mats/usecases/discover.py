@@ -1,7 +1,9 @@
 """Answer a request with ranked capabilities: find k by words and vectors, rerank once, blend. Nothing is invoked."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -130,12 +132,12 @@ class Discover:
         if self.language and not self.language.reads(ask.text):
             ask, trace.foreign = replace(ask, foreign=True, notes=(_FOREIGN,)), True
         evidence: dict[str, Any] = {}
-        early = self._encode(ask.spoken, run) if self.stages.concurrent else None  # hardly any text is changed
-        spoken = ask.spoken
+        early = self._encode(ask.plain, run) if self.stages.concurrent else None  # hardly any text is changed
+        written = ask.plain
         for policy in self.policies:
             ask, evidence[policy.name] = self._begin(policy, "read", run, ask, index)() or (ask, None)
         trace.notes += ask.notes
-        encoding = early if early and ask.spoken == spoken else self._encode(ask.spoken, run)
+        encoding = early if early and ask.plain == written else self._encode(ask.plain, run)
         lexical = run.start("lexical", partial(ask.words.search, index, ask.admitted, depth=self.depth))
         vector = encoding.finish() if encoding else None
         neural = run.start("neural", partial(index.neural, vector, ask.admitted, depth=self.depth)) if vector else None
@@ -178,8 +180,9 @@ class Discover:
         """
         ahead, behind = order.ids[: self.k], order.ids[self.k :]
         known = self._load([*ahead, *behind[-_WITNESSES:]], ask.admitted)
-        oldest = min((profile.first_registered for profile in known), default="")
-        fresh = Pool(ask=ask, k=self.k, now=self.stages.clock.now(), oldest=oldest)
+        oldest_s = min((profile.registered_s for profile in known), default=math.inf)
+        now_s = datetime.fromisoformat(self.stages.clock.now()).timestamp()
+        fresh = Pool(ask=ask, k=self.k, now_s=now_s, oldest_s=oldest_s)
         first, end = frozenset(ahead), self.k
         profiles = [profile for profile in known if profile.id in first]
         pool = self._narrow(fresh, profiles, evidence)

@@ -3,19 +3,17 @@
 docs/decisions/0035, 0037.
 """
 
-import math
 import re
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
 from itertools import combinations, islice
 from typing import ClassVar, TypeVar
 
 from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.policies.policy import Policy
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import DAY_S, Profile
 from mats.domain.profile.wording import Wording
 from mats.domain.search.candidate import Exactness, Result
 from mats.domain.search.shortlist import Ranked, quote_id
@@ -26,14 +24,14 @@ from mats.domain.text.words import split_identifier, word_set
 K = TypeVar("K", bound=Hashable)
 COPY = 0.75  # Word overlap from which on a text is a copy; near-duplicates may differ more
 _COPIED = 60  # Descriptions of fewer characters may coincide under different names
-_SOONER_S = 86_400.0
-"""By how much an original is older. Within a day nobody is the copy: who registers a text first may have taken it from
-where its owner published it."""
 
 
 @dataclass(frozen=True)
 class Claims(Policy):
-    """Copies and claimants stay in the answer, marked."""
+    """Copies and claimants stay in the answer, marked.
+
+    Within a day nobody is the copy: who registers a text first may have taken it from where its owner published it.
+    """
 
     name: ClassVar = "claims"
     unrated: int  # The trust of an unrated profile beside others, 0 to 100
@@ -216,12 +214,4 @@ def _have_one_text(one: Profile, other: Profile) -> bool:
 def _precedes(original: Profile, copy: Profile, unrated: int) -> bool:
     if (trust := original.trust_or(unrated)) != (other := copy.trust_or(unrated)):
         return trust > other
-    return _time_s(copy) - _time_s(original) > _SOONER_S  # not of two without a time, whose difference is none
-
-
-def _time_s(profile: Profile) -> float:
-    """Seconds since 1970; minus infinity if the time was not recorded."""
-    try:
-        return datetime.fromisoformat(profile.first_registered).timestamp()
-    except ValueError:
-        return -math.inf
+    return copy.registered_s - original.registered_s > DAY_S  # not of two without a time, whose difference is none

@@ -7,6 +7,7 @@ order after the blend. What a policy reads, its evidence, goes to its own later 
 one must know of a candidate is a mark (`mats.domain.search.candidate.Marks`).
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -27,8 +28,8 @@ class Ask:
     """A text of a request, as its caller wrote it and as policies read it."""
 
     text: str
+    plain: str  # The same, spelled right and without the names of products: what is searched and encoded
     words: LexicalQuery
-    spoken: str  # What the encoder reads
     admitted: Filter
     caller: str = ""  # Whose own reports count in full; empty for nobody
     holds: Holds | None = None
@@ -37,12 +38,12 @@ class Ask:
 
     @classmethod
     def of(cls, text: str, admitted: Filter, **more: Any) -> "Ask":
-        return cls(text=text, words=LexicalQuery(terms=query_terms(text)), spoken=text, admitted=admitted, **more)
+        return cls(text=text, plain=text, words=LexicalQuery(terms=query_terms(text)), admitted=admitted, **more)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text and its rewrites in synonyms."""
-        return self.text, *self.words.rewrites
+        """The text, what is searched in its place, and its rewrites in synonyms."""
+        return *dict.fromkeys((self.text, self.plain)), *self.words.rewrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +70,9 @@ class Pool:
 
     ask: Ask
     k: int
-    now: str  # ISO 8601, UTC, as `oldest`
+    now_s: float  # Seconds since 1970, as `oldest_s`
     profiles: Sequence[Profile] = ()
-    oldest: str = ""  # The first registration that is known; empty if none is
+    oldest_s: float = math.inf  # The first registration that is known
     seen: int = 0  # Profiles that were read, with those that were excluded
     kept: Sequence[int] = ()
     spare: Sequence[int] = ()  # Those that take only places which nothing else takes

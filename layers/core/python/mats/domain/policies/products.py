@@ -18,7 +18,7 @@ from mats.domain.search.candidate import Candidate
 from mats.domain.search.lookups import Lookups, NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
-from mats.domain.text.words import STOP_WORDS, index_terms, word_set
+from mats.domain.text.words import STOP_WORDS, index_terms, query_terms, word_set
 
 _MARKS = word_set("on with in via from using")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
@@ -29,7 +29,7 @@ _NAME, _ORDINARY = 0.5, 0.2
 """Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
 _UNMARKED = {True: 0.6, False: 0.25}
 """Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
-_GAIN = 0.1  # What a product's capabilities gain in the mixture by which candidates are ordered
+_GAIN = 0.2  # What a product's capabilities gain in the mixture by which candidates are ordered
 _STRONG = 0.5  # Strength of a name from which on its product counts
 _MOST_SPACES = 50
 _DEPTH = 15  # Hits of the products on each side
@@ -82,11 +82,16 @@ class Products(Policy):
     def read(self, ask: Ask, index: Lookups) -> tuple[Ask, Named | None]:
         if ask.admitted.namespaces or ask.admitted.scope.exact_namespaces:
             return ask, None
-        named = products_named(ask.text, index.names(asked_names(ask.text), ask.admitted))
+        uses = index.names(asked_names(ask.text), ask.admitted)
+        named = products_named(ask.text, uses)
         if not named.spaces:
-            return ask, None
+            absent = absent_product(ask.text, uses)
+            if not absent or index.lexical(query_terms(absent), ask.admitted, depth=1):
+                return ask, None
+            return replace(ask, notes=(*ask.notes, f"nothing here belongs to {absent}, which the query names")), None
         note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
-        return replace(ask, spoken=named.rest, notes=(*ask.notes, note)), named
+        words = replace(ask.words, terms=query_terms(named.rest))
+        return replace(ask, plain=named.rest, words=words, notes=(*ask.notes, note)), named
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: Named | None) -> Found | None:
         if evidence is None:
@@ -165,6 +170,17 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
             spaces[name], spans[name] = use.trusted or use.spaces, span
     spelled = [" ".join(token.lowered for token in tokens[span.start : span.stop]) for span in spans.values()]
     return Named(spaces, spelled, _without(text, tokens, spans.values()))
+
+
+def absent_product(text: str, uses: Mapping[str, NameUse]) -> str:
+    """What a request names as a product that is none here: capitals after `in` or before a colon; empty if nothing."""
+    tokens = _tokens(text)
+    for name, span in _spans(tokens):
+        first, run = tokens[span.start], _capitals(tokens, span)
+        is_marked = tokens[span.stop - 1].introduces or _marker(tokens, run) < run.start
+        if name not in uses and span == run and first.capital and is_marked:
+            return text[first.start : tokens[span.stop - 1].end]
+    return ""
 
 
 def _capitals(tokens: Sequence[_Token], span: range) -> range:

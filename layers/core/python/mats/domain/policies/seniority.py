@@ -7,11 +7,10 @@ are newcomers: unrated, and new beside older candidates.
 import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import ClassVar
 
 from mats.domain.policies.policy import Policy, Pool
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import DAY_S, Profile
 from mats.domain.search.candidate import Result
 from mats.domain.search.shortlist import Ranked, quote_id
 
@@ -22,7 +21,7 @@ _OLDER, _OLDER_IN_MEANING, _RATED, _RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3
 """Share of the mixture of an unrated or new result from which on an older or rated one leads it; the second where the
 cosine is at least as high, the last beside a newcomer."""
 _ECHOED = 0.3  # The same where the new or unrated result repeats the request
-_AS_RELEVANT = 0.25  # Share of the relevance of what it leads that it must have itself
+_AS_RELEVANT = 0.1  # Share of the relevance of what it leads that it must have itself
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Seniority(Policy):
     share: float = NEW_SHARE  # Of the candidates that may be newcomers
 
     def choose(self, pool: Pool, evidence: None) -> Pool:
-        new = find_newcomers(pool.profiles, pool.oldest, pool.now)
+        new = find_newcomers(pool.profiles, pool.oldest_s, pool.now_s)
         kept, spare = limit_newcomers(pool.kept, new, of=len(pool.profiles), k=pool.k, share=self.share)
         return replace(pool.mark([pool.profiles[n].id for n in new], new=True), kept=kept, spare=spare)
 
@@ -75,23 +74,23 @@ def _leads(one: Result, other: Result, ranked: Ranked, *, is_rated: bool) -> boo
     else:
         least = _ECHOED if beside.marks.echo else _RATED
     ours, theirs = (scale.mix(each.bm25, each.cosine, each.pairs) or 0.0 for each in (established, beside))
-    return ours + established.shift >= least * (theirs + beside.shift)
+    return ours + established.shift + established.gain >= least * (theirs + beside.shift + beside.gain)
 
 
-def find_newcomers(profiles: Sequence[Profile], oldest: str, now: str) -> Set[int]:
-    """The positions of the unrated that are new, and were registered on a later day than the `oldest`.
+def find_newcomers(profiles: Sequence[Profile], oldest_s: float, now_s: float) -> Set[int]:
+    """The positions of the unrated that are new, and were registered more than a day after the oldest known one.
 
     Or later than the earliest change of a rated one after its registration: operators rated what was there.
     """
-    known = (datetime.fromisoformat(now) - timedelta(days=NEW_DAYS)).isoformat()
     rated = [(each.cause.time, each.first_registered) for each in profiles if each.is_rated and each.cause]
     reviews = [changed for changed, registered in rated if changed > registered]
 
-    def is_later(profile: Profile) -> bool:
-        return profile.day > oldest[:10] or any(profile.first_registered > review for review in reviews)
+    def is_new(profile: Profile) -> bool:
+        since_s = profile.registered_s
+        later = since_s > oldest_s + DAY_S or any(profile.first_registered > review for review in reviews)
+        return later and since_s > now_s - NEW_DAYS * DAY_S
 
-    unrated = [(n, each) for n, each in enumerate(profiles) if not each.is_rated]
-    return {n for n, each in unrated if each.first_registered > known and is_later(each)}
+    return {n for n, each in enumerate(profiles) if not each.is_rated and is_new(each)}
 
 
 def limit_newcomers(

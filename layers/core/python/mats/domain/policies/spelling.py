@@ -27,5 +27,5 @@ class Spelling(Policy):
             return ask, None
         guessed = query_terms(" ".join(meant.values()))
         notes = [f"reads {word} as {near}" for word, near in meant.items()]
-        spoken = correct(ask.spoken, meant)
-        return replace(ask, words=replace(ask.words, guessed=guessed), spoken=spoken, notes=(*ask.notes, *notes)), None
+        plain = correct(ask.plain, meant)
+        return replace(ask, words=replace(ask.words, guessed=guessed), plain=plain, notes=(*ask.notes, *notes)), None

@@ -1,6 +1,8 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
+import math
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -16,6 +18,7 @@ from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_t
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
+DAY_S = 86_400.0  # Within a day, who registered first says nothing: one import takes some time
 _FIELD_LIMIT = 20_000  # Limit in characters of each derived text, so that a profile fits an item
 _IDENTIFIERS_LIMIT = 200  # In characters: what a reranker reads of them is less
 
@@ -218,8 +221,16 @@ class Profile(_Frozen):
 
     @property
     def day(self) -> str:
-        """The day of its first registration (`2026-01-31`), the unit of age: one import takes some time."""
+        """The day of its first registration, as `2026-01-31`; empty if it was not recorded."""
         return self.first_registered[:10]
+
+    @property
+    def registered_s(self) -> float:
+        """The time of its first registration in seconds since 1970; minus infinity if it was not recorded."""
+        try:
+            return datetime.fromisoformat(self.first_registered).timestamp()
+        except ValueError:
+            return -math.inf
 
     @property
     def filtered_tags(self) -> tuple[str, ...]:
