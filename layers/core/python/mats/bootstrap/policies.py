@@ -46,11 +46,11 @@ def policies_of(
     found: tuple[Policy | None, ...] = (
         Synonyms(synonyms) if synonyms else None,
         Spelling(knows),
-        Products(),
-        ImpliedStep(),
         Memory(memory) if memory else None,
         Reliability(tallies, clock.now) if tallies else None,
         Rated(),
+        ImpliedStep(),
+        Products(),
         Exact(unrated),
         Lessons(memory.lesson) if memory else None,
         Holds(),

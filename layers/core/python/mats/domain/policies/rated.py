@@ -12,7 +12,7 @@ from mats.domain.search.lookups import Lookups, Vector
 _MOST_READ = 1_000  # Capabilities that operators trust, of a registry, that are known beside a request
 _PLACES = 3  # Of the best rated ones
 _AS_NEAR, _MOST_AS_NEAR = 0.9, 4
-_COMPARABLE = 0.6  # Share of the best cosine from which on a rated one is about the request at all
+_COMPARABLE = 0.3  # Share of the best cosine from which on a rated one is about the request at all
 """Share of the nearest one's cosine from which on what is unrated is as near, and how many of it come first."""
 
 
