@@ -19,8 +19,8 @@ class EnrichmentFunction(Construct):
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
         settings = on.settings(
-            # outcomes and tallies for `mats erase`, which reads its settings here
-            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
+            # synonyms, outcomes and tallies for operators, whose commands take these variables: docs/runbook.md
+            **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
             writer_calls=ENRICHED_AT_ONCE,
             **context.settings_of("enrichment"),

@@ -101,7 +101,7 @@ def test_a_second_deployment_goes_on_with_what_the_first_one_knew(made: Make, tm
     operator = Operator(first, tmp_path)
     files = {table: str(tmp_path / f"{table}.jsonl") for table in TABLES}
     exported = {table: operator.copy(first.table(table), file)["written"] for table, file in files.items()}
-    asked = [first.discover.answer(query, caller=ANN).ids for query in ("item3", "item9")]
+    asked = [first.discover(query, caller=ANN).ids for query in ("item3", "item9")]
 
     second = made()  # its tables and indices are new
     assert second.profiles() == {}
@@ -109,7 +109,7 @@ def test_a_second_deployment_goes_on_with_what_the_first_one_knew(made: Make, tm
         assert operator.copy(file, second.table(table))["written"] == exported[table]
     second.deployed("CREATE_COMPLETE")
     second.settle()
-    assert [second.discover.answer(query, caller=ANN).ids for query in ("item3", "item9")] == asked
+    assert [second.discover(query, caller=ANN).ids for query in ("item3", "item9")] == asked
     assert "com.acme/secret" not in second.discover("item9", caller=BOB).ids
     assert (second.profile(ids[0]) or {})["trust"] == 90
     assert {memory["query_id"]: memory["used"] for memory in second.memory()} == known

@@ -325,6 +325,6 @@ def _profile(world: World, id: str) -> dict[str, Any]:
 
 
 def _best(world: World, query: str) -> dict[str, Any]:
-    reply = world.discover.answer(query)
+    reply = world.discover(query)
     assert reply.status == 200
     return dict(next(iter(reply.content["results"]), {}))
