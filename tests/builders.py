@@ -11,7 +11,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.policies.policy import Policy
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Enrichment, Profile, profile_of
-from mats.domain.search.blend import Opinion, Scoring, TrustRule, blend
+from mats.domain.search.blend import Opinion, Scoring, TrustRule
 from mats.domain.search.candidate import Candidate, Result
 from mats.domain.search.query import Query
 from mats.domain.search.scale import Scale
@@ -127,12 +127,7 @@ def rank(
     made = scoring or Scoring(
         scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
     )
-    ranked = Ranked(
-        results=blend(candidates, Opinion(scores, intent), made),
-        scoring=made if scores else made.without_reranker(),
-        thresholds=Thresholds(match=0.7, weak=0.1),
-        reranked=bool(scores),
-    )
+    ranked = Ranked.of(candidates, Opinion(scores, intent), made, Thresholds(match=0.7, weak=0.1))
     for policy in policies:
         ranked = policy.arrange(ranked)
     return tuple(ranked.results)

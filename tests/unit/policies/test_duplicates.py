@@ -219,21 +219,6 @@ def test_similarity_of_texts_without_words_is_zero():
 TEXT = "Adds what is asked for to the settings, for everyone who may see it, within the hour."
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "namespace", "near"),
-    [
-        ("get_org_secret", "get_org_secrets", "com.acme", True),
-        ("get_org_secret", "delete_org_secret", "com.acme", False),
-        ("get_org_secret", "get_repo_secret", "com.acme", False),
-        ("get_org_secret", "delete_org_secret", "com.copy", True),
-    ],
-)
-def test_another_verb_or_scope_is_no_near_duplicate_unless_somebody_else_has_it(one, other, namespace, near):
-    both = [a_profile(name=one, description=TEXT, namespace="com.acme")]
-    both.append(a_profile(name=other, description=TEXT, namespace=namespace))
-    assert bool(limit_near_duplicates(both, unrated=50).near) is near
-
-
 def test_an_exact_match_stays_among_near_duplicates_but_takes_no_place_of_an_older_one():
     def twin(number: int, day: str) -> Profile:
         made = a_profile(namespace=f"com.n{number}", name=f"tool_{number}", description=TEXT)

@@ -7,27 +7,25 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, RequestInvalid
+from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.learning.outcome import asking
 from mats.domain.policies.policy import Ask, Order, Policy, Pool
 from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
-from mats.domain.search.blend import Scoring, blend
-from mats.domain.search.candidate import UNMARKED, Candidate, Marks
-from mats.domain.search.lookups import Vector
-from mats.domain.search.namespaces import notes_on_absent
+from mats.domain.search.blend import Scoring
+from mats.domain.search.candidate import UNMARKED, Candidate
+from mats.domain.search.lookups import Vector, fetch_admitted
 from mats.domain.search.query import ANYWHERE, Filter, Query, Scope
-from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
+from mats.domain.search.scale import LEXICAL_SHARE, best_first, fuse
 from mats.domain.search.shortlist import Ranked, Shortlist, Steps, present
 from mats.domain.search.trace import CalibrationSource, Trace
 from mats.domain.search.verdict import VerdictThresholds
 from mats.domain.text.words import pairs
 from mats.ports import Encoder, Ids, LanguageBound, SearchIndex
+from mats.usecases.found import Found, Hits, check_sides, find_each, merge_measured, merge_pools
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Run, Stage, Stages
-from mats.usecases.steps import Found, Hits, find_each, merge_measured, merge_pools
 
 _WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
 _FOREIGN = "the encoder does not read the language of this query: results are found by its words, little by meaning"
@@ -83,18 +81,14 @@ class Discover:
         candidates, steps = self._measure(found, run)
         opinion = ask_reranker()
         reranked = bool(opinion.scores)
-        ranked = Ranked(
-            results=blend(candidates, opinion, self.scoring),
-            scoring=self.scoring if reranked else self.scoring.without_reranker(),
-            thresholds=self.thresholds.of(reranked=reranked, searched=min(1.0, found.depth / self.depth)),
-            reranked=reranked,
-        )
+        thresholds = self.thresholds.of(reranked=reranked, searched=min(1.0, found.depth / self.depth))
+        ranked = Ranked.of(candidates, opinion, self.scoring, thresholds)
         for policy in self.policies:
             ranked = policy.arrange(ranked)
+        excluded, limit = found.pool.excluded, query.limit or self.k
         shortlist = present(
-            query, query_id, ranked, steps, limit=query.limit or self.k, intent=opinion.intent,
-            excluded=found.pool.excluded, trace=run.trace,
-        )  # fmt: skip
+            query_id, query, ranked, steps, excluded, limit=limit, intent=opinion.intent, trace=run.trace
+        )
         run.end()
         return complete(shortlist) if complete else shortlist
 
@@ -132,17 +126,16 @@ class Discover:
         if self.language and not self.language.reads(ask.text):
             ask, trace.foreign = replace(ask, foreign=True, notes=(_FOREIGN,)), True
         evidence: dict[str, Any] = {}
-        early = self._encode(ask.plain, run) if self.stages.concurrent else None  # hardly any text is changed
-        written = ask.plain
+        early = self._encode(ask.text, run) if self.stages.concurrent else None  # hardly any policy changes the text
         for policy in self.policies:
             ask, evidence[policy.name] = self._begin(policy, "read", run, ask, index)() or (ask, None)
         trace.notes += ask.notes
-        encoding = early if early and ask.plain == written else self._encode(ask.plain, run)
+        encoding = early if early and ask.plain == ask.text else self._encode(ask.plain, run)
         lexical = run.start("lexical", partial(ask.words.search, index, ask.admitted, depth=self.depth))
         vector = encoding.finish() if encoding else None
         neural = run.start("neural", partial(index.neural, vector, ask.admitted, depth=self.depth)) if vector else None
         looks = [(p.name, self._begin(p, "look", run, ask, index, vector, evidence[p.name])) for p in self.policies]
-        bm25, cosine = self._sides(lexical.finish(), neural.finish() if neural else None, ask, run)
+        bm25, cosine = check_sides(lexical.finish(), neural.finish() if neural else None, index, ask, run)
         evidence = {name: look() for name, look in looks}
         fused = fuse(bm25 or {}, cosine, lexical_share=LEXICAL_SHARE)
         order = Order(scores=fused, cosine=cosine, k=self.k, ids=best_first(fused))
@@ -159,27 +152,13 @@ class Discover:
         work = partial(getattr(policy, step), *args)
         return run.start(policy.name, work).finish if step in policy.reads else work
 
-    def _sides(self, lexical: Scores | None, neural: Scores | None, ask: Ask, run: Run) -> tuple[Scores | None, Scores]:
-        """BM25 scores, None if lexical search failed, and cosines. Raises DependencyFailed: neither side answered."""
-        trace, admitted = run.trace, ask.admitted
-        if lexical is None and neural is None:
-            message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
-            raise trace.unusable or DependencyFailed(message)
-        if neural is not None and not neural and lexical:
-            trace.degraded.append("neural")  # no entry has a vector of this encoder
-        if not (lexical or neural) and admitted.namespaces:
-            visible = Filter(audiences=admitted.audiences)
-            known = run.start("namespaces", partial(self.index.namespaces, visible)).finish() or ()
-            trace.notes += notes_on_absent(admitted.namespaces, known)
-        return lexical, neural or {}
-
     def _choose(self, ask: Ask, order: Order, evidence: Mapping[str, Any]) -> Pool:
         """The first `k` that every policy keeps; the rest of the window replaces what one of them left out.
 
         If all are kept, one read is enough.
         """
         ahead, behind = order.ids[: self.k], order.ids[self.k :]
-        known = self._load([*ahead, *behind[-_WITNESSES:]], ask.admitted)
+        known = fetch_admitted(self.index, [*ahead, *behind[-_WITNESSES:]], ask.admitted)
         oldest_s = min((profile.registered_s for profile in known), default=math.inf)
         now_s = datetime.fromisoformat(self.stages.clock.now()).timestamp()
         fresh = Pool(ask=ask, k=self.k, now_s=now_s, oldest_s=oldest_s)
@@ -189,7 +168,7 @@ class Discover:
         has_new = pool.positions(lambda marks: marks.new)
         for size in (self.window if has_new else self.k + pool.free, self.window):
             if pool.free > 0:
-                profiles += self._load(order.ids[end:size], ask.admitted)
+                profiles += fetch_admitted(self.index, order.ids[end:size], ask.admitted)
                 pool, end = self._narrow(fresh, profiles, evidence), size
         return pool
 
@@ -200,37 +179,22 @@ class Discover:
             pool = policy.choose(pool, evidence[policy.name])
         return pool
 
-    def _load(self, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
-        fetched = self.index.fetch(ids)
-        return [profile for id in ids if (profile := fetched.get(id)) and admitted.admits(profile)]
-
     def _measure(self, found: Found, run: Run) -> tuple[Sequence[Candidate], Steps]:
-        """The candidates as measured by the text that each is most relevant to, whichever side found them."""
-        profiles = found.pool.candidates()
-        by_text = [self._measure_by(hits, profiles, found.pool.marks, run) if hits else None for hits in found.hits]
+        """The candidates as measured by the text that each is most relevant to."""
+        by_text = [self._measure_by(hits, found.pool, run) if hits else None for hits in found.hits]
         return merge_measured(found.texts, by_text, self.scoring.scale)
 
-    def _measure_by(
-        self, hits: Hits, profiles: Sequence[Profile], marks: Mapping[Id, Marks], run: Run
-    ) -> Sequence[Candidate]:
-        def measure() -> tuple[Scores, Scores]:
-            ids = [profile.id for profile in profiles]
-            bm25, cosine = dict(hits.bm25 or {}), dict(hits.cosine)
-            if hits.bm25 is not None and (missing := [id for id in ids if id not in bm25]):
-                bm25 |= hits.ask.words.of(self.index, missing)
-            if hits.vector is not None and (missing := [id for id in ids if id not in cosine]):
-                cosine |= self.index.cosine_of(hits.vector, missing)
-            return bm25, cosine
-
+    def _measure_by(self, hits: Hits, pool: Pool, run: Run) -> Sequence[Candidate]:
+        profiles, asked = pool.candidates(), frozenset().union(*map(pairs, hits.ask.texts))
+        measure = partial(hits.measure, self.index, [profile.id for profile in profiles])
         bm25, cosine = run.start("measure", measure).finish() or ({}, hits.cosine)
-        asked = frozenset().union(*map(pairs, hits.ask.texts))
         candidates: Sequence[Candidate] = [
             Candidate(
                 profile=profile,
                 bm25=bm25.get(profile.id),
                 cosine=cosine.get(profile.id),
                 pairs=pairs_found(asked, profile),
-                marks=marks.get(profile.id, UNMARKED),
+                marks=pool.marks.get(profile.id, UNMARKED),
             )
             for profile in profiles
         ]

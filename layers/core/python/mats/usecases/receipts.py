@@ -8,8 +8,8 @@ from mats.domain.learning.outcome import Receipt, pack_vector
 from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
 from mats.ports import Receipts
+from mats.usecases.found import Found
 from mats.usecases.stages import Run
-from mats.usecases.steps import Found
 
 _STAGE = "receipt"
 _BUDGET_MS = 50  # Counted from when the candidates are known: only an answer that is ready sooner waits for it

@@ -109,10 +109,7 @@ def limit_near_duplicates(
     near: dict[int, set[int]] = {}
     for later, wording in enumerate(wordings):
         for earlier in range(later):
-            # Two of one namespace that do something else, or for someone else, are no duplicates, however near their
-            # texts. Of different namespaces acts say nothing: a copy costs its author another verb in the name.
-            same_space = profiles[later].namespace == profiles[earlier].namespace
-            if not (same_space and wording.acts != wordings[earlier].acts) and wording.is_near(wordings[earlier]):
+            if wording.is_near(wordings[earlier]):
                 near.setdefault(earlier, set()).add(later)
                 near.setdefault(later, set()).add(earlier)
     if not near and len(echoes) <= MOST_KEPT:

@@ -10,7 +10,7 @@ from mats.domain.profile.index_keys import fold
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring
 from mats.domain.search.candidate import UNMARKED, Candidate, Exactness
-from mats.domain.search.lookups import Lookups, Vector
+from mats.domain.search.lookups import Lookups, Vector, fetch_admitted
 from mats.domain.search.shortlist import Ranked
 from mats.domain.text.words import spelled_words, split_identifier
 
@@ -31,9 +31,9 @@ class Exact(Policy):
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Found:
         found: dict[Id, Exactness] = {}
-        for text in ask.texts:
+        for text in dict.fromkeys((ask.text, *ask.texts)):
             ids = index.exact([f"={key}"], ask.admitted, most=_MOST_READ) if (key := fold(text)) else ()
-            profiles = [profile for profile in index.fetch(ids).values() if ask.admitted.admits(profile)] if ids else []
+            profiles = fetch_admitted(index, ids, ask.admitted)
             found |= {id: exact for id, exact in self._first(text, profiles).items() if id not in found}
         return found
 

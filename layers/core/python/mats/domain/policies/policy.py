@@ -42,8 +42,8 @@ class Ask:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text, what is searched in its place, and its rewrites in synonyms."""
-        return *dict.fromkeys((self.text, self.plain)), *self.words.rewrites
+        """What is searched, and its rewrites in synonyms."""
+        return self.plain, *self.words.rewrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

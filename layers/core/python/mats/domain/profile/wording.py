@@ -7,7 +7,7 @@ somebody else's, a few words at a time. Of the first text only a sample is kept.
 import hashlib
 import heapq
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,19 +20,6 @@ _SHORTEST_DESCRIPTION = 20  # Characters; shorter descriptions coincide by chanc
 _READ = 4_000  # Characters of each text that are compared; bounds the work per answer
 _CACHED = 4_096  # Wordings kept in memory, a few kilobytes each
 _LETTERS = re.compile(r"[\W_]+")
-_CLASS_OF: Mapping[str, str] = {
-    word: line.split()[0]
-    for line in (
-        "get gets fetch read view show", "list lists listing", "search find", "create creates new", "update updates",
-        "set", "replace", "delete deletes destroy", "remove removes", "add adds", "start", "stop", "cancel", "approve",
-        "reject deny", "accept", "decline", "enable", "disable", "lock", "unlock", "open", "close", "send", "upload",
-        "download", "import", "export", "check", "rename", "merge", "star", "unstar", "follow", "unfollow", "block",
-        "unblock", "organization org orgs organizations", "user users", "repository repo repos repositories",
-        "enterprise enterprises", "project projects", "team teams", "environment environments",
-    )
-    for word in line.split()
-}  # fmt: skip
-"""Verbs of different meaning and scopes, each with its other spellings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +32,6 @@ class Wording:
     text: frozenset[str]
     description: frozenset[str]
     letters: str
-    acts: frozenset[str] = frozenset()  # Actions of the name and the title, and for whom: classes of verbs and scopes
 
     @classmethod
     def of(cls, profile: Profile) -> "Wording":
@@ -54,7 +40,7 @@ class Wording:
         if profile.enriched:
             examples = examples[: profile.owner_examples]
         rest = (source.parameter_names, source.parameter_text, source.other, *profile.tags, *examples)
-        return _wording(profile.name, source.title[:_READ], source.description[:_READ], " ".join(rest)[:_READ])
+        return _wording(profile.name, source.description[:_READ], " ".join(rest)[:_READ])
 
     def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
         """True if the descriptions are nearly the same, be it with other spaces."""
@@ -74,14 +60,13 @@ class Wording:
 
 
 @lru_cache(maxsize=_CACHED)
-def _wording(name: str, title: str, description: str, rest: str) -> Wording:
+def _wording(name: str, description: str, rest: str) -> Wording:
     described = skeleton(description)
     about = frozenset(words(described))
     text = about.union(words(skeleton(f"{split_identifier(name)} {rest}")))
-    acts = frozenset(_CLASS_OF[word] for word in words(f"{split_identifier(name)} {title}") if word in _CLASS_OF)
     if len(description) < _SHORTEST_DESCRIPTION:
-        return Wording(text, frozenset(), "", acts)
-    return Wording(text, about, _LETTERS.sub("", described), acts)
+        return Wording(text, frozenset(), "")
+    return Wording(text, about, _LETTERS.sub("", described))
 
 
 def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:

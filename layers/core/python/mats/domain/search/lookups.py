@@ -67,6 +67,12 @@ class Lookups(Protocol):
         """Namespaces of capabilities that the filter admits. Of very many, some may be missing."""
 
 
+def fetch_admitted(index: Lookups, ids: Sequence[Id], admitted: Filter) -> list[Profile]:
+    """The profiles of these ids that the filter admits, in the order given."""
+    found = index.fetch(ids) if ids else {}
+    return [profile for id in ids if (profile := found.get(id)) and admitted.admits(profile)]
+
+
 _GUESSED = 0.7  # Weight of a word that a misspelt one is taken for
 _REWRITTEN = 0.9  # Weight of BM25 for a synonym, against that for the word of the request itself
 

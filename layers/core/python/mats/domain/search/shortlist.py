@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.index_fields import explain
-from mats.domain.search.blend import Scoring, best_relevance
-from mats.domain.search.candidate import Result
+from mats.domain.search.blend import Opinion, Scoring, best_relevance, blend
+from mats.domain.search.candidate import Candidate, Result
 from mats.domain.search.query import Query
 from mats.domain.search.trace import Trace
 from mats.domain.search.verdict import Thresholds, Verdict
@@ -105,19 +105,28 @@ class Ranked:
     reranked: bool  # A reranker scored them
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, candidates: Sequence[Candidate], opinion: Opinion, scoring: Scoring, thresholds: Thresholds
+    ) -> "Ranked":
+        """The candidates, blended with the reranker's opinion on them."""
+        results, reranked = blend(candidates, opinion, scoring), bool(opinion.scores)
+        used = scoring if reranked else scoring.without_reranker()
+        return cls(results=results, scoring=used, thresholds=thresholds, reranked=reranked)
+
     def with_results(self, results: Iterable[Result], *notes: str) -> "Ranked":
         return replace(self, results=tuple(results), notes=(*self.notes, *notes))
 
 
 def present(
-    query: Query,
     query_id: str,
+    query: Query,
     ranked: Ranked,
     steps: Steps,
+    excluded: Mapping[Id, str],
     *,
     limit: int,
     intent: str | None,
-    excluded: Mapping[Id, str],
     trace: Trace,
 ) -> Shortlist:
     """The answer: the verdict, and the results with those to be shown first, in which steps take turns.

@@ -1,8 +1,9 @@
-"""A request for several things: each text is searched by itself, then what was found is merged."""
+"""What was found: for one text, or for each text of a request for several things, which is then merged."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mats.domain.capability.capability import Id
@@ -11,8 +12,11 @@ from mats.domain.policies.policy import Ask, Pool
 from mats.domain.profile.profile import Profile
 from mats.domain.search.candidate import UNMARKED, Candidate, Marks
 from mats.domain.search.lookups import Vector
+from mats.domain.search.namespaces import notes_on_absent
+from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scale, Scores
 from mats.domain.search.shortlist import Steps, take_in_turn
+from mats.ports import SearchIndex
 from mats.usecases.stages import Run
 
 _ABOUT_AS_RELEVANT = 0.9  # Share of a candidate's best relevance from which on it serves another step as well
@@ -28,6 +32,15 @@ class Hits:
     cosine: Scores
     evidence: Mapping[str, Any]
     pool: Pool
+
+    def measure(self, index: SearchIndex, ids: Collection[Id]) -> tuple[Scores, Scores]:
+        """BM25 scores and cosines of these, whichever side found them. Raises DependencyFailed: no answer."""
+        bm25, cosine = dict(self.bm25 or {}), dict(self.cosine)
+        if self.bm25 is not None and (missing := [id for id in ids if id not in bm25]):
+            bm25 |= self.ask.words.of(index, missing)
+        if self.vector is not None and (missing := [id for id in ids if id not in cosine]):
+            cosine |= index.cosine_of(self.vector, missing)
+        return bm25, cosine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +68,27 @@ class Found:
     def depth(self) -> int:
         """The most hits of neural search for any of the texts."""
         return max((len(each.cosine) for each in self.hits if each), default=0)
+
+
+def check_sides(
+    lexical: Scores | None, neural: Scores | None, index: SearchIndex, ask: Ask, run: Run
+) -> tuple[Scores | None, Scores]:
+    """BM25 scores, None if lexical search failed, and cosines; the trace says what is missing.
+
+    Raises:
+        DependencyFailed: neither side answered.
+    """
+    trace, admitted = run.trace, ask.admitted
+    if lexical is None and neural is None:
+        message = f"the search index did not answer; try again ({'; '.join(trace.faults)})"
+        raise trace.unusable or DependencyFailed(message)
+    if neural is not None and not neural and lexical:
+        trace.degraded.append("neural")  # no entry has a vector of this encoder
+    if not (lexical or neural) and admitted.namespaces:
+        visible = Filter(audiences=admitted.audiences)
+        known = run.start("namespaces", partial(index.namespaces, visible)).finish() or ()
+        trace.notes += notes_on_absent(admitted.namespaces, known)
+    return lexical, neural or {}
 
 
 def find_each(texts: Sequence[str], find: Callable[[str, Run], Hits], run: Run) -> list[Hits | None]:
