@@ -26,9 +26,6 @@ from mats.domain.search.lookups import Vector
 from mats.local.cli import output
 from mats.local.cli.main import app
 from mats.local.tokens import OWN
-from tests.forked import Forked
-
-Process = Forked | subprocess.Popen[bytes]
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = [sys.executable, "-m", "mats.local.cli"]
@@ -72,7 +69,7 @@ class Mats:
     encoder: str = "none"
     folder: Path = ROOT  # The working directory
     more: Mapping[str, str] = field(default_factory=dict)  # Other variables of the environment
-    started: "list[Process]" = field(default_factory=list)
+    started: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -81,9 +78,7 @@ class Mats:
     def __call__(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
         """Run a command in this process, which has imported everything and loaded the encoder before."""
         if SERVERS & {*arguments[:1]}:
-            process = self.start(*arguments, settings=more, stdin=subprocess.PIPE)
-            out, err = process.communicate(stdin, timeout=300)
-            return Ran(process.returncode, out.decode(), err.decode())
+            return self.process(*arguments, stdin=stdin, **more)
         with _one_at_a_time, in_process({**self.environment, **more}, stdin, folder=self.folder) as (out, err):
             try:
                 app(args=list(arguments), prog_name="mats")
@@ -94,24 +89,19 @@ class Mats:
 
     def process(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
         """Run the installed command as a person does, in a process of its own."""
-        ran = subprocess.run(
-            [*PROGRAM, *arguments],
-            input=stdin, capture_output=True, env={**self.environment, **more}, cwd=self.folder, timeout=300,
-            check=False,
-        )  # fmt: skip
-        return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+        process = self.start(*arguments, settings=more, stdin=subprocess.PIPE)
+        out, err = process.communicate(stdin, timeout=300)
+        return Ran(process.returncode, out.decode(), err.decode())
 
-    def start(self, *arguments: str, settings: Mapping[str, str] | None = None, **more: Any) -> "Process":
-        """Start a process and do not wait for it: forked, or with options that only `Popen` has, a new interpreter."""
-        environment = {**self.environment, **(settings or {})}
-        process: Process
-        if sys.platform == "linux" and more.keys() <= {"stdin"}:  # elsewhere libraries do not survive a fork
-            process = Forked(*arguments, env=environment, cwd=self.folder, **more)
-        else:
-            process = subprocess.Popen(
-                [*PROGRAM, *arguments],
-                env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
-            )  # fmt: skip
+    def start(
+        self, *arguments: str, settings: Mapping[str, str] | None = None, **more: Any
+    ) -> "subprocess.Popen[bytes]":
+        """Start a process with these options of `Popen` and do not wait for it."""
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments],
+            env={**self.environment, **(settings or {})}, cwd=self.folder, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, **more,
+        )  # fmt: skip
         self.started.append(process)
         return process
 
@@ -226,7 +216,7 @@ class Service:
     """A running service."""
 
     url: str
-    process: "Process"
+    process: "subprocess.Popen[bytes]"
     home: Path
 
     @property
