@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mats.client.requests import Credential
 
 T = TypeVar("T")
+_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")  # By every program that is started
 _OTHER = re.compile(r"\W")
 _FAILED = frozenset({"failed", "rejected", "canceled"})  # States of a task of A2A
 
@@ -157,7 +158,7 @@ class Caller:
         return Called(ok=ok, status=status, content=content)
 
     def _remote(self, call: McpRemote, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
-        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the MCP SDK
+        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the HTTP library
 
         given = {name: self.values[name] for name in call.headers if name in self.values}
         headers = {name: requests.header_value(name, value) for name, value in given.items()}
@@ -181,9 +182,7 @@ class Caller:
         return PreparedCall(shown={"url": shown_url, "headers": shown, **_params(tool, arguments)}, send=send)
 
     def _stdio(self, call: McpStdio, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
-        from mcp.client.stdio import get_default_environment  # noqa: PLC0415 - loads the MCP SDK
-
-        from mats.client import mcp_session, requests  # noqa: PLC0415 - as above
+        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the HTTP library
 
         line, shown = (
             [requests.fill_in(part, call.inputs, values) for part in (call.command, *call.args)]
@@ -195,7 +194,7 @@ class Caller:
         def send() -> Called:
             ask = partial(
                 mcp_session.ask_command, line, _request_of(tool, arguments), timeout_s=self.timeout_s,
-                env={**get_default_environment(), **env},
+                env={**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **env},
             )  # fmt: skip
             return _of_tool(_outside_loops(ask))
 
@@ -219,7 +218,7 @@ def _params(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _request_of(tool: str, arguments: Mapping[str, Any]) -> Any:
-    from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the MCP SDK
+    from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the HTTP library
 
     async def ask(session: "Session") -> Any:
         return await session.request("tools/call", {"name": tool, "arguments": dict(arguments)})
