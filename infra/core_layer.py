@@ -7,7 +7,6 @@ from infra.vendor import ROOT
 
 SOURCE = ROOT / "layers" / "core"
 LEFT_OUT = (
-    "adapters/dynamodb/copying.py",
     "adapters/encoder",
     "adapters/prometheus.py",
     "adapters/sqlite/backup.py",

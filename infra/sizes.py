@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-ENRICHED_AT_ONCE = 10
-"""Changes in a batch. All its descriptions are written in parallel, so it takes as long as its slowest."""
 ENRICHMENT_TIMEOUT_S = 300
 """Two attempts of the slowest writer call and of its repair, 60 s each, and the writes after them."""
 VISIBILITY_S = ENRICHMENT_TIMEOUT_S + 60

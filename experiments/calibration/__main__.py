@@ -20,12 +20,10 @@ from experiments.data.sets import FOUR_KINDS, sets_in
 from experiments.report.results import load_results
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.search.scale import Scale
-from mats.evaluation.calibration import measure_cosines, own_requests
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
 from mats.evaluation.results import write_results
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
-from mats.ports import Encoder
 from mats.settings import Settings
 
 _TABLE = Path(mats.__file__).with_name("calibration.json")  # The constants that the service reads
@@ -35,7 +33,6 @@ _LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
-    parser.add_argument("--cosines", action="store_true", help="only measure where the encoder's cosines lie")
     parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
@@ -47,13 +44,8 @@ def main() -> None:
     except DatasetInvalid as error:
         parser.error(str(error))
     kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
-    sets, models = list(datasets.values()), Models(settings)
-    if chosen.cosines and models.encoder:
-        index = next(key for key in table if key.startswith("sqlite-")).partition("/")[0]
-        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(sets, models.encoder)
-        _write_table(table)
-        return
-    index, scale, grids = _fit_scale(sets, models)
+    models = Models(settings)
+    index, scale, grids = _fit_scale(list(datasets.values()), models)
     report: dict[str, Any] = {}
     for key, encoder in ((encoder_key(settings), models.encoder), ("none", None)):
         fitted, tested = halves([relevance_scores(dataset, models.offline, encoder, scale) for dataset in kinds])
@@ -65,8 +57,6 @@ def main() -> None:
             "fitted": verdict_rates(fitted, weak, match),
             "tested": verdict_rates(tested, weak, match),
         }
-    if models.encoder:
-        table[f"{index}/{encoder_key(settings)}"]["cosines"] = _cosine_ranges(sets, models.encoder)
     write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
     _write_table(table)
     sys.stdout.write(json.dumps(report) + "\n")
@@ -102,16 +92,6 @@ def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale,
     mixing, grid = fit(sets)
     spread, wider = fit_spread(sets, mixing)
     return index, spread, {"grid": grid, "spread": wider}
-
-
-def _cosine_ranges(datasets: Sequence[Dataset], encoder: Encoder) -> dict[str, list[float]]:
-    """The lowest and the highest mean cosines over registries, with which `mats calibrate` compares another encoder."""
-    measured = []
-    for dataset in datasets:
-        with registry_of(dataset.registrations, Settings(encoder="none"), encoder=None) as local:
-            profiles = local.stores.index.fetch([r.id for r in dataset.registrations]).values()
-        measured.append(measure_cosines(encoder, own_requests(profiles)))
-    return {name: [pick(getattr(m, name) for m in measured) for pick in (min, max)] for name in ("known", "noise")}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from constructs import Construct
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
 from infra.constructs.function import Foundation, Function
 from infra.constructs.rights import allow
-from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
+from infra.sizes import ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
+from mats.settings import ENRICHED_AT_ONCE
 
 
 class EnrichmentFunction(Construct):
@@ -22,7 +23,6 @@ class EnrichmentFunction(Construct):
             # synonyms, outcomes and tallies for operators, whose commands take these variables: docs/runbook.md
             **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
-            writer_calls=ENRICHED_AT_ONCE,
             **context.settings_of("enrichment"),
         )
         made = Function(

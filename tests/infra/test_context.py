@@ -45,11 +45,11 @@ def test_every_fault_is_named_at_once():
 
 
 def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
-    given = {"learning": "off", "receipt_days": "7", "versions_days": "9"}
+    given = {"learning": "off", "receipt_days": "7", "enrich": "all"}
     context = parse(given)
-    assert context.settings == Settings(learning="off", receipt_days=7, versions_days=9)
+    assert context.settings == Settings(learning="off", receipt_days=7, enrich="all")
     assert context.settings_of("discovery").keys() >= {"learning", "receipt_days"}
-    assert context.settings_of("enrichment") == {"versions_days": 9, "enrich": "sparse"}
+    assert context.settings_of("enrichment") == {"enrich": "all"}
     assert context.settings_of("learning") == {}
 
 

@@ -213,13 +213,6 @@ def test_multilingual_is_a_model_of_the_hub_that_reads_every_language(tiny: Path
     assert encoder.reads("wo ist mein Paket")
 
 
-def test_what_a_model_wants_in_front_of_queries_is_put_there(tiny: Path, cache: Path):
-    plain = LocalEncoder.load(str(tiny), cache=cache, precision="fp32")
-    prefixed = LocalEncoder.load(str(tiny), cache=cache, precision="fp32", query_prefix="blue ")
-    assert prefixed.encode_query("red") == plain.encode_query("blue red")
-    assert prefixed.encode_documents(["red"]) == plain.encode_documents(["red"])
-
-
 def test_another_architecture_is_refused_by_name(tiny: Path, tmp_path: Path, cache: Path):
     for file in ("model.safetensors", "tokenizer.json"):
         (tmp_path / file).write_bytes((tiny / file).read_bytes())

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from mats.evaluation.data.datasets import load
 from mats.local.cli import output
 from tests.aws.bedrock import tool_reply
 from tests.aws.model_server import Answer, Raw, Refuse
@@ -225,22 +224,20 @@ def test_health_tells_the_reason_to_operators(mats, model):
         assert "out of memory" in service.request("/healthz")[1]["faults"][0]
 
 
-def test_a_new_set_is_measured_and_names_its_misses(mats, tmp_path):
-    folder = tmp_path / "own"
-    made = mats("dataset", "new", str(folder), "--json").json
-    assert (made["documents"], made["queries"]) == (3, 2)
-    assert made["left_out"] == {"capability without a query: not everyone sees it": 1}
-    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-    assert {(query["text"], query["source"]) for query in queries} == {
-        ("money back please", "example"),
-        ("invoice", "title"),
-    }
-    [refund] = [one for one in load(folder).registrations if one.name == "refund"]
-    assert refund.examples == ("undo a charge",)
+def a_set(mats, folder):
+    """The registry with two requests, of which one is for a capability that is not there."""
+    folder.mkdir()
+    rows = mats("export").out.splitlines()
+    (folder / "corpus.jsonl").write_text("\n".join(row for row in rows if '"trust"' not in row))
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "write a bill"}\n{"_id": "q2", "text": "zzz"}\n')
     (folder / "qrels.tsv").write_text(
         "query-id\tcorpus-id\tscore\nq1\tcom.acme/refund\t1\nq1\tcom.acme/gone\t1\nq2\tcom.acme/gone\t1\n"
     )
+    return folder
+
+
+def test_a_set_of_ones_own_is_measured_and_names_its_misses(mats, tmp_path):
+    folder = a_set(mats, tmp_path / "own")
     measured = mats("evaluate", str(folder), "--variant", "lexical", "--misses", "--json")
     first, second = measured.json["misses"]
     assert (first["query"], first["expected"], first["got"]) == ("write a bill", "com.acme/refund", "com.acme/invoice")
@@ -253,16 +250,10 @@ def test_a_new_set_is_measured_and_names_its_misses(mats, tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_still_shows_the_measures(mats, tmp_path):
-    folder = tmp_path / "own"
-    assert mats("dataset", "new", str(folder)).code == 0
+    folder = a_set(mats, tmp_path / "own")
     (folder / "results").write_text("in the way")
     ran = mats("evaluate", str(folder), "--variant", "bm25")
     assert (ran.code, "match@1" in ran.out, "results not written" in ran.err) == (0, True, True)
-
-
-def test_a_set_of_nothing_is_refused(mats, tmp_path):
-    mats("dataset", "new", str(tmp_path / "own"), "--namespace", "com.nobody").fails(1, "--namespace")
-    assert not (tmp_path / "own").exists()
 
 
 def test_home_may_stand_after_the_command(mats, tmp_path):

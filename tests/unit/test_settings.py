@@ -22,7 +22,7 @@ enrichment_settings = st.fixed_dictionaries(
     {"index_endpoint": addresses, "event_bus": texts, **dict.fromkeys(TABLES, named)}
 )
 PLAIN = (
-    "encoder", "query_prefix", "region", "rerank_model", "writer_model", "metrics", "jwt_issuer", "jwt_audience",
+    "encoder", "region", "rerank_model", "writer_model", "metrics", "jwt_issuer", "jwt_audience",
     "jwt_claim",
 )  # fmt: skip
 other_settings = st.fixed_dictionaries(
@@ -35,7 +35,6 @@ other_settings = st.fixed_dictionaries(
         "audiences": audiences,
         "log_queries": st.sampled_from(["text", "hash"]),
         "bedrock": st.booleans(),
-        "writer_calls": st.integers(1, 64),
         "learning": st.sampled_from(["on", "off"]),
     },
 )
@@ -68,7 +67,7 @@ def test_bedrock_is_turned_on_by_one_or_true(text: str, on: bool):
 def test_every_wrong_setting_of_the_models_is_named():
     with pytest.raises(SettingsInvalid, match="MATS_BEDROCK must be 1"):
         Settings(encoder="amazon.titan-embed-text-v2:0")
-    wrong = {"MATS_BEDROCK": "perhaps", "MATS_WRITER_CALLS": "0", "MATS_LEARNING": "perhaps", "MATS_K": "x"}
+    wrong = {"MATS_BEDROCK": "perhaps", "MATS_RERANK_MS": "0", "MATS_LEARNING": "perhaps", "MATS_K": "x"}
     with pytest.raises(SettingsInvalid) as caught:
         Settings.from_env(wrong)
     assert all(variable in str(caught.value) for variable in wrong)
@@ -82,10 +81,7 @@ def test_what_is_nearly_spelled_as_a_setting_is_named_with_it():
 def test_every_setting_has_a_variable_of_its_own_and_a_help_text():
     variables = [variable_of(field.name) for field in fields(Settings)]
     assert len(set(variables)) == len(variables)
-    assert {variable for variable in variables if not variable.startswith("MATS_")} == {
-        "AWS_REGION",
-        "AWS_LAMBDA_FUNCTION_VERSION",
-    }
+    assert {variable for variable in variables if not variable.startswith("MATS_")} == {"AWS_REGION"}
     assert all(field.metadata["help"] for field in fields(Settings))
 
 
@@ -130,12 +126,11 @@ def test_an_environment_is_read_by_kind():
             "MATS_CACHE": "/tmp/cache",
             "MATS_ENCODER": "none",
             "MATS_K": " 7 ",
-            "MATS_QUERY_PREFIX": "query: ",
             "MATS_AUDIENCES": "ops, dev ,,",
         }
     )
     assert (settings.home, settings.cache) == (Path("/srv/mats"), Path("/tmp/cache"))
-    assert (settings.encoder, settings.k, settings.query_prefix) == ("none", 7, "query: ")
+    assert (settings.encoder, settings.k) == ("none", 7)
     assert settings.audiences == ("ops", "dev")
 
 
@@ -148,7 +143,7 @@ def test_an_environment_is_read_by_kind():
         ({"MATS_K": "1.5"}, "MATS_K must be a whole number, not '1.5'"),
         ({"MATS_K": ""}, "MATS_K must be a whole number, not ''"),
         ({"MATS_LOG_QUERIES": "never"}, "MATS_LOG_QUERIES must be text or hash, not 'never'"),
-        ({"MATS_VERSIONS_DAYS": "-1"}, "MATS_VERSIONS_DAYS must be from 0 to 3650, not -1"),
+        ({"MATS_OUTCOME_DAYS": "-1"}, "MATS_OUTCOME_DAYS must be from 0 to 3650, not -1"),
         ({"MATS_LLM_KEY": "two words"}, "MATS_LLM_KEY must be one word of ASCII"),
     ],
 )

@@ -85,7 +85,7 @@ def test_raw_profiles_are_findable_while_the_writer_works(tmp_path):
         go.wait(20)
         return Written(enrichment=Enrichment(summary="Works.", keywords=("work",)))
 
-    local = local_system(Settings(home=tmp_path, encoder="none", writer_calls=2), writer=ScriptedWriter(slow))
+    local = local_system(Settings(home=tmp_path, encoder="none"), writer=ScriptedWriter(slow))
     local.stores.registry.put([a_registration(name=name) for name in names])
     pumping = threading.Thread(target=drain, args=(local,))
     pumping.start()

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.sizes import ENRICHED_AT_ONCE, ENRICHMENT_TIMEOUT_S
+from infra.sizes import ENRICHMENT_TIMEOUT_S
 from mats.adapters import aws, eventbridge
 from mats.adapters.dynamodb import tables
 from mats.adapters.opensearch import domain
 from mats.domain.capability.capability import Id
 from mats.domain.errors import OutOfTime
 from mats.domain.profile.profile import ChangeResult
+from mats.settings import ENRICHED_AT_ONCE
 from mats.usecases.deadline import FULL_S, NO_DEADLINE, READ_S, SAVE_S, Deadline
 from tests.builders import a_registration
 from tests.fakes import FakeClock, FakeEncoder

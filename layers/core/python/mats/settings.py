@@ -17,11 +17,12 @@ DEFAULT_ENCODER = "all-MiniLM-L6-v2"  # Its weights come with the installation; 
 _MULTILINGUAL = {"multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"}
 """The value of a setting for an encoder of many languages, by the name that this has on the Hugging Face hub: 0084."""
 MAX_K = 25  # The most candidates of one rerank call
+ENRICHED_AT_ONCE = 10
+"""Changes in a batch of the enrichment function: descriptions are written in parallel, and take as long as one."""
+VERSIONS_DAYS = 90  # Superseded versions of a profile are kept so long, to look into a change of a quarter
 _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")  # Reranker and writer
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")  # The ways in which a model by address returns JSON
 _PREFIX, _BUCKET = "MATS_", "s3://"
-_OF_AWS = {"region": "AWS_REGION", "function_version": "AWS_LAMBDA_FUNCTION_VERSION"}
-"""The variables that are AWS's own; every other one is the prefix and the name of its setting in capitals."""
 TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"  # Prefixes of the ids of the encoders on Bedrock
 
 
@@ -124,7 +125,6 @@ class Settings:
         choices=("sparse", "all"),
         stack=("enrichment", "maintenance"),
     )
-    writer_calls: int = option(4, "concurrent calls of the writer, {limits}", limits=(1, 64))
     rerank_ms: int = option(
         2_500, "milliseconds that an answer waits for the reranker, {limits}", limits=(100, 120_000)
     )
@@ -151,20 +151,7 @@ class Settings:
         "sentence encoder: `multilingual`, a name on the Hugging Face hub, a folder, `amazon.titan-embed-text-v2:0`, "
         "`cohere.embed-v4:0`, or `none`",
     )
-    calibration: str = option(
-        "",
-        "cosines of the encoder, as `mats calibrate` prints them: ENCODER:REQUESTS:LO:HI",
-        form=like(r"[^:\s]+:\d+(:-?\d+(\.\d+)?){2}", "ENCODER:REQUESTS:LO:HI, as `mats calibrate` prints it"),
-        stack=("discovery",),
-    )
-    query_prefix: str = option("", "prefix of queries that the encoder expects, such as BGE's")
     k: int = option(15, "candidates per query, {limits}", limits=(1, MAX_K), stack=("discovery",))
-    share_s: int = option(
-        0,
-        "seconds for which equal requests with equal candidates share a reply of the reranker; 0: none",
-        limits=(0, 3_600),
-        stack=("discovery",),
-    )
     learning: str = option(
         "on",
         "whether the outcomes that callers report change later answers: `on` or `off`",
@@ -205,10 +192,6 @@ class Settings:
     tallies_table: str = option("", "DynamoDB table of tallies")
     event_bus: str = option("", "EventBridge bus for rejections and changes that are sent again")
     metrics: str = option("", "CloudWatch namespace of the metrics; empty: no metrics")
-    function_version: str = option("", "set by Lambda: the version of the function, which a rollout watches")
-    versions_days: int = option(
-        90, "days that a superseded version of a profile is kept; 0: for ever", limits=(0, 3_650), stack=("enrichment",)
-    )
     jwt_issuer: str = option("", "issuer of the tokens that the authorizer accepts")
     jwt_audience: str = option("", "audience of these tokens")
     jwt_client_ids: tuple[str, ...] = option(
@@ -286,6 +269,11 @@ class Settings:
         return bool(self.index_endpoint)
 
     @property
+    def writer_calls(self) -> int:
+        """Concurrent calls of the writer: those of a batch of changes in AWS, few for a server on this machine."""
+        return ENRICHED_AT_ONCE if self.in_aws else 4
+
+    @property
     def index_bucket(self) -> str:
         """The bucket of an index in files; empty for a domain."""
         name = self.index_endpoint.removeprefix(_BUCKET)
@@ -331,12 +319,17 @@ class Settings:
 
 def variable_of(setting: str) -> str:
     """The environment variable of a setting, by its name here."""
-    return _OF_AWS.get(setting, f"{_PREFIX}{setting.upper()}")
+    return "AWS_REGION" if setting == "region" else f"{_PREFIX}{setting.upper()}"  # AWS's own variable
 
 
 def on_lambda(environment: Mapping[str, str]) -> bool:
     """True if this process is an execution environment of AWS Lambda."""
     return "AWS_LAMBDA_FUNCTION_NAME" in environment
+
+
+def function_version() -> str:
+    """The version of the function of AWS Lambda that this process runs, which a rollout watches; elsewhere empty."""
+    return os.environ.get("AWS_LAMBDA_FUNCTION_VERSION", "")  # noqa: TID251 - of the process, not a setting
 
 
 def open_once(open: Callable[[Settings], T], *, index: bool = True) -> Callable[[], T]:

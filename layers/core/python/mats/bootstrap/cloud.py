@@ -22,7 +22,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Filter
 from mats.ports import Encoder, SearchIndex
-from mats.settings import Settings, SettingsInvalid
+from mats.settings import VERSIONS_DAYS, Settings, SettingsInvalid
 from mats.usecases.learn import ForgetRemoved, Learn, RecordFeedback
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ class CloudStores(Stores):
     def profiles(self) -> "DynamoProfiles":
         from mats.adapters.dynamodb.profiles import DynamoProfiles  # noqa: PLC0415 - not for discovery
 
-        retention = Retention(self._settings.versions_days)
-        return DynamoProfiles(self._tables, self._settings.profiles_table, retention)
+        return DynamoProfiles(self._tables, self._settings.profiles_table, Retention(VERSIONS_DAYS))
 
     @property
     @abstractmethod

@@ -26,11 +26,9 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import NotInstalled, RegistryNotFound
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.profile import Profile
-from mats.settings import Settings, SettingsInvalid, variable_of
+from mats.settings import VERSIONS_DAYS, Settings, SettingsInvalid, variable_of
 
 if TYPE_CHECKING:
-    from mats.adapters.dynamodb.copying import CopyStep
-    from mats.adapters.dynamodb.tables import Tables
     from mats.adapters.prometheus import PrometheusMetrics
 
 DATABASE = "mats.db"
@@ -62,9 +60,7 @@ def local_system(
         raise RegistryNotFound(settings.home)
     models = ConfiguredModels(settings, given_encoder=encoder, given_writer=writer)
     database = Database(settings.home / DATABASE)
-    return System(
-        settings, models, LocalStores(database, models, Retention(settings.versions_days), settings.receipt_days)
-    )
+    return System(settings, models, LocalStores(database, models, Retention(VERSIONS_DAYS), settings.receipt_days))
 
 
 def is_missing(settings: Settings) -> bool:
@@ -165,24 +161,14 @@ def source_book(settings: Settings, table: str = "", *, create: bool = False) ->
 
 
 def table_target(table: str, region: str = "") -> ports.SyncTarget:
-    """The registry in a DynamoDB table. Raises NotPermitted: the AWS settings cannot be used."""
+    """The registry in a DynamoDB table, with several writes at once, each retried: a pipeline can wait.
+
+    Raises NotPermitted: the AWS settings cannot be used.
+    """
     from mats.adapters.dynamodb.registry import DynamoRegistry  # noqa: PLC0415 - boto3, for those who write to a table
-
-    return DynamoRegistry(_tables_to_fill(region), table)
-
-
-def copy_rows(source: str, target: str, *, replace: bool) -> "Iterator[CopyStep]":
-    """As `mats.adapters.dynamodb.copying.copy_rows`."""
-    from mats.adapters.dynamodb.copying import copy_rows  # noqa: PLC0415 - boto3, as above
-
-    return copy_rows(source, target, replace=replace, tables=_tables_to_fill)
-
-
-def _tables_to_fill(region: str) -> "Tables":
-    """With several writes at once, and attempts with exponential backoff for each: a pipeline can wait."""
     from mats.adapters.dynamodb.tables import Tables  # noqa: PLC0415 - boto3, as above
 
-    return Tables(region=region, writers=8, attempts=10, timeout_s=10)
+    return DynamoRegistry(Tables(region=region, writers=8, attempts=10, timeout_s=10), table)
 
 
 def open_metrics(read_state: Callable[[], ports.ServiceState]) -> "PrometheusMetrics":

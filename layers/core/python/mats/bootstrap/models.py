@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -201,7 +201,6 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
     return LocalEncoder.load(
         settings.encoder_model,
         cache=settings.cache or user_cache(),
-        query_prefix=settings.query_prefix,
     )
 
 
@@ -223,44 +222,18 @@ RERANKED = Thresholds(match=0.7, weak=0.4)
 """For relevance by the scores of a reranker, which are absolute by themselves; not fitted to one model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """The encoder with fitted constants: its scale, and the ranges of its mean cosines, `known` and `noise`."""
-
-    scale: Scale
-    cosines: Mapping[str, Sequence[float]]
-
-
-def reference_calibration(index: str) -> Reference:
-    """The fitted encoder with which another one is compared."""
-    table = json.loads(packaged_text("calibration.json"))
-    row = next(row for key, row in table.items() if key.startswith(f"{index}/") and "cosines" in row)
-    return Reference(Scale(**row["scale"]), row["cosines"])
-
-
-def load_calibration(index: str, encoder: str, given: str = "") -> Calibration:
+def load_calibration(index: str, encoder: str) -> Calibration:
     """The constants for an index and an encoder, by the start of `index/encoder`.
 
-    `given` is MATS_CALIBRATION: the cosines of an encoder, which replace those of the table. Fallback for a pair
-    without calibration, with a warning: the same index with another encoder, else the first entry. `make calibrate`
-    adds a pair, `mats calibrate` measures cosines.
+    Fallback for a pair without calibration, with a warning: the same index with another encoder, else the first entry.
+    `make calibrate` adds a pair.
     """
     table = json.loads(packaged_text("calibration.json"))
     wanted = f"{index}/{encoder}"
     fitted = next((key for key in table if wanted.startswith(key)), None)
     known = fitted or next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
     row = table[known]
-    scale, thresholds = Scale(**row["scale"]), Thresholds(**row["thresholds"])
-    name, _, measured = given.partition(":")
-    if measured and name == calibrated_name(encoder):
-        requests, lo, hi = measured.split(":")
-        source = CalibrationSource(name=f"{wanted}, {requests} requests of the registry", fitted=True)
-        return Calibration(replace(scale, lo=float(lo), hi=float(hi)), thresholds, source)
     if fitted is None:
         LOGGER.warning("no calibration for %s; using that of %s", wanted, known)
-    return Calibration(scale, thresholds, CalibrationSource(name=known, fitted=fitted is not None))
-
-
-def calibrated_name(encoder: str) -> str:
-    """The name of an encoder in MATS_CALIBRATION, where a colon separates; Titan's name has one."""
-    return encoder.replace(":", "-")
+    source = CalibrationSource(name=known, fitted=fitted is not None)
+    return Calibration(Scale(**row["scale"]), Thresholds(**row["thresholds"]), source)

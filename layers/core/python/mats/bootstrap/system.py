@@ -27,15 +27,15 @@ from mats.domain.search.verdict import VerdictThresholds
 from mats.domain.text.variants import Groups
 from mats.edge.app import Application
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
-from mats.settings import Settings
+from mats.settings import Settings, function_version
 from mats.usecases.digest import Digest
 from mats.usecases.discover import Discover
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
 from mats.usecases.look_up import LookUp
 from mats.usecases.models import observe_writer
 from mats.usecases.receipts import LeaveReceipt
-from mats.usecases.recent import Recent, RecentVectors, Refreshed
-from mats.usecases.rerank import Rerank, SharedReplies
+from mats.usecases.recent import RecentVectors, Refreshed
+from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
@@ -118,18 +118,14 @@ class System(Generic[S_co]):
     @cached_property
     def discover(self) -> Discover:
         index, encoder = self.stores.index, self.models.encoder
-        calibration = load_calibration(index.name, encoder.name if encoder else "none", self.settings.calibration)
-        share_s = self.settings.share_s
+        calibration = load_calibration(index.name, encoder.name if encoder else "none")
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
-        reranker = self.models.reranker
-        if reranker and share_s:
-            reranker = SharedReplies(reranker, Recent(fresh_ms=1_000 * share_s, now_ms=self.clock.elapsed_ms))
         return Discover(
             index=index,
             encoder=RecentVectors(encoder) if encoder else None,
             language=encoder if isinstance(encoder, ports.LanguageBound) else None,
             k=self.settings.k,
-            rerank=Rerank(reranker=reranker),
+            rerank=Rerank(reranker=self.models.reranker),
             policies=policies_of(
                 unrated=TRUST.unrated_trust,
                 clock=self.clock,
@@ -333,7 +329,7 @@ def service_observer(settings: Settings, service: str, further: Sequence[ports.O
     log = LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")
     if not settings.metrics:
         return Observers([log], further)
-    measure = MeasureObserver(CloudWatchMetrics(settings.metrics, service), settings.function_version)
+    measure = MeasureObserver(CloudWatchMetrics(settings.metrics, service), function_version())
     return Observers([log, measure], further)
 
 

@@ -1,6 +1,5 @@
-"""Values that are kept for some time: the latest by key, and one that is read again when it is old."""
+"""Values that are kept: the latest by key, and one that is read again when it is old."""
 
-import math
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -17,19 +16,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Recent(Generic[T]):
-    """Values by the keys used last, each for some time. Safe to share between threads."""
+    """Values by the keys used last. Safe to share between threads."""
 
     most: int = 1_024  # Vectors of 1,024 components take some 4 MB
-    fresh_ms: float = math.inf
-    now_ms: Callable[[], float] = lambda: 0.0
     found: Counter[bool] = field(default_factory=Counter)  # How often a value was asked for and known, or not known
-    _kept: OrderedDict[Hashable, tuple[float, T]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[Hashable, T] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def get(self, key: Hashable) -> T | None:
         with self._lock:
-            at, kept = self._kept.get(key, (-math.inf, None))
-            value = kept if self.now_ms() - at <= self.fresh_ms else None
+            value = self._kept.get(key)
             self.found[value is not None] += 1
             if value is not None:
                 self._kept.move_to_end(key)
@@ -37,7 +33,7 @@ class Recent(Generic[T]):
 
     def put(self, key: Hashable, value: T) -> None:
         with self._lock:
-            self._kept[key] = self.now_ms(), value
+            self._kept[key] = value
             self._kept.move_to_end(key)
             while len(self._kept) > self.most:
                 self._kept.popitem(last=False)

@@ -1,16 +1,14 @@
 """Ask the reranker once: the scores of all candidates in one call."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_reply import RerankResult
-from mats.domain.prompts.usage import Usage
 from mats.domain.search.blend import Opinion
 from mats.domain.search.trace import RerankStats
-from mats.ports import NO_LABELS, Labels, Reranker
-from mats.usecases.recent import Recent
+from mats.ports import Labels, Reranker
 from mats.usecases.stages import Run
 
 
@@ -53,32 +51,3 @@ def _opinion_in(reply: RerankResult, sent: Sequence[Profile], run: Run) -> Opini
     if reply.clipped:
         trace.faults.append(f"rerank: {reply.clipped} scores were out of range and clipped")
     return Opinion({profile.id: score for profile, score in zip(sent, reply.scores, strict=False)}, reply.intent)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedReplies:
-    """A reranker that answers equal questions from one call, for as long as `recent` keeps the reply.
-
-    Equal are model, prompt, request, and candidates as indexed: callers of other audiences share a reply only where
-    they see the same. Unusable replies are not kept.
-    """
-
-    reranker: Reranker
-    recent: Recent[RerankResult]
-
-    @property
-    def name(self) -> str:
-        return self.reranker.name
-
-    @property
-    def prompt(self) -> str:
-        return self.reranker.prompt
-
-    def rerank(self, query: str, candidates: Sequence[Profile], labels: Labels = NO_LABELS) -> RerankResult:
-        key = (query, tuple((profile.id, profile.rev) for profile in candidates))
-        if known := self.recent.get(key):
-            return replace(known, usage=Usage())
-        reply = self.reranker.rerank(query, candidates, labels)
-        if reply.scores and not reply.void:
-            self.recent.put(key, reply)
-        return reply

@@ -98,13 +98,10 @@ class LocalEncoder:
     """The vectors of tokens, in a file that is mapped into memory: only what texts contain is read."""
     _tokenizer: Tokenizer
     _cls: bool
-    _query_prefix: str
     _threads: Executor
 
     @classmethod
-    def load(
-        cls, model: str = DEFAULT_ENCODER, *, cache: Path, precision: Precision = "int8", query_prefix: str = ""
-    ) -> Self:
+    def load(cls, model: str = DEFAULT_ENCODER, *, cache: Path, precision: Precision = "int8") -> Self:
         """Load a model by name.
 
         Args:
@@ -112,8 +109,6 @@ class LocalEncoder:
                 any other name is a model of the Hugging Face hub, downloaded once.
             cache: The folder of downloaded weights and of the graphs built from them.
             precision: int8 is twice as fast as fp32 at a cosine of .995 to it.
-            query_prefix: The model's prefix of queries, such as BGE's "Represent this sentence for searching relevant
-                passages: ".
 
         Raises:
             EncoderMissing: not installed, damaged, or not a BERT-style model.
@@ -136,7 +131,7 @@ class LocalEncoder:
         name = f"{Path(model).name}-{digest[:8]}-{precision}"
         threads = DaemonThreads(cores(), "encoder", on_start=yield_to_others)
         mapped: npt.NDArray[np.float32] = np.load(words, mmap_mode="r")
-        return cls(name, config["hidden_size"], Sessions(path), mapped, tokenizer, by_cls, query_prefix, threads)
+        return cls(name, config["hidden_size"], Sessions(path), mapped, tokenizer, by_cls, threads)
 
     def reads(self, text: str) -> bool:
         """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
@@ -152,7 +147,7 @@ class LocalEncoder:
         return len(self._tokenizer.encode(word, add_special_tokens=False).ids) == 1
 
     def encode_query(self, text: str) -> Vector:
-        return self.encode_documents([self._query_prefix + text])[0]
+        return self.encode_documents([text])[0]
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
         try:

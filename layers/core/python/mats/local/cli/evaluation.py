@@ -12,17 +12,14 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap import models as bootstrap
-from mats.bootstrap import open_system
-from mats.bootstrap.local import LocalSystem, local_system
+from mats.bootstrap.local import local_system
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, Fault, NotPossible
-from mats.domain.profile.assignment import covers
+from mats.domain.errors import DependencyFailed
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet, defects, load, write
-from mats.evaluation.data.drafted import draft_set
 from mats.evaluation.data.outcomes import from_outcomes as load_outcomes
 from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
-from mats.settings import Settings, variable_of
+from mats.settings import Settings
 
 if TYPE_CHECKING:
     from mats.evaluation.measures import Run
@@ -263,40 +260,6 @@ def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Line
     yield f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)"
 
 
-def calibrate(context: typer.Context) -> None:
-    """Measure how the encoder places the registry's own requests, and print the setting that makes its scores count.
-
-    Needs no labels, but 200 capabilities with an example request or a description. An encoder that places them as the
-    default one does keeps its constants. Set what is printed for the service, too: in AWS as the context key
-    `calibration`.
-    """
-    from mats.evaluation.calibration import FEWEST, fit_cosines, measure_cosines, own_requests  # noqa: PLC0415  # fmt: skip
-
-    system = open_system(context.obj, create=False)
-    encoder = system.models.encoder
-    if encoder is None:
-        raise DependencyFailed(f"there is nothing to calibrate: {system.models.without_encoder}")
-    ids = list(system.stores.profiles.ids())
-    pairs = own_requests(system.stores.index.fetch(ids).values())
-    if len(pairs) < FEWEST:
-        ui.complain(
-            f"{len(pairs)} capabilities have a request, {FEWEST} are needed: register more, or use judged queries"
-        )
-        raise typer.Exit(ui.Exit.REFUSED)
-    measured = measure_cosines(encoder, pairs)
-    reference = bootstrap.reference_calibration(system.stores.index.name)
-    try:
-        scale = fit_cosines(reference.scale, reference.cosines, measured)
-    except ValueError as error:
-        raise DependencyFailed(f"{encoder.name} cannot be calibrated: {error}; use another encoder") from error
-    value = f"{bootstrap.calibrated_name(encoder.name)}:{measured.requests}:{scale.lo:g}:{scale.hi:g}"
-    if not ui.is_json():
-        cosines = f"{measured.known:.2f} with their own, {measured.noise:.2f} with others"
-        ui.note(f"{measured.requests} requests: cosine {cosines}")
-    outcome = {"calibration": value, "known": measured.known, "noise": measured.noise}
-    ui.show(outcome, f"{variable_of('calibration')}={value}")
-
-
 def gate(
     context: typer.Context,
     baseline: Annotated[Path, ui.option("File of the baseline; --update writes it.")],
@@ -351,8 +314,6 @@ def gate(
 
 Out = Annotated[Path, ui.argument("Folder of the new set.", metavar="OUT", file_okay=False)]
 Force = Annotated[bool, ui.option("Replace an existing set.", "--force")]
-
-
 commands = typer.Typer(help="Make and check judged data sets.", no_args_is_help=True)
 
 
@@ -373,43 +334,9 @@ def from_outcomes(
     """
     local = local_system(context.obj, create=False)
     outcomes = local.stores.outcomes
-    items = _items(local)
+    items = {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
     answers = (answer for query_id in outcomes.query_ids() if (answer := outcomes.of(query_id)))
     finish(load_outcomes(items, answers, confirmed=confirmed), to, force=force)
-
-
-def _items(local: LocalSystem) -> dict[Id, Any]:
-    """The items of the registry by id, without its rows of trust."""
-    return {Id(f"{one['namespace']}/{one['name']}"): one for one in local.stores.snapshot() if isinstance(one, dict)}
-
-
-@commands.command(name="new")
-@ui.with_json
-def new(
-    context: typer.Context,
-    to: Out,
-    queries: Annotated[int, ui.option("How many queries.", min=1, max=1_000)] = 20,
-    namespaces: ui.Namespaces = None,
-    force: Force = False,
-) -> None:
-    """A first set of your own registry: a query for each of some capabilities, chosen by chance.
-
-    The writer invents the query where a language model is configured, one call for each. Else it is one of the owner's
-    examples, which the set's registration then lacks, or the words of the name. `source` in queries.jsonl says which:
-    `llm`, `example` or `title`. Read them, correct them, and add the requests that your users make: queries in the
-    words of the registry are found more easily than theirs.
-    """
-    local = local_system(context.obj, create=False)
-    items = _items(local)
-    chosen = [id for id in items if not namespaces or any(covers(namespace, id) for namespace in namespaces)]
-    if not chosen:
-        raise NotPossible([Fault("--namespace" if namespaces else "", "no capability there: `mats list` shows them")])
-    with ui.bar("Drafting", min(queries, len(chosen))) as advance:
-        drafted = draft_set(items, chosen, queries, local.models.writer, advance)
-    finish(drafted, to, force=force)
-    if not ui.is_json():
-        for line in ui.usage_lines(local):
-            ui.say(line)
 
 
 @commands.command()
@@ -435,7 +362,6 @@ def finish(judged: JudgedSet, to: Path, *, force: bool) -> None:
 
 
 def _check(folder: Path) -> dict[str, Any]:
-
     dataset = load(folder)
     found = defects(dataset)
     return {

@@ -10,11 +10,11 @@ import typer
 
 from mats import __version__
 from mats.local.cli.doctor import doctor
-from mats.local.cli.evaluation import calibrate, compare, evaluate, gate
 from mats.local.cli.evaluation import commands as dataset_commands
+from mats.local.cli.evaluation import compare, evaluate, gate
 from mats.local.cli.feedback import confirm, feedback, use
 from mats.local.cli.import_ import import_
-from mats.local.cli.move import backup, copy_table, export, restore
+from mats.local.cli.move import backup, export, restore
 from mats.local.cli.operate import backfill, enrich, reconcile, reindex
 from mats.local.cli.output import ExitCodes, note, option, with_json
 from mats.local.cli.preview import preview
@@ -67,8 +67,8 @@ _PLAIN = (serve, init, mcp, export, gate)
 """Commands without `--json`; the order of all is that of the help."""
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
-    unpin, review, import_, sync, preview, export, backup, restore, copy_table, reconcile, reindex, backfill,
-    enrich, erase, show, stats, use, evaluate, compare, calibrate, gate,
+    unpin, review, import_, sync, preview, export, backup, restore, reconcile, reindex, backfill,
+    enrich, erase, show, stats, use, evaluate, compare, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     name = command.__name__.removesuffix("_").replace("_", "-")

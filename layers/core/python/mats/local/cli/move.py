@@ -9,7 +9,7 @@ from typing import IO, Annotated
 
 import typer
 
-from mats.bootstrap.local import Contents, back_up, copy_rows, local_system, open_backup, replacing
+from mats.bootstrap.local import Contents, back_up, local_system, open_backup, replacing
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli import output as ui
@@ -86,25 +86,6 @@ def restore(
     outcome = {"home": str(context.obj.home), **contents._asdict(), "indexed": indexed}
     ui.show_with_usage(local, outcome, f"{context.obj.home}: {_spell_out(contents)} restored; {indexed:,} indexed")
     fail_if_waiting(local)
-
-
-def copy_table(
-    source: Annotated[str, ui.argument("A table, or REGION:TABLE, or a file that ends in .jsonl.", metavar="FROM")],
-    target: Annotated[str, ui.argument("The same.", metavar="TO")],
-    replace: Annotated[bool, ui.option("Overwrite rows that TO has already.", "--replace")] = False,
-) -> None:
-    """Copy the rows of a DynamoDB table into another one, or to or from a file; with your own rights in AWS.
-
-    For a restored table, whose rows go back into the live one, and for a deployment in a second region. Rows that TO
-    has already stay, so you can interrupt it and run it again. Then run `make maintain TASK=reconcile`.
-    """
-    written = kept = 0
-    with ui.bar("Copying", None) as advance:
-        for step in copy_rows(source, target, replace=replace):
-            written, kept = written + step.written, kept + step.kept
-            advance(sum(step))
-    text = f"{target}: {written:,} rows written, {kept:,} were there"
-    ui.show({"written": written, "kept": kept}, text)
 
 
 def _spell_out(contents: Contents) -> str:
