@@ -1,12 +1,14 @@
 """Contract of the port `SynonymBook`."""
 
-from mats.domain.text.variants import parse_groups
+from functools import reduce
+
+from mats.domain.text.variants import with_group
 from mats.ports import SynonymBook
 
 
 def test_groups_are_read_as_they_were_saved_last(synonyms: SynonymBook):
     assert synonyms.load() == ()
-    groups = parse_groups(["PR, pull request", "発注, purchase order"])
+    groups = reduce(with_group, [["PR", "pull request"], ["発注", "purchase order"]], ())
     synonyms.save(groups)
     assert synonyms.load() == groups
     synonyms.save(groups[:1])

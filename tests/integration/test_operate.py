@@ -66,9 +66,6 @@ def test_an_operator_repairs_renews_and_goes_back_in_an_account(account: Account
     account.registry.remove(a_registration(name="a").id)
     assert account("reconcile")["deleted"] == 1
     assert account.found("money") == {"b", "c", "d"}
-    assert account("reindex", "--rollback")["index"] == "capabilities-1"
-    assert account.found("money") == {"b", "c", "d"}
-    assert "no index before" in account("reindex", "--rollback", code=1)["err"]
     assert account("backfill")["compared"] == 3
 
 
@@ -89,5 +86,3 @@ def test_on_one_machine_an_index_is_made_anew_in_place(mats: Mats):
     assert mats("reindex", "--json").json == {"profiles": 1, "written": 1, "index": "sqlite-bm25-1"}
     assert mats("search", "--json", "money").json["results"][0]["name"] == "pay"
     assert mats("backfill", "--per-minute", "60", "--json").json == {"compared": 1}
-    assert mats("reindex", "--rollback").code == 2
-    assert mats("reindex", "--rollback", "--retire").code == 2

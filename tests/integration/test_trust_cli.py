@@ -127,7 +127,7 @@ def test_a_pinned_capability_is_among_the_tools_of_every_answer(filled):
     assert tools("--known", "com_stripe__refund") == []
     row = [line for line in filled("export").out.splitlines() if '"trust"' in line]
     assert row == ['{"trust": {"id": "com.stripe/refund", "pinned": true}}']
-    assert filled("unpin", IDS[0]).code == 0
+    assert filled("pin", "--off", IDS[0]).code == 0
     assert tools() == []
     assert filled("pin").out.strip() == "nothing is pinned"
     assert filled("pin", "com.stripe/nothing").code == 1
@@ -136,5 +136,5 @@ def test_a_pinned_capability_is_among_the_tools_of_every_answer(filled):
 def test_pins_are_few(filled, monkeypatch):
     monkeypatch.setattr("mats.local.cli.trust.MAX_PINNED", 1)
     filled("pin", IDS[0])
-    filled("pin", IDS[1]).fails(2, "unpin one first")
+    filled("pin", IDS[1]).fails(2, "take one back with --off first")
     assert filled("pin", IDS[0]).code == 0

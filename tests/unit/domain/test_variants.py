@@ -1,5 +1,7 @@
 """Requests in other words of the registry, and misspelt words."""
 
+from functools import reduce
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,16 +13,13 @@ from mats.domain.text.variants import (
     distance,
     may_be_misspelt,
     nearest,
-    parse_groups,
     with_group,
     without_word,
     word_of,
 )
 from mats.domain.text.words import stem
 
-GROUPS = parse_groups(
-    ["PR, pull request  # comment", "", "# nothing else", "発注, purchase order", "café, coffee shop"]
-)
+GROUPS = reduce(with_group, [["PR", "pull request"], ["発注", "purchase order"], ["café", "coffee shop"]], ())
 SYNONYMS = Synonyms(GROUPS)
 
 
@@ -50,10 +49,10 @@ def test_of_several_phrases_the_longest_is_replaced():
 )
 def test_any_text_has_few_rewrites_and_never_itself(text: str, lines: list[list[str]]):
     try:
-        groups = parse_groups(map(",".join, lines))
+        groups = reduce(with_group, lines, ())
     except RequestInvalid:
         return
-    assert parse_groups(map(", ".join, groups)) == groups
+    assert reduce(with_group, groups, ()) == groups
     found = Synonyms(groups).rewrites(text)
     assert len(found) <= 3
     assert text not in found

@@ -14,7 +14,6 @@ from mats.domain.text.common_words import ORDINARY
 from mats.domain.text.words import (
     STOP_WORDS,
     TOKEN,
-    clean,
     has_spelling,
     index_terms,
     may_be_foreign,
@@ -122,36 +121,25 @@ def _terms(text: str) -> list[str]:
 synonyms_of = lru_cache(maxsize=4)(Synonyms)  # The synonyms of these groups, made once
 
 
-def parse_groups(lines: Iterable[str]) -> Groups:
-    """Groups of a plain file: one on a line, words separated by commas; `#` begins a comment.
+def with_group(groups: Groups, added: Sequence[str]) -> Groups:
+    """The groups with one more, merged with those that have a word of it.
 
-    Groups with a word in common are one. Raises RequestInvalid: a word is too long or says nothing, or a line has one
-    only; or there are too many.
+    Raises RequestInvalid: a word is too long or says nothing, or the group has one only; or there are too many.
     """
-    groups: Groups = ()
-    for number, line in enumerate(lines, start=1):
-        listed = [clean(word) for word in line.partition("#")[0].split(",")]
-        if any(listed):
-            groups = with_group(groups, listed, field=f"line {number}")
-    return groups
-
-
-def with_group(groups: Groups, added: Sequence[str], *, field: str = "words") -> Groups:
-    """The groups with one more, merged with those that have a word of it. Raises as `parse_groups`."""
     for word in added:
         if len(word) > _LONGEST_PHRASE or not _terms(word) or set(TOKEN.findall(word.lower())) <= STOP_WORDS:
             message = (
                 f"{word[:60]!r} must be at most {_LONGEST_PHRASE} characters with a word that is searched, so no 'it'"
             )
-            raise RequestInvalid([Fault(field, message)])
+            raise RequestInvalid([Fault("words", message)])
     asked = {tuple(_terms(word)) for word in added}
     alike = [group for group in groups if not asked.isdisjoint(tuple(_terms(word)) for word in group)]
     merged = {tuple(_terms(word)): word for group in (added, *alike) for word in group}
     if not 1 < len(merged) <= _MOST_WORDS:
-        raise RequestInvalid([Fault(field, f"a group must have 2 to {_MOST_WORDS} different words")])
+        raise RequestInvalid([Fault("words", f"a group must have 2 to {_MOST_WORDS} different words")])
     changed = tuple(sorted((*(group for group in groups if group not in alike), tuple(sorted(merged.values())))))
     if len(changed) > MOST_GROUPS:
-        raise RequestInvalid([Fault(field, f"at most {MOST_GROUPS:,} groups are kept: remove some first")])
+        raise RequestInvalid([Fault("words", f"at most {MOST_GROUPS:,} groups are kept: remove some first")])
     return changed
 
 

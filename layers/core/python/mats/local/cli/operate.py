@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -38,39 +38,20 @@ def reconcile(context: typer.Context, after: After = "") -> None:
 
 def reindex(
     context: typer.Context,
-    rollback: Annotated[
-        bool, ui.option("Switch back to the previous index, which has all writes. In AWS only.", "--rollback")
-    ] = False,
-    retire: Annotated[
-        bool, ui.option("Delete every index but the current one. In AWS only; takes a minute.", "--retire")
-    ] = False,
 ) -> None:
     """Fill a new index from the profiles while the current one answers; then switch to it in one step.
 
     Needed after a change of the mapping. Vectors are copied from the profiles; after a change of the encoder, run
     `mats backfill`. Writes go to both indices meanwhile. An interrupted run continues when you run it again.
     """
-    if rollback and retire:
-        raise typer.BadParameter("--rollback and --retire exclude each other: give one of them")
     system = open_system(context.obj, create=False)
-    generations = system.stores.generations
-    if rollback:
-        summary: dict[str, Any] = {"index": generations.roll_back().name}
-    elif retire:
-        summary = {"retired": list(generations.retire()), "index": generations.current()}
-    else:
-        summary = _run_reindex(system)
-    text = ", ".join(f"{name}: {ui.readable(value, ', ')}" for name, value in summary.items())
-    ui.show(summary, text)
-
-
-def _run_reindex(system: AnySystem) -> dict[str, Any]:
     counts = Counter({"profiles": 0, "written": 0})
     with ui.bar("Reindexing", None) as advance:
         for step in system.reindex():
             counts.update(step.counts)
             advance(step.counts["profiles"])
-    return {**counts, "index": system.stores.generations.current()}
+    summary = {**counts, "index": system.stores.generations.current()}
+    ui.show(summary, ", ".join(f"{name}: {ui.readable(value)}" for name, value in summary.items()))
 
 
 def backfill(

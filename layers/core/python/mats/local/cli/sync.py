@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import LocalSystem, SystemClock, local_system, source_book, table_target
+from mats.bootstrap.local import SystemClock, local_system, source_book, table_target
 from mats.domain.errors import Fault, Invalid, NotPossible, RequestInvalid
 from mats.domain.profile.changes import ChangeClass, worst
 from mats.domain.profile.sync import SourceKind, TrackedSource
@@ -206,9 +206,23 @@ def sync(
         raise typer.BadParameter("--region is for --table: give both, or none")
     settings: Settings = context.obj
     local = None if table else local_system(settings, create=False)
-    bring = _sync_of(settings, local, table, region, dry_run=dry_run)
+    target: SyncTarget = local.stores.registry if local else table_target(table, region)
+    book: SourceBook = local.stores.sources if local else source_book(settings, table)
+    states = {state.source.name: state for state in book.all()}
+    chosen = names or list(states)
+    if len(set(chosen)) < len(chosen):
+        raise RequestInvalid([Fault("NAME", "names a source twice: name it once")])
+    if unknown := next((name for name in chosen if name not in states), ""):
+        raise unknown_source(unknown)
+    bring = Sync(
+        target=DryRunTarget(target) if dry_run else target,
+        book=DryRunSources(book) if dry_run else book,
+        clock=SystemClock(),
+        open=lambda source, since: open_reading(source, settings, since),
+        trust=local.stores.trust if local else None,
+    )
     results: list[Synced] = []
-    for state in _states(bring.book.all(), names or []):
+    for state in map(states.__getitem__, chosen):
         with ui.bar(f"Syncing {state.source.name}", None) as advance:
             results.append(bring(state, prune=prune, force=force, full=full, advance=advance))
         if not ui.is_json():
@@ -226,71 +240,37 @@ def sync(
         raise typer.Exit(ui.Exit.REFUSED)
 
 
-def _sync_of(settings: Settings, local: LocalSystem | None, table: str, region: str, *, dry_run: bool) -> Sync:
-    target: SyncTarget = local.stores.registry if local else table_target(table, region)
-    book: SourceBook = local.stores.sources if local else source_book(settings, table)
-
-    if dry_run:
-        target, book = DryRunTarget(target), DryRunSources(book)
-    return Sync(
-        target=target,
-        book=book,
-        clock=SystemClock(),
-        open=lambda source, since: open_reading(source, settings, since),
-        trust=local.stores.trust if local else None,
-    )
-
-
-def _states(states: Sequence[SourceState], names: Sequence[str]) -> Sequence[SourceState]:
-    known = {state.source.name: state for state in states}
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise unknown_source(unknown)
-    if len(set(names)) < len(names):
-        raise RequestInvalid([Fault("NAME", "names a source twice: name it once")])
-    return [known[name] for name in names] or states
-
-
 def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
+    report, pruned = result.report, result.pruned or Pruned((), ())
+    left = [*result.kept, *pruned.kept]
+    numbers = {
+        "rejected": len(report.rejected),
+        "left as they are": len(left),
+        "would be removed" if dry_run else "removed": len(pruned.removed),
+        "no longer listed": 0 if result.pruned and not pruned.refused else len(result.gone),
+    }
+    counts = [*report.counts.items(), *((name, count) for name, count in numbers.items() if count)]
     text = Text(f"{result.name}: ", style="bold")
     if result.error:
         text += Text("failed ", style="bold red") + ui.plain(f"{result.error}; ")
-    ui.say(text + ui.plain(_summary(result, dry_run=dry_run)))
-    for remarks in _remarks(result):
-        for line in remarks[:_MOST_SHOWN]:
+    if result.error and not report.listed:
+        text += Text("its entries stay as they are")
+    else:
+        text += Text(", ".join(f"{count:,} {name}" for name, count in counts))
+    ui.say(text + Text(f", not pruned: {pruned.refused}" if pruned.refused else ""))
+    remarks = (
+        [f"rejected {one.place.file} {one.place}: {one.text}" for one in report.rejected if not result.error],
+        [f"changed {id}: {why}" for id, reasons in result.changed for why in reasons if why.change in _TELLING],
+        [f"left {id}: {reason}" for id, reason in left],
+        [f"removed {id}" for id in pruned.removed],
+        [f"no longer listed: {id}" for id in result.gone if numbers["no longer listed"]],
+    )
+    for lines in remarks:
+        for line in lines[:_MOST_SHOWN]:
             ui.note(f"  {line}")
-        if len(remarks) > _MOST_SHOWN:
-            ui.note(f"  … and {len(remarks) - _MOST_SHOWN:,} more; --json has all of them")
-
-
-def _summary(result: Synced, *, dry_run: bool) -> str:
-    if result.error and not result.report.listed:
-        return "its entries stay as they are"
-    parts = [f"{count:,} {outcome}" for outcome, count in result.report.counts.items()]
-    rejected = len(result.report.rejected) - len(result.report.unreadable)
-    parts += [f"{rejected:,} rejected"] if rejected else []
-    parts += [f"{len(result.kept):,} left as they are"] if result.kept else []
-    removed = len(result.pruned.removed) if result.pruned else 0
-    parts += [f"{removed:,} {'would be removed' if dry_run else 'removed'}"] if removed else []
-    if (left := len(result.gone)) and not (result.pruned and not result.pruned.refused):
-        parts.append(f"{left:,} no longer listed")
-    if result.pruned and result.pruned.refused:
-        parts.append(f"not pruned: {result.pruned.refused}")
-    return ", ".join(parts)
-
-
-def _remarks(result: Synced) -> Iterator[list[str]]:
-    if not result.error:
-        yield [f"rejected {one.place.file} {one.place}: {one.text}" for one in result.report.rejected]
-    telling = [(id, reason) for id, reasons in result.changed for reason in reasons if reason.change in _TELLING]
-    yield [f"changed {id}: {reason}" for id, reason in telling]
-    kept = [*result.kept, *(result.pruned.kept if result.pruned else ())]
-    yield [f"left {id}: {reason}" for id, reason in kept]
-    removed = list(result.pruned.removed) if result.pruned else []
-    yield [f"removed {id}" for id in removed]
-    pruned = result.pruned and not result.pruned.refused
-    yield [] if pruned else [f"no longer listed: {id}" for id in result.gone]
+        if len(lines) > _MOST_SHOWN:
+            ui.note(f"  … and {len(lines) - _MOST_SHOWN:,} more; --json has all of them")
 
 
 def _as_dict(result: Synced) -> dict[str, Any]:

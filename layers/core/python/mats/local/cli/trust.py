@@ -1,4 +1,4 @@
-"""The commands of operators: `mats trust`, `pin`, `unpin`, `review`, `teach` and `synonym`."""
+"""The commands of operators: `mats trust`, `pin`, `review`, `teach` and `synonym`."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -22,8 +22,6 @@ from mats.domain.profile.assignment import (
     namespace_of_pattern,
 )
 from mats.domain.profile.origin import fingerprint
-from mats.domain.text.fence import escape_hidden
-from mats.domain.text.variants import parse_groups
 from mats.domain.text.words import clip
 from mats.edge.http import local_caller
 from mats.local.cli import output as ui
@@ -95,6 +93,7 @@ def _assign(local: LocalSystem, key: Id, assigned: Assigned) -> int:
 def pin(
     context: typer.Context,
     id: Annotated[str | None, ui.argument("namespace/name; without one, list the pins.", metavar="[ID]")] = None,
+    off: Annotated[bool, ui.option("Take the pin of ID back.", "--off")] = False,
 ) -> None:
     """Put a capability among the tools of every answer with a `format`, or list those that are."""
     local = local_system(context.obj, create=False)
@@ -102,21 +101,12 @@ def pin(
     if id is None:
         ui.show({"pinned": pinned}, "\n".join(pinned) or "nothing is pinned")
         return
-    if id not in pinned and len(pinned) >= MAX_PINNED:
-        message = f"there are {MAX_PINNED} pins already, which every answer carries: unpin one first"
+    if not off and id not in pinned and len(pinned) >= MAX_PINNED:
+        message = f"there are {MAX_PINNED} pins already, which every answer carries: take one back with --off first"
         raise RequestInvalid([Fault("ID", message)])
-    _pin(local, Id(id), pinned=True)
-
-
-def unpin(context: typer.Context, id: ui.CapabilityId) -> None:
-    """Take back a pin."""
-    _pin(local_system(context.obj, create=False), Id(id), pinned=False)
-
-
-def _pin(local: LocalSystem, id: Id, *, pinned: bool) -> None:
-    before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
-    _assign(local, id, replace(before, pinned=pinned))
-    ui.show({"id": id, "pinned": pinned}, f"{id}: {'pinned' if pinned else 'not pinned'}")
+    before = local.stores.trust.rows([Id(id)]).get(Id(id), NOTHING_ASSIGNED)
+    _assign(local, Id(id), replace(before, pinned=not off))
+    ui.show({"id": id, "pinned": not off}, f"{id}: {'not pinned' if off else 'pinned'}")
 
 
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
@@ -200,26 +190,19 @@ def teach(
     request: Annotated[str, ui.argument("What callers ask, in their words.", metavar="[REQUEST]")] = "",
     id: Annotated[str, ui.argument("The capability that serves it.", metavar="[ID]")] = "",
     list_: Annotated[bool, ui.option("Show what is taught.", "--list")] = False,
-    import_: Annotated[typer.FileText | None, ui.option("Teach what --list wrote.", "--import", metavar="FILE")] = None,
     forget: Annotated[bool, ui.option("Withdraw what is taught for REQUEST.", "--forget")] = False,
 ) -> None:
     """Teach which capability serves a request: it comes first there, and higher for requests that are nearly the same.
 
     It need not have been among the results. Another ID replaces it. What is taught outlives every sync.
     """
-    alone = list_ or import_ is not None
-    if (bool(request), bool(id)) != (not alone, not (alone or forget)):
-        raise typer.BadParameter("give REQUEST and ID, or --forget REQUEST, or --list, or --import FILE")
+    if (bool(request), bool(id)) != (not list_, not (list_ or forget)):
+        raise typer.BadParameter("give REQUEST and ID, or --forget REQUEST, or --list")
     with closing(open_system(context.obj, create=False)) as system:
         if list_:
             lessons = system.teach.lessons()
-            lines = (escape_hidden(f"{taught}  {' '.join(text.split())}") for text, taught in lessons)  # for --import
+            lines = (ui.plain(f"{taught}  {' '.join(text.split())}") for text, taught in lessons)
             ui.show([{"request": text, "id": id} for text, id in lessons], lines)
-        elif import_:
-            rows = [line.strip().partition("  ") for line in import_ if line.strip()]
-            for named, _, text in rows:
-                system.teach(text, Id(named))
-            ui.show({"taught": len(rows)}, f"{ui.count_of(len(rows), 'request')} taught")
         elif forget:
             if not system.teach.forget(request):
                 raise NotPossible(
@@ -234,27 +217,23 @@ def teach(
 def synonym(
     context: typer.Context,
     words: Annotated[list[str] | None, ui.argument("Words or phrases that mean the same.", metavar="[WORD]...")] = None,
-    list_: Annotated[bool, ui.option("Show all as lines, which --import reads.", "--list")] = False,
+    list_: Annotated[bool, ui.option("Show all, a group on a line.", "--list")] = False,
     remove: Annotated[bool, ui.option("Take each WORD out of its group.", "--remove")] = False,
-    import_: Annotated[
-        typer.FileText | None, ui.option("Replace all by the lines of a file.", "--import", metavar="FILE")
-    ] = None,
 ) -> None:
     """Say which words mean the same in this registry: a request with one of them is searched with the others, too.
 
-    Give them to those that they mean the same as: groups with a word in common become one. A line of a file is a group,
-    its words separated by commas.
+    Give them to those that they mean the same as: groups with a word in common become one.
     """
-    if bool(words) == (list_ or import_ is not None):
-        raise typer.BadParameter("give WORDs, with or without --remove, or --list, or --import FILE")
+    if bool(words) == list_:
+        raise typer.BadParameter("give WORDs, with or without --remove, or --list")
     with closing(open_system(context.obj, create=False)) as system:
         if (book := system.stores.synonyms) is None:
             raise SettingsInvalid("missing: set MATS_SYNONYMS_TABLE")
         before = book.load()
-        after = parse_groups(import_) if import_ else changed_groups(before, words or (), remove=remove)
+        after = changed_groups(before, words or (), remove=remove)
         if after != before:
             book.save(after)
     if list_:
-        ui.show(after, (escape_hidden(", ".join(group)) for group in after))
+        ui.show(after, (ui.plain(", ".join(group)) for group in after))
     else:
         ui.show(after, ui.count_of(len(after), "group of synonyms", "groups of synonyms"))
