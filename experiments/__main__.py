@@ -2,7 +2,6 @@
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,9 +12,11 @@ from experiments.data.appworld import appworld as load_appworld
 from experiments.data.sets import sets_in
 from experiments.data.toolret import agents
 from experiments.data.toolret import toolret as load_toolret
+from experiments.recordings import Recordings
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
 from experiments.studies.context import ExperimentContext
+from mats.bootstrap.models import prices
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
 from mats.local.cli.evaluation import Force, Out, finish
@@ -64,12 +65,14 @@ def run(
     """
     if unknown := set(names or ()) - RUNNABLE.keys():
         raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
-    models = Models(_settings(data))
+    recordings = _recordings(data, settings := Settings.from_env(os.environ))
+    models = Models(settings, recorded=recordings.ask if recordings else None)
     if not models.lacking({"llm"}):
         limit_spending(models, [*models.names.values(), *(model_ids or ())], max_usd, max_calls)
     context = ExperimentContext(
         data=data,
         models=models,
+        recordings=recordings,
         sets=tuple(sets or sets_in(data)),
         model_ids=tuple(model_ids or ()),
         enriched=enriched,
@@ -83,13 +86,13 @@ def run(
             note(f"{name}: results written to {path}")
 
 
-def _settings(data: Path) -> Settings:
-    """Those of the environment, with the recorded replies of the data folder where no language model is configured."""
-    settings, recorded = Settings.from_env(os.environ), data / "recorded"
+def _recordings(data: Path, settings: Settings) -> Recordings | None:
+    """The recorded replies of the data folder, where no language model is configured."""
+    recorded = data / "recorded"
     if settings.has_llm or not recorded.is_dir():
-        return settings
+        return None
     note(f"no language model is configured: replies come from {recorded}")
-    return replace(settings, llm_url=f"file:{recorded}")
+    return Recordings(prices(), folder=recorded)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from experiments.data.sets import SETS
+from experiments.recordings import Recordings
 from experiments.report.cells import Section
 from experiments.variants import SYSTEMS
 from mats.domain.errors import Fault
@@ -42,6 +43,7 @@ class ExperimentContext:
 
     data: Path
     models: Models
+    recordings: Recordings | None = None  # The replies of `models`, where they are recorded
     sets: tuple[str, ...] = SETS  # One that is not in the folder of data is skipped with a warning
     model_ids: tuple[str, ...] = ()  # The language models to compare; without any, the configured one
     enriched: bool = False
@@ -91,7 +93,7 @@ class ExperimentContext:
 
     def lacking(self, needs: Collection[str]) -> str:
         """Why a system with these needs cannot answer every query of a set; empty if it can."""
-        recorded = self.models.recordings and "llm" in needs
+        recorded = self.recordings and "llm" in needs
         return self.models.lacking(needs) or (NOT_RECORDED if recorded else "")
 
     def answers(self, name: str, variant: str) -> Answers | str:
@@ -118,7 +120,7 @@ class ExperimentContext:
         answers, asked = self.answers(name, variant), self.asked_part(name, variant)
         if isinstance(answers, str):
             return {"not_run": answers}
-        if SYSTEMS[variant].has_llm and self.models.recordings:
+        if SYSTEMS[variant].has_llm and self.recordings:
             return {"recorded": len(asked.queries), **measure(answers, asked)}
         fewer = {"sampled": len(asked.queries)} if len(asked.queries) < len(self.dataset(name).queries) else {}
         return {**fewer, **measure(answers, asked)}
@@ -126,13 +128,20 @@ class ExperimentContext:
     def asked_part(self, name: str, variant: str) -> Dataset:
         """The set with the queries that a system is asked: those that its model can answer, a sample of full-ctx."""
         dataset = self.dataset(name)
-        known = self.models.answerable(dataset) if SYSTEMS[variant].has_llm else dataset
+        known = self._answerable(dataset) if SYSTEMS[variant].has_llm else dataset
         if variant != "full-ctx" or len(known.queries) <= FULL_CONTEXT_QUERIES:
             return known
         return replace(known, queries=random.Random(SEED).sample(list(known.queries), FULL_CONTEXT_QUERIES))
 
+    def _answerable(self, dataset: Dataset) -> Dataset:
+        """The data set with the queries that the language model can answer: of recordings, the recorded and judged."""
+        if self.recordings is None:
+            return dataset
+        known = set.union(*self.recordings.ids(dataset.name))
+        return replace(dataset, queries=[query for query in dataset.queries if query.id in known])
+
     def to_json(self) -> dict[str, Any]:
-        names, recordings = self.models.names, self.models.recordings
+        names, recordings = self.models.names, self.recordings
         return {
             "encoder": self.models.encoder.name if self.models.encoder else None,
             "llm": None if names["reranker"] == "none" else names["reranker"],

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from experiments.recordings import Recordings
 from experiments.report.cells import INTERVALS, NONE, Section, Table, gained_lost, number, percent
 from experiments.report.results import not_run_reason
 from experiments.studies.context import Experiment, ExperimentContext, first_is_right
+from experiments.studies.grades import SERVES, by_grades, graded_json
 from experiments.variants import SYSTEMS
-from mats.adapters.recordings import Recordings
-from mats.bootstrap import models
+from mats.bootstrap.models import prices
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.measures import SERVES, by_grades, mcnemar
+from mats.evaluation.measures import mcnemar
 from mats.evaluation.results import Json
 from mats.evaluation.systems.base import Answers, ask, run_of
-from mats.evaluation.systems.score import graded_json, metrics_json
+from mats.evaluation.systems.score import metrics_json
 
 RERANKED = ("tools", "models", "skills", "agents", "mcp-tools-closed")
 WRITTEN = ("tools", "sparse-tools", "mcp-tools-closed", "agents", "models")
@@ -29,12 +30,12 @@ def run(context: ExperimentContext) -> dict[str, Any]:
     """The reranker on judged queries and on those with a recorded reply, then the writer on registrations it wrote."""
     if lacking := context.models.lacking({"llm", "encoder"}):
         return {"not_run": lacking}
-    recordings = context.models.recordings or models.recordings(context.data / "recorded")
+    recordings = context.recordings or Recordings(prices(), folder=context.data / "recorded")
     names = [name for name in RERANKED if name in context.sets]
     asked = {name: recordings.ids(name) for name in names}
     judged = {name: [q for q in context.dataset(name).queries if q.id in ids] for name, (_, ids) in asked.items()}
     return {
-        "recorded": context.models.recordings is not None,
+        "recorded": context.recordings is not None,
         "sets": {name: _by_both_yardsticks(context, name, queries, recordings) for name, queries in judged.items()},
         "replies": _replies(context, asked),
         "writer": _writer(context),

@@ -1,10 +1,9 @@
-"""Runs as TREC files, and measures by grades."""
+"""Runs as TREC files."""
 
 import pytest
 
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
-from mats.evaluation.measures import by_grades
 from mats.evaluation.runs import compare_runs, read_run, write_run
 
 A, B, C = Id("n/a b: c"), Id("n/ü%20"), Id("n/c")
@@ -30,15 +29,3 @@ def test_two_runs_are_compared_on_the_queries_of_both():
     assert results["first_results"] == {"gained": 1, "lost": 0, "p": 1.0}
     with pytest.raises(DatasetInvalid):
         compare_runs({"q 1": [A]}, {"q2": [A]}, DATASET)
-
-
-def test_grades_count_equivalents_and_what_nobody_judged():
-    grades = {"q 1": {A: 95.0, B: 70.0, C: 10.0}}
-    graded = by_grades({"q 1": [B, Id("n/new"), A], "q2": [B]}, QUERIES, grades)
-    assert [query.id for query in graded.queries] == ["q 1"]
-    assert list(graded.first_serves) == [1.0]
-    assert graded.unjudged == pytest.approx(1 / 3)
-    ideal = by_grades({"q 1": [A, B, C]}, QUERIES, grades)
-    assert ideal.ndcg_at_5[0] == pytest.approx(1.0)
-    assert 0.5 < graded.ndcg_at_5[0] < 1.0
-    assert list(by_grades({"q 1": []}, QUERIES, grades).first_serves) == [0.0]

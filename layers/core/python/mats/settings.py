@@ -130,8 +130,7 @@ class Settings:
     )
     llm_url: str = option(
         "",
-        "address of a server that speaks OpenAI's chat completions, such as http://127.0.0.1:8080/v1, or "
-        "file:FOLDER with recorded replies",
+        "address of a server that speaks OpenAI's chat completions, such as http://127.0.0.1:8080/v1",
     )
     llm_model: str = option("", "model at MATS_LLM_URL that writes and reranks, unless another is named")
     llm_key: str = option(
@@ -220,15 +219,14 @@ class Settings:
         ]
         if self.has_bedrock_encoder and not self.bedrock:
             faults.append(f"MATS_ENCODER={self.encoder} is on Bedrock, so MATS_BEDROCK must be 1")
-        by_address = self.llm_url and not self.llm_recordings
-        if by_address and not is_base_address(self.llm_url, plain_http=self.llm_http):
+        if self.llm_url and not is_base_address(self.llm_url, plain_http=self.llm_http):
             faults.append(
                 "MATS_LLM_URL must be an https address without user, query or fragment (http on loopback, elsewhere "
                 "only with MATS_LLM_HTTP=1)"
             )
         if self.llm_url and self.bedrock:
             faults.append("MATS_LLM_URL and MATS_BEDROCK exclude each other: unset one")
-        if by_address and not self.llm_model:
+        if self.llm_url and not self.llm_model:
             faults.append("MATS_LLM_URL needs MATS_LLM_MODEL, the name of the model on that server")
         tables = (self.registry_table, self.trust_table, self.profiles_table)
         if any(tables) and not (all(tables) and self.index_endpoint):
@@ -239,20 +237,13 @@ class Settings:
             raise SettingsInvalid("; ".join(faults))
 
     @property
-    def llm_recordings(self) -> Path | None:
-        """The folder of recorded replies that MATS_LLM_URL names; None for the address of a server."""
-        folder = self.llm_url.removeprefix("file:")
-        return Path(folder.removeprefix("//")) if folder != self.llm_url else None
-
-    @property
     def has_llm(self) -> bool:
         """True if a service for language models is configured."""
         return self.bedrock or bool(self.llm_url)
 
     def llm_for(self, configured: str) -> str:
         """The model of a role by address: the one configured for it, if it is not Bedrock's default."""
-        by_address = self.llm_model or ("recorded" if self.llm_recordings else "")
-        return by_address if configured in _BEDROCK_DEFAULTS else configured
+        return self.llm_model if configured in _BEDROCK_DEFAULTS else configured
 
     @property
     def has_bedrock_encoder(self) -> bool:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
     from mats.adapters.chat_completions.client import ChatCompletions
     from mats.adapters.llm import LanguageModels
-    from mats.adapters.recordings import Recordings
 
 LOGGER = logging.getLogger("mats")
 
@@ -61,8 +60,6 @@ class ConfiguredModels:
             NotPermitted: AWS's own settings cannot be used.
         """
         settings = self.settings
-        if settings.llm_recordings:
-            return recordings(settings.llm_recordings)
         return server(settings, budgets_of(settings)) if settings.llm_url else self._bedrock
 
     @cached_property
@@ -140,12 +137,6 @@ def server(settings: Settings, budgets: Budgets) -> "ChatCompletions":
         rerank_ms=budgets.rerank_ms,
         concurrency=settings.writer_calls,
     )
-
-
-def recordings(folder: Path) -> "Recordings":
-    from mats.adapters.recordings import Recordings  # noqa: PLC0415 - only where replies are replayed
-
-    return Recordings(prices(), folder=folder)
 
 
 def prices() -> Prices:

@@ -54,12 +54,11 @@ def measure_set(
     indexed: Progress = no_progress,
     asked: Progress = no_progress,
 ) -> Any:
-    """The measures of a variant on the queries with relevant capabilities that it can answer, as in a baseline."""
+    """The measures of a variant on the queries with relevant capabilities, as in a baseline."""
     served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
     with Workbench(dataset=served, models=models, indexed=indexed) as bench:
         answers = variant.answers(bench, progress=asked)
-    known = models.answerable(served) if variant.has_llm else served
-    return {"data_sha256": dataset.digest, "variant": variant.name, "metrics": metrics_json(answers, known)}
+    return {"data_sha256": dataset.digest, "variant": variant.name, "metrics": metrics_json(answers, served)}
 
 
 def dataset_of(name: str, data: Path | None) -> Dataset:

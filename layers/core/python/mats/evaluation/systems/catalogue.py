@@ -157,11 +157,10 @@ class Variant:
     def answers(
         self, bench: Workbench, queries: Sequence[JudgedQuery] | None = None, *, progress: Progress = no_progress
     ) -> Answers:
-        """The answers to these queries, or to those of the workbench that its language model can answer."""
+        """The answers to these queries, or to all of the workbench."""
         at_once = _CALLS_AT_ONCE if self.has_llm else 1
-        if queries is None:
-            queries = (bench.models.answerable(bench.dataset) if self.has_llm else bench.dataset).queries
-        return ask(self.build(bench), queries, at_once=at_once, progress=progress)
+        asked = bench.dataset.queries if queries is None else queries
+        return ask(self.build(bench), asked, at_once=at_once, progress=progress)
 
 
 class _WithoutWords:

@@ -22,7 +22,6 @@ from mats.domain.profile.profile import Profile
 from mats.domain.prompts.rerank_reply import RerankResult
 from mats.domain.prompts.usage import Prices, Usage
 from mats.domain.search.lookups import Vector
-from mats.evaluation.data.datasets import Dataset
 from mats.ports import NO_LABELS, Encoder, Labels, LanguageBound, Reranker, Writer
 from mats.settings import Settings
 from mats.usecases.models import WrappedEncoder
@@ -31,7 +30,6 @@ from mats.usecases.stages import Budgets
 if TYPE_CHECKING:
     from mats.adapters.bedrock.factory import Bedrock
     from mats.adapters.chat_completions.client import ChatCompletions
-    from mats.adapters.recordings import Recordings
 
 _BUSY_TIMEOUT_S = 60
 BATCH_BUDGETS = Budgets(encode_ms=60_000, retrieve_ms=60_000, rerank_ms=120_000)
@@ -216,6 +214,7 @@ class Models:
 
     settings: Settings
     budget: Budget = field(default_factory=Budget)  # Of all language models together
+    recorded: AskModel | None = None  # Replies in place of a service's; neither cached nor limited
 
     @cached_property
     def encoder(self) -> Encoder | None:
@@ -229,12 +228,8 @@ class Models:
     @property
     def names(self) -> Mapping[str, str]:
         """The language models by role, `reranker` and `writer`; `none` without."""
-        return bootstrap.model_names(self.settings)
-
-    @cached_property
-    def recordings(self) -> "Recordings | None":
-        """The recorded replies, if MATS_LLM_URL names some; they are neither cached nor limited."""
-        return bootstrap.recordings(folder) if (folder := self.settings.llm_recordings) else None
+        names = bootstrap.model_names(self.settings)
+        return dict.fromkeys(names, "recorded") if self.recorded else names
 
     @cached_property
     def _bedrock(self) -> "Bedrock":
@@ -270,8 +265,8 @@ class Models:
 
     def ask(self, question: Question) -> TimedReply:
         """The reply to a question, recorded, cached or new; raises as `send` does."""
-        if self.recordings:
-            return TimedReply(self.recordings.ask(question), 0.0, cached=True)
+        if self.recorded:
+            return TimedReply(self.recorded(question), 0.0, cached=True)
         prompt = question.prompt
         request = {
             "model": question.model,
@@ -304,21 +299,14 @@ class Models:
 
         return ask
 
-    def answerable(self, dataset: Dataset) -> Dataset:
-        """The data set with the queries that its language model can answer: of recordings, the recorded and judged."""
-        if self.recordings is None:
-            return dataset
-        known = set.union(*self.recordings.ids(dataset.name))
-        return replace(dataset, queries=[query for query in dataset.queries if query.id in known])
-
     def lacking(self, needs: Collection[str]) -> str:
         """The reason why a system with these needs cannot run, with what to do; empty if it can."""
         if {"llm", "conversation"} & set(needs):
-            if not self.settings.has_llm:
+            if not (self.settings.has_llm or self.recorded):
                 return "needs an LLM: set MATS_LLM_URL and MATS_LLM_MODEL, or MATS_BEDROCK=1 with AWS credentials"
             if self.settings.rerank_model == "none":
                 return "needs an LLM: MATS_RERANK_MODEL is none"
-        if "conversation" in needs and self.recordings:
+        if "conversation" in needs and self.recorded:
             return "has no recording: set MATS_LLM_URL to a model server, or MATS_BEDROCK=1 instead"
         if "encoder" in needs and self.encoder is None:
             return "needs an encoder: MATS_ENCODER is none"

@@ -8,17 +8,17 @@ import numpy as np
 
 from mats.domain.prompts.usage import Usage
 from mats.evaluation.data.datasets import Dataset
-from mats.evaluation.measures import NAMES, Estimate, Grades, by_grades, estimate, per_query
+from mats.evaluation.measures import NAMES, Estimate, estimate, per_query
 from mats.evaluation.systems.base import Answers, failure_counts, run_of, total_failure
 from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
 
 
-def score(bench: Workbench, variant: Variant, answers: Answers, grades: Grades | None = None) -> dict[str, Any]:
+def score(bench: Workbench, variant: Variant, answers: Answers) -> dict[str, Any]:
     """The measures of a system's answers to a workbench's queries, with intervals, sizes, models and usage.
 
     A measure is None if it is undefined for the system, as all but Match@1 are for one that picks a single result, and
-    if every query failed. With `grades`, the queries that were judged are measured by both yardsticks.
+    if every query failed.
     """
     models = bench.models
     measures = metrics_json(answers, bench.dataset, () if total_failure(answers) else variant.measures)
@@ -32,27 +32,11 @@ def score(bench: Workbench, variant: Variant, answers: Answers, grades: Grades |
         "prompt": variant.prompt() or None,
         "metrics": {name: each["mean"] if each else None for name, each in measures.items()},
         "intervals_95": {name: [each["low"], each["high"]] if each else None for name, each in measures.items()},
-        **({"graded": graded_json(answers, bench.dataset, grades)} if grades is not None else {}),
-        **({"recorded": dict(models.recordings.counts)} if models.recordings else {}),
         **failures_json(answers),
         "calls": sum(answer.calls for answer in answers.values()),
         "replayed": sum(answer.cached for answer in answers.values()),
         "usage": asdict(Usage.total(answer.usage for answer in answers.values())),
         "ms": stage_percentiles(answers),
-    }
-
-
-def graded_json(answers: Answers, dataset: Dataset, grades: Grades) -> dict[str, Any]:
-    graded = by_grades(run_of(answers), dataset.queries, grades)
-    if not graded.queries:
-        return {"queries": 0}
-    labelled = per_query(run_of(answers), graded.queries)["match@1"]
-    return {
-        "queries": len(graded.queries),
-        "label_first": estimate_json(estimate(labelled)),
-        "grade_first": estimate_json(estimate(graded.first_serves)),
-        "ndcg@5": estimate_json(estimate(graded.ndcg_at_5)),
-        "unjudged": round(graded.unjudged, 4),
     }
 
 

@@ -186,8 +186,7 @@ def _models(settings: Settings) -> Iterator[Row]:
     models = ConfiguredModels(settings)
     for name in sorted({*names.values()} - {"none"}):
         try:
-            problem = models.service.warning() if models.service else ""
-            problem = problem or (_call(models, name) if not settings.llm_recordings else "")
+            problem = (models.service.warning() if models.service else "") or _call(models, name)
         except CapabilityError as error:
             problem = str(error)
         yield Row("models", "fault" if problem else "ok", problem or f"{name} answers")

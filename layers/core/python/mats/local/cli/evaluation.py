@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from mats.bootstrap import models as bootstrap
 from mats.bootstrap.local import local_system
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
@@ -47,15 +46,6 @@ def evaluate(
     enriched: Annotated[
         bool, ui.option("Let the writer enrich the registry first, as the paper does.", "--enriched")
     ] = False,
-    judgements: Annotated[
-        Path | None,
-        ui.option(
-            "Folder of judgements/SET.jsonl: measure judged queries by grades, too, so that equivalents count.",
-            metavar="DIR",
-            exists=True,
-            file_okay=False,
-        ),
-    ] = None,
     run_file: Annotated[
         Path | None, ui.option("Write the ranking in TREC's format; `mats compare` reads it.", metavar="FILE")
     ] = None,
@@ -71,7 +61,6 @@ def evaluate(
     failed, nothing was measured, the exit code is 1 and earlier results stay. A system that asks a language model needs
     a budget, --max-usd or --max-calls; when it is spent, the command ends with code 3, and a repeated one goes on where
     it stopped, because replies are cached.
-    Recorded replies (MATS_LLM_URL=file:FOLDER) cost nothing; only the queries that they know are asked.
     """
     from mats.evaluation.runs import write_run  # noqa: PLC0415
 
@@ -93,14 +82,11 @@ def evaluate(
     if chosen.has_llm or enriched:
         ui.limit_spending(models, list(models.names.values()), max_usd, max_calls)
     for folder, dataset in zip(folders, datasets, strict=True):
-        known = models.answerable(dataset) if chosen.has_llm else dataset
-        if known is not dataset:
-            ui.note(f"{len(known.queries):,} of {len(dataset.queries):,} queries are recorded or judged")
-        results, run = _measure(models, chosen, known, judgements, enriched=enriched, misses=misses)
+        results, run = _measure(models, chosen, dataset, enriched=enriched, misses=misses)
         if run_file:
             write_run(run_file, run, chosen.name)
             ui.note(f"run written to {run_file}")
-        _write_and_show(results, known, folder / "results")
+        _write_and_show(results, dataset, folder / "results")
 
 
 def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> None:
@@ -130,7 +116,7 @@ def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> 
 
 
 def _measure(
-    models: Models, chosen: "Variant", dataset: Dataset, judgements: Path | None, *, enriched: bool, misses: bool
+    models: Models, chosen: "Variant", dataset: Dataset, *, enriched: bool, misses: bool
 ) -> tuple[dict[str, Any], "Run"]:
     """The results, with `misses` also those queries, and the ranking."""
     from mats.evaluation.systems.base import run_of  # noqa: PLC0415
@@ -144,11 +130,7 @@ def _measure(
         Workbench(dataset=dataset, models=models, writer=writer, indexed=indexed) as bench,
     ):
         answers = chosen.answers(bench, progress=asked)
-        grades = None
-        if judgements:
-            known = bootstrap.recordings(judgements)
-            grades = {query.id: known.grades(query.text) for query in dataset.queries}
-        results = score(bench, chosen, answers, grades)
+        results = score(bench, chosen, answers)
         if misses:
             results["misses"] = [
                 _miss(bench, query, answers[query.id], chosen.description)
@@ -220,16 +202,6 @@ def _lines(results: dict[str, Any]) -> ui.Lines:
         yield ui.plain(f"miss {miss['query_id']}: {miss['query']}", "bold")
         yield f"  expected {miss['expected']}: {place}"
         yield f"  got {miss['got'] or 'nothing'}: {miss['decided']}"
-    graded = results.get("graded", {})
-    if queries := graded.get("queries"):
-        unjudged = f"{graded['unjudged']:.1%} of the first five results are not judged"
-        yield f"by judgements, {ui.count_of(queries, 'query', 'queries')}; {unjudged}"
-        table = ui.table_of("measure", "value", "95 %", right=("value", "95 %"))
-        names = {"label_first": "first has the label", "grade_first": "first is graded 70 or more", "ndcg@5": "nDCG@5"}
-        for key, name in names.items():
-            value = graded[key]
-            table.add_row(name, Text(f"{value['mean']:.3f}", style="bold"), f"{value['low']:.3f} – {value['high']:.3f}")
-        yield table
 
 
 def compare(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,7 +50,7 @@ def reindex(
         for step in system.reindex():
             counts.update(step.counts)
             advance(step.counts["profiles"])
-    summary = {**counts, "index": system.stores.generations.current()}
+    summary: dict[str, Any] = {**counts, "index": system.stores.generations.current()}
     ui.show(summary, ", ".join(f"{name}: {ui.readable(value)}" for name, value in summary.items()))
 
 

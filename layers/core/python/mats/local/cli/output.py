@@ -312,7 +312,7 @@ def limit_spending(models: Models, called: Sequence[str], max_usd: float | None,
 
     Recorded models cost nothing and need no limit.
     """
-    if models.recordings:
+    if models.recorded:
         return
     unpriced = [model for model in called if bootstrap.prices().usage(model, 1, 1).usd is None]
     if max_usd is None and max_calls is None:

@@ -140,7 +140,7 @@ class Recordings(LanguageModels):
                 return
             yield from (json.loads(line) for line in text.splitlines() if line)
         except (OSError, ValueError) as error:
-            raise StorageUnusable(f"{plain} cannot be read: {error}; correct MATS_LLM_URL or the file") from error
+            raise StorageUnusable(f"{plain} cannot be read: {error}; correct the file") from error
 
 
 _QUERY = re.compile(r"<request>(.*)</request>")

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mats.adapters.recordings import Recordings
+from experiments.recordings import Recordings
 from mats.bootstrap import models
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
-from mats.settings import Settings
 from tests.builders import a_profile, a_registration
 
 PROFILES = [a_profile(name=name, description=f"{name} things") for name in ("refund", "list", "send")]
@@ -39,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def recordings(folder: Path) -> Recordings:
-    return models.recordings(folder)
+    return Recordings(models.prices(), folder=folder)
 
 
 def rerank(recordings: Recordings, query: str, profiles=PROFILES):
@@ -89,9 +88,6 @@ def test_the_writer_has_the_recorded_fields_and_leaves_the_rest_raw(recordings):
         writer.describe(a_registration(name="other"))
 
 
-def test_settings_name_the_folder_and_need_no_model(folder):
-    settings = Settings(llm_url=f"file:{folder}")
-    assert settings.llm_recordings == folder
-    assert models.model_names(settings) == {"reranker": "recorded", "writer": "recorded"}
-    assert models.recordings(folder).warning() == ""
-    assert "holds no recordings" in models.recordings(folder / "missing").warning()
+def test_a_folder_without_recordings_is_said(recordings, folder):
+    assert recordings.warning() == ""
+    assert "holds no recordings" in Recordings(models.prices(), folder=folder / "missing").warning()
