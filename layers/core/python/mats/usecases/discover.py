@@ -71,38 +71,35 @@ class Discover:
             RequestInvalid: `limit` exceeds the number of candidates.
             DependencyFailed: neither side of retrieval answered.
         """
-        if (query.limit or 0) > self.k:
+        limit = query.limit or self.k
+        if limit > self.k:
             raise RequestInvalid([Fault("limit", f"must be at most {self.k}, the number of candidates")])
         run, query_id = self.stages.begin(self._trace()), self.ids()
         found = self._find(query, Filter.of(query, audiences, scope), asking(caller), run)
         complete = receipts.begin(query_id, query, found, caller, audiences, run) if receipts else None
         labels = {"query_id": query_id, "request_id": request_id}
-        ask_reranker = self.rerank.begin(query.text, found.profiles, run, labels)
+        opinion_on = self.rerank.begin(query.text, found.profiles, run, labels)
         candidates, steps = self._measure(found, run)
-        opinion = ask_reranker()
-        reranked = bool(opinion.scores)
-        thresholds = self.thresholds.of(reranked=reranked, searched=min(1.0, found.depth / self.depth))
+        opinion, searched = opinion_on(), min(1.0, found.depth / self.depth)
+        thresholds = self.thresholds.of(reranked=bool(opinion.scores), searched=searched)
         ranked = Ranked.of(candidates, opinion, self.scoring, thresholds)
         for policy in self.policies:
             ranked = policy.arrange(ranked)
-        excluded, limit = found.pool.excluded, query.limit or self.k
-        shortlist = present(
-            query_id, query, ranked, steps, excluded, limit=limit, intent=opinion.intent, trace=run.trace
-        )
+        excluded, intent = found.pool.excluded, opinion.intent
+        shortlist = present(query_id, query, ranked, steps, excluded, limit=limit, intent=intent, trace=run.trace)
         run.end()
         return complete(shortlist) if complete else shortlist
 
     def _trace(self) -> Trace:
         encoder, reranker = self.encoder, self.rerank.reranker
-        trace = Trace(
+        return Trace(
             index=self.index.name,
             encoder=encoder.name if encoder else None,
             reranker=reranker.name if reranker else None,
             prompt=reranker.prompt if reranker else None,
             calibration=self.calibration,
+            without=[] if encoder else ["neural"],
         )
-        trace.without += [] if encoder else ["neural"]
-        return trace
 
     def _find(self, query: Query, admitted: Filter, caller: str, run: Run) -> Found:
         """The candidates of a request. Raises DependencyFailed: none of its texts could be searched."""

@@ -1,4 +1,4 @@
-"""Find what a request implies without naming it: a file that is to be written. docs/decisions/0085."""
+"""Find what a request implies without naming it: a file that is to be written. docs/decisions/0049."""
 
 import re
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ _NAME, _ORDINARY = 0.5, 0.2
 """Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
 _UNMARKED = {True: 0.6, False: 0.25}
 """Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
-_GAIN = 0.2  # What a product's capabilities gain in the mixture by which candidates are ordered
+_GAIN = 0.1  # What a product's capabilities gain in the mixture by which candidates are ordered
 _STRONG = 0.5  # Strength of a name from which on its product counts
 _MOST_SPACES = 50
 _DEPTH = 15  # Hits of the products on each side

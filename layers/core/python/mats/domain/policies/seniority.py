@@ -67,6 +67,8 @@ def _leads(one: Result, other: Result, ranked: Ranked, *, is_rated: bool) -> boo
     established, beside, scale = one.candidate, other.candidate, ranked.scoring.scale
     if beside.profile.is_rated or beside.marks.exact or one.relevance < _AS_RELEVANT * other.relevance:
         return False
+    if not (is_rated or beside.marks.new):
+        return False
     if beside.marks.new:
         nearer = (established.cosine or 0.0) >= (beside.cosine or 0.0)
         least = _OLDER_IN_MEANING if nearer else _OLDER

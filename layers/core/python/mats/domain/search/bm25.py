@@ -10,7 +10,7 @@ _PRIOR, _PRIOR_HOLDING = 100, 0.5
 
 
 def in_reference(holding: int, documents: int) -> tuple[float, float]:
-    """How many documents would hold a term in a registry of at least REFERENCE, and how many there are: 0080."""
+    """How many documents would hold a term in a registry of at least REFERENCE, and how many there are: 0017."""
     if documents >= REFERENCE:
         return holding, documents
     share = (holding + _PRIOR_HOLDING) / (documents + _PRIOR)

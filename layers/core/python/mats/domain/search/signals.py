@@ -57,7 +57,7 @@ _UNTAGGED = 0.25  # `intent` of a candidate without type tags where a type was i
 def intent(inferred: str, *, kind: Kind | None, type_tags: Collection[str]) -> float:
     """1 if the inferred capability type is among the tags, one half if only the kind matches, else 0.
 
-    Without type tags, the kind decides if a kind was inferred, else a prior counts: docs/decisions/0077.
+    Without type tags, the kind decides if a kind was inferred, else a prior counts: docs/decisions/0036.
     """
     if inferred in type_tags:
         return 1.0

@@ -44,7 +44,7 @@ class VerdictThresholds:
         """The thresholds of a reranked answer, else of one with neural hits, else of one without (`searched` is 0).
 
         `searched` is the size of the registry as a part of one that is not small: in a small one less is by chance.
-        docs/decisions/0080.
+        docs/decisions/0017.
         """
         if reranked or not searched:
             return self.reranked if reranked else self.lexical
