@@ -136,7 +136,9 @@ def merge_measured(
 
     `by_text` has the candidates as measured by each text, in one order; None for one that could not be searched.
     """
-    first = int(len(texts) > 1)  # of the texts that are steps
+    if len(texts) == 1:
+        only = by_text[0] or ()
+        return only, Steps(texts=texts, served={candidate.id: (0,) for candidate in only}, answered=[True])
     known = {n: found for n, found in enumerate(by_text) if found is not None}
     relevance = {
         n: [scale.retrieval(each.bm25, each.cosine, each.pairs) or 0.0 for each in found] for n, found in known.items()
@@ -147,8 +149,8 @@ def merge_measured(
         own = {n: values[position] for n, values in relevance.items()}
         candidate = known[max(own, key=lambda n: own[n])][position]
         candidates.append(candidate)
-        by_step = {n - first: value for n, value in own.items() if n >= first}
+        by_step = {n - 1: value for n, value in own.items() if n}  # the first text is the whole
         least = _ABOUT_AS_RELEVANT * max(by_step.values(), default=0.0)
         served[candidate.id] = [step for step, value in by_step.items() if value >= least]
-    answered = [found is not None for found in by_text[first:]]
-    return candidates, Steps(texts=texts[first:], served=served, answered=answered)
+    answered = [found is not None for found in by_text[1:]]
+    return candidates, Steps(texts=texts[1:], served=served, answered=answered)

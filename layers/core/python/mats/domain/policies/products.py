@@ -175,11 +175,11 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
 def absent_product(text: str, uses: Mapping[str, NameUse]) -> str:
     """What a request names as a product that is none here: capitals after `in` or before a colon; empty if nothing."""
     tokens = _tokens(text)
-    for name, span in _spans(tokens):
-        first, run = tokens[span.start], _capitals(tokens, span)
-        is_marked = tokens[span.stop - 1].introduces or _marker(tokens, run) < run.start
-        if name not in uses and span == run and first.capital and is_marked:
-            return text[first.start : tokens[span.stop - 1].end]
+    for start in (n for n, token in enumerate(tokens) if token.capital):
+        run = _capitals(tokens, range(start, start + 1))
+        is_marked = tokens[run.stop - 1].introduces or _marker(tokens, run) < run.start
+        if is_marked and " ".join(tokens[n].stem for n in run) not in uses:
+            return text[tokens[run.start].start : tokens[run.stop - 1].end]
     return ""
 
 

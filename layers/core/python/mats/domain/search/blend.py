@@ -85,13 +85,9 @@ def _measure(candidate: Candidate, opinion: Opinion, scoring: Scoring) -> Result
     """A candidate with its signals except `quality`."""
     profile, scale, llm = candidate.profile, scoring.scale, opinion.scores.get(candidate.id)
     bm25, cosine, pairs, least = candidate.bm25, candidate.cosine, candidate.pairs, candidate.least
-    relevance, retrieval = (
-        None if value is None else least + (1 - least) * value
-        for value in (
-            scale.retrieval(bm25, cosine, pairs, candidate.shift),
-            scale.retrieval(bm25, cosine, pairs, candidate.shift + candidate.gain),
-        )
-    )
+    relevance = retrieval = _at_least(least, scale.retrieval(bm25, cosine, pairs, candidate.shift))
+    if candidate.gain:
+        retrieval = _at_least(least, scale.retrieval(bm25, cosine, pairs, candidate.shift + candidate.gain))
     measured = {
         Signal.LLM: llm,
         Signal.RETRIEVAL: retrieval,
@@ -111,6 +107,10 @@ def _measure(candidate: Candidate, opinion: Opinion, scoring: Scoring) -> Result
         suspicious=profile.suspicious,
         moved=candidate.shift > 0,
     )
+
+
+def _at_least(least: float, value: float | None) -> float | None:
+    return None if value is None else least + (1 - least) * value
 
 
 def with_quality(result: Result, quality: float | None, scoring: Scoring) -> Result:
