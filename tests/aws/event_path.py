@@ -11,7 +11,6 @@ import random
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,15 +26,6 @@ Event = dict[str, Any]
 Deliver = Callable[[Event], Invocation]
 
 
-@dataclass(frozen=True)
-class Chaos:
-    """At-least-once and unordered delivery: each message may come twice, and in any order."""
-
-    seed: int
-    duplicates: float = 0.2  # How likely it is that an event becomes two messages
-    shuffle: bool = True
-
-
 class EventPath:
     """All streams, rules, queues and event source mappings of a deployment, moved by hand.
 
@@ -49,11 +39,10 @@ class EventPath:
         deployment: Deployment,
         client: Callable[[str], Any],
         *,
-        chaos: Chaos | None = None,
         carry: Callable[[Event], Sequence[Mapping[str, Any]]] = lambda event: stream_events("mats", event["Records"]),
     ) -> None:
-        self._deployment, self._chaos = deployment, chaos
-        self._random = random.Random(chaos.seed if chaos else 0)
+        self._deployment = deployment
+        self._random = random.Random(0)
         self._lock = threading.RLock()
         self.queues = queues_of(deployment)
         self._carry = carry
@@ -140,14 +129,11 @@ class EventPath:
 
     def _send(self, queue: Queue, body: str) -> None:
         self._sent.append((queue, body))
-        twice = self._chaos is not None and self._random.random() < self._chaos.duplicates
-        queue.messages += [Message(self._id(), body, datetime.now(UTC)) for _ in range(2 if twice else 1)]
+        queue.messages.append(Message(self._id(), body, datetime.now(UTC)))
 
     def _deliver(self, mapping: QueueMapping, invoke: Deliver) -> int:
         queue = self.queues[mapping.queue]
         with self._lock:
-            if self._chaos and self._chaos.shuffle:
-                self._random.shuffle(queue.messages)
             batch, queue.messages = queue.messages[: mapping.batch], queue.messages[mapping.batch :]
             queue.in_flight += batch
             for message in batch:

@@ -1,6 +1,5 @@
-"""Random faults on receipts and feedback, and real kills: no accepted outcome is lost, none counts twice."""
+"""Reports that meet each other in DynamoDB, and real kills: no accepted outcome is lost, none counts twice."""
 
-import random
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -8,70 +7,57 @@ from pathlib import Path
 
 import pytest
 
-from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
+from mats.adapters.dynamodb.receipts import DynamoOutcomes
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import SqliteOutcomes
-from mats.domain.errors import DependencyFailed
-from mats.domain.learning.outcome import Event
+from mats.domain.learning.outcome import Event, Outcome
 from mats.domain.learning.reliability import weight_at
 from tests import killed
 from tests.aws.tables import a_table, an_outcomes_table, credentials
 from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
-from tests.fakes import FakeClock
-from tests.learning_faults import Callers, Faults, Killed
-
-FAULTS_IN_AWS = 400
-KEPT = Retention(30, FakeClock())
 
 
-class FaultyTables(Tables):
-    """Tables whose calls fail before or after they are done, or meet another writer."""
+class Raced(Tables):
+    """Tables where `first` runs between what a report has read and its first transaction."""
 
-    faults: Faults
-
-    def _strike(self, call: Callable[[], object], *, conflict: bool) -> object:
-        kind = self.faults.choose("unsent", "unanswered", "killed", *["conflict"] * conflict)
-        if kind:
-            self.faults.strike()
-        if kind == "unsent":
-            raise DependencyFailed("no connection")
-        if kind == "conflict":
-            return False
-        answer = call()
-        if kind == "unanswered":
-            raise DependencyFailed("no answer")
-        if kind == "killed":
-            raise Killed
-        return answer
+    first: Callable[[], object]
 
     def transact(self, table, actions):
-        return self._strike(lambda: super(FaultyTables, self).transact(table, actions), conflict=True)
-
-    def ask(self, table, operation, **request):
-        def call():
-            return super(FaultyTables, self).ask(table, operation, **request)
-
-        return self._strike(call, conflict=False) if operation == "put_item" else call()
+        first, self.first = self.first, lambda: None
+        first()
+        return super().transact(table, actions)
 
 
 @pytest.mark.server
-@pytest.mark.long(slice="chaos")
-def test_random_faults_over_dynamodb_lose_and_double_nothing(dynamodb_url: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("before", "meanwhile"),
+    [
+        ((), (SHIP, Event.WRONG)),
+        ((SHIP, Event.WRONG), (PAY, Event.SELECTED)),
+        ((PAY, Event.SELECTED), (PAY, Event.FAILED)),
+    ],
+    ids=["a first report", "of another result", "of the same result"],
+)
+def test_a_report_that_meets_another_is_recorded_with_it(dynamodb_url: str, monkeypatch, before, meanwhile):
     credentials(monkeypatch, dynamodb=dynamodb_url)
-    monkeypatch.setattr("mats.adapters.dynamodb.receipts._FIRST_WAIT_S", 0.0)
-    sound, faulty = Tables(), FaultyTables()
-    faulty.faults = Faults(random.Random(5))
-    kept = a_table(sound, keys=("query_id",))
-    learned = an_outcomes_table(sound), a_table(sound, keys=("id", "caller"))
-
-    def start() -> tuple[DynamoReceipts, DynamoOutcomes]:
-        return DynamoReceipts(faulty, kept, KEPT), DynamoOutcomes(faulty, *learned)
-
-    callers = Callers(*start(), faulty.faults, start)
-    callers.run(FAULTS_IN_AWS)
-    callers.check(DynamoOutcomes(sound, *learned))
+    sound, raced, receipt = Tables(), Raced(), a_receipt("q1")
+    tables = an_outcomes_table(sound), a_table(sound, keys=("id", "caller"))
+    others, ours = DynamoOutcomes(sound, *tables), DynamoOutcomes(raced, *tables)
+    if before:
+        others.record(receipt, a_feedback(receipt, before), AT)
+    raced.first = lambda: others.record(receipt, a_feedback(receipt, meanwhile, missing="a stamp"), AT)
+    mine = (PAY, Event.SUCCEEDED)
+    assert ours.record(receipt, a_feedback(receipt, mine), AT) == [Outcome(*mine)]
+    answer = others.of("q1")
+    assert answer is not None
+    assert answer.missing == "a stamp"
+    assert {(id, event) for id, events in answer.events.items() for event in events} == {
+        *filter(None, (before, meanwhile, mine))
+    }
+    [tally] = others.tallies([PAY])[PAY]
+    failed = Event.FAILED in answer.events[PAY]
+    assert (tally.successes, tally.failures) == pytest.approx((0, weight_at(AT)) if failed else (weight_at(AT), 0))
 
 
 @pytest.mark.long(slice="kills")

@@ -47,5 +47,5 @@ def test_a_function_without_the_right_to_the_key_is_noticed(made: Make) -> None:
     world = made(_without_key("Enrichment"), context=OWN_KEY)
     world.publish(item("tool", "Handles items."))
     assert world.profiles() == {}
-    assert any("kms:Decrypt" in each for each in world.offline[0].denied)
+    assert any("kms:Decrypt" in each for each in world.offline.denied)
     world.forgive()

@@ -75,7 +75,7 @@ def test_killed_while_it_makes_the_first_index_a_run_is_made_good_by_the_next(
 
 def _settle_with_a_kill(world: World, number: int, *, after: bool) -> bool:
     """Whether there was such a write to be killed at."""
-    environment = world.offline[0]
+    environment = world.offline
     killed = []
 
     def kill() -> None:

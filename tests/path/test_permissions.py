@@ -37,7 +37,7 @@ _NOT_OURS = ("logs", "kms", "xray")  # Services that Lambda itself calls with th
 def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are_for(world: World) -> None:
     _live(world)
     world.check()
-    assert _actions(world.offline[0]) == {
+    assert _actions(world.offline) == {
         "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan",
         "dynamodb:UpdateItem", "es:ESHttpPut", "es:ESHttpGet", "es:ESHttpPost", "bedrock:InvokeModel",
         "events:PutEvents",
@@ -50,7 +50,7 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
 
 def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: World) -> None:
     world.publish(item("refund_payment", REFUND))
-    calls = world.offline[0].recorder.calls
+    calls = world.offline.recorder.calls
     assert [call.path for call in calls if call.method == "PUT"] == ["/capabilities-1"]
     assert {entry["id"] for entry in world.indexed()} == {"com.acme/refund_payment"}
 
@@ -106,7 +106,7 @@ def _actions(environment: Environment) -> set[str]:
 
 
 def test_enrichment_cannot_say_which_indices_are_written_to(world: World) -> None:
-    rights = world.offline[0].rights
+    rights = world.offline.rights
     profiles = world.deployment.one("AWS::DynamoDB::Table", "Profiles").arn
     for action in ("PutItem", "UpdateItem"):
         assert iam.allowed(rights, f"dynamodb:{action}", profiles, {"dynamodb:LeadingKeys": ("com.acme", "versions#1")})

@@ -227,7 +227,7 @@ def test_with_the_writer_down_an_item_is_findable_as_its_owner_wrote_it_and_the_
 def test_a_reply_that_the_service_cannot_read_is_no_dead_letter_and_not_asked_for_again(world: World) -> None:
     id = world.put(item("refund_payment", REFUND))
     unreadable = every(Refuse(424, "ModelErrorException"), service="bedrock", operation="converse")
-    world.offline[0].weather = unreadable
+    world.offline.weather = unreadable
     world.settle()
     assert world.path.waiting() == {}
     assert "ModelErrorException" in _profile(world, id)["notes"][0]
@@ -243,10 +243,10 @@ def test_a_reply_that_the_service_cannot_read_is_no_dead_letter_and_not_asked_fo
 
 def test_what_was_given_up_waits_with_its_reason_logged_and_is_redriven(world: World) -> None:
     id = world.put(item("refund_payment", REFUND))
-    world.offline[0].weather = every(Refuse(408, "ModelTimeoutException"), service="bedrock", operation="converse")
+    world.offline.weather = every(Refuse(408, "ModelTimeoutException"), service="bedrock", operation="converse")
     world.settle()
     assert _waiting(world) == ["mats-enrichment-dead"]
-    assert any("ModelTimeoutException" in line for line in world.offline[0].function.lines)
+    assert any("ModelTimeoutException" in line for line in world.offline.function.lines)
     world.weather(None)
     world.redrive()
     assert _profile(world, id)["enriched"] is True

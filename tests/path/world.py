@@ -26,7 +26,7 @@ from tests.aws import iam
 from tests.aws.bedrock import BedrockServer
 from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
 from tests.aws.dynamodb import make_tables
-from tests.aws.event_path import Chaos, Event, EventPath
+from tests.aws.event_path import Event, EventPath
 from tests.aws.recorder import Account, Act, Call, Play, Recorder, Refuse
 from tests.aws.runtime import Function, Invocation
 from tests.aws.state_machine import StateMachine, started_by_event, started_by_schedule
@@ -140,19 +140,10 @@ def core_layer() -> Path:
 
 
 class World:
-    """The account, while it is entered. `environments` is how many enrichment runs there are side by side."""
+    """The account, while it is entered."""
 
-    def __init__(
-        self,
-        deployment: Deployment,
-        servers: Servers,
-        *,
-        chaos: Chaos | None = None,
-        environments: int = 1,
-        timeout_s: float | None = None,
-    ) -> None:
+    def __init__(self, deployment: Deployment, servers: Servers, *, timeout_s: float | None = None) -> None:
         self.deployment, self.servers = deployment, servers
-        self._chaos, self._count = chaos, environments
         self._limits = {} if timeout_s is None else {"timeout_s": timeout_s}
         self._inside = ExitStack()
 
@@ -164,10 +155,8 @@ class World:
             entered.callback(self.drop_indices)
             self.bedrock = entered.enter_context(BedrockServer())
             self.streams = self._environment(entered, "Streams", "streams", {})
-            self.path = EventPath(self.deployment, self._client, chaos=self._chaos, carry=self._carry)
-            self.offline = [
-                self._environment(entered, "Enrichment", "enrichment", self._limits) for _ in range(self._count)
-            ]
+            self.path = EventPath(self.deployment, self._client, carry=self._carry)
+            self.offline = self._environment(entered, "Enrichment", "enrichment", self._limits)
             self.online = self._environment(entered, "Discovery", "discovery", {})
             self.repair = self._environment(entered, "Maintenance", "maintenance", self._limits)
             self.feedback = self._environment(entered, "Feedback", "feedback", {})
@@ -195,7 +184,7 @@ class World:
     @property
     def environments(self) -> list[Environment]:
         """Those of every function."""
-        return [*self.offline, self.streams, self.online, self.repair, self.feedback, self.learning]
+        return [self.offline, self.streams, self.online, self.repair, self.feedback, self.learning]
 
     @property
     def calls(self) -> list[Call]:
@@ -285,13 +274,12 @@ class World:
         row = to_row({"caller": caller, "audiences": list(audiences)})
         self.dynamodb.put_item(TableName=self.table("Callers"), Item=row)
 
-    def enrich(self, event: Event, *, environment: int = 0) -> Invocation:
+    def enrich(self, event: Event) -> Invocation:
         """A queue hands a batch to its function; what enrichment tells the bus goes there."""
         if event["Records"][0]["eventSourceARN"].endswith("-reports"):
             return self.learning.function.invoke(event)
-        chosen = self.offline[environment]
-        invocation = chosen.function.invoke(event)
-        self.path.put_events(chosen.recorder.take_entries())
+        invocation = self.offline.function.invoke(event)
+        self.path.put_events(self.offline.recorder.take_entries())
         return invocation
 
     def _carry(self, event: Event) -> list[dict[str, Any]]:

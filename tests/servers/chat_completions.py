@@ -19,6 +19,10 @@ _STATUS = {"invalid_api_key": 401, "model_not_found": 404, "not_found": 404, "in
 _STOPS = {"max_tokens": "length", "model_context_window_exceeded": "length", "content_filtered": "content_filter"}
 _TOOL = {"name", "description", "parameters"}
 _ROLES = ("system", "user")
+_SCHEMA = {
+    "type", "description", "properties", "required", "additionalProperties", "items", "minItems", "maxItems",
+}  # fmt: skip
+"""Keywords that every server makes a grammar of."""
 MODEL = "tiny-instruct"
 
 
@@ -54,7 +58,12 @@ class ChatServer(ModelServer):
             raise Refused(f"Unrecognized request argument supplied: {', '.join(unknown)}")
         if body.get("model") != MODEL:
             raise Refused(f"The model `{body.get('model')}` does not exist", "model_not_found")
-        for breach in (_breach_of_messages(body), _breach_of_numbers(body), self._breach_of_output(body)):
+        for breach in (
+            _breach_of_messages(body),
+            _breach_of_numbers(body),
+            _breach_of_schema(body),
+            self._breach_of_output(body),
+        ):
             if breach:
                 raise Refused(breach)
         return "chat.completions", body["model"], body
@@ -93,6 +102,18 @@ class ChatServer(ModelServer):
     def refusal(self, act: Refuse) -> Raw:
         body = {"error": {"message": act.message, "type": "invalid_request_error", "param": None, "code": act.code}}
         return Raw(json.dumps(body).encode(), act.status or _STATUS.get(act.code, 400))
+
+
+def _breach_of_schema(body: Mapping[str, Any]) -> str:
+    schemas = [tool["function"]["parameters"] for tool in body.get("tools", ())]
+    schemas += [format["schema"] for format in [body.get("response_format", {}).get("json_schema")] if format]
+    unknown = {keyword for schema in schemas for keyword in _keywords(schema)} - _SCHEMA
+    return f"no grammar for {sorted(unknown)}" if unknown else ""
+
+
+def _keywords(schema: Mapping[str, Any]) -> set[str]:
+    below = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return {*schema, *(keyword for each in below for keyword in _keywords(each))}
 
 
 def way_of(body: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from mats.adapters.eventbridge import stream_events
 from tests.aws.deployment import Deployment, Misconfigured
-from tests.aws.event_path import Chaos, EventPath
+from tests.aws.event_path import EventPath
 from tests.aws.runtime import Invocation
 from tests.aws.tests.small_template import (
     ANSWER,
@@ -113,18 +113,3 @@ def test_a_batch_that_failed_as_a_whole_comes_again(outcome: Invocation) -> None
     path.put_events([changed("a"), changed("b")])
     outcomes = iter([outcome, ANSWER])
     assert path.run(lambda event: next(outcomes)) == 4
-
-
-def test_chaos_repeats_and_shuffles_and_can_be_repeated_itself() -> None:
-    def order(seed: int) -> list[str]:
-        path = EventPath(without_streams(), boto3.client, chaos=Chaos(seed, duplicates=0.5))
-        path.put_events([changed(str(number)) for number in range(30)])
-        got: list[str] = []
-        path.run(note_names(got))
-        return got
-
-    once = order(1)
-    assert once == order(1) != order(2)
-    assert len(once) > 30
-    assert once[:30] != sorted(once[:30], key=int)
-    assert set(once) == {str(number) for number in range(30)}

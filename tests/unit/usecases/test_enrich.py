@@ -247,6 +247,7 @@ def test_a_run_that_was_overtaken_asks_for_another_delivery(world: World, monkey
     world.register(PAY.model_copy(update={"description": "newer"}))
     world.registry.put([PAY.model_copy(update={"description": "newest"})])
     monkeypatch.setattr(world.profiles, "get", lambda ids: stale)
+    monkeypatch.setattr(world.index, "put", raising(AssertionError("it indexes what is not saved")))
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.SUPERSEDED}
     monkeypatch.undo()
     assert world.found("newer") == [PAY.id]
