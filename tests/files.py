@@ -1,7 +1,6 @@
-"""An index in files of a bucket for tests: writers that die at any write, and chaos that must end as it was written."""
+"""An index in files of a bucket for tests: writers that die at any write."""
 
 import os
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
@@ -15,8 +14,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Cause
 from mats.ports import Change
 from mats.usecases.reconcile import Reconcile
-from tests.aws.s3 import S3
-from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeEncoder
 from tests.world import World
 
@@ -111,61 +108,3 @@ class FilesWorld(World):
             "ghosts": len(found.keys() - live),
             "older": sum(there.get(id, kept[id].rev) < kept[id].rev for id in live),
         }
-
-
-def chaos(s3: S3, *, items: int, steps: int, seed: int) -> dict[str, Any]:
-    """Registrations, changes and removals by two writers that die, with late and duplicate events and a lost HEAD."""
-    world, draw = FilesWorld(), random.Random(seed)
-    events: list[Id] = []
-    again: list[Id] = []
-    counts = dict.fromkeys(("kills", "late", "duplicates", "compactions", "lost_heads", "went_back"), 0)
-    reader, _ = world.open()
-    seen: dict[Id, int] = {}
-
-    def perhaps_die(work: Callable[[Bucket], None], share: float) -> None:
-        if draw.random() < share:
-            try:
-                work(Mortal(draw.randint(1, 4), after=draw.random() < 0.5))
-            except Killed:
-                counts["kills"] += 1
-        else:
-            work(a_bucket())
-
-    for step in range(steps):
-        name = f"item-{step if step < items else draw.randrange(items)}"
-        id = Id(f"com.acme/{name}")
-        if step >= items and draw.random() < 0.25:
-            world.registry.remove(id)
-        else:
-            world.registry.put([a_registration(name=name, namespace="com.acme", description=f"does {name} {step}")])
-        events.append(id)
-        if draw.random() < 0.2:
-            events.append(draw.choice(events))
-            counts["duplicates"] += 1
-        if draw.random() < 0.3:
-            draw.shuffle(events)
-            counts["late"] += 1
-        if len(events) > 6:
-            batch, other = events[:4], events[2:5]  # two writers, who share some
-            events = events[4:]
-            perhaps_die(lambda bucket, batch=batch: world.handle(*batch, bucket=bucket), 0.3)
-            perhaps_die(lambda bucket, other=other: world.handle(*other, bucket=bucket), 0.3)
-            again += batch  # what is not acknowledged is delivered again, much later
-        if step % 25 == 24:
-            perhaps_die(lambda bucket: world.open(bucket)[1].compact(least=1) and None, 0.5)
-            counts["compactions"] += 1
-        if step % 97 == 96:
-            s3.delete("index/HEAD")
-            counts["lost_heads"] += 1
-        for each, rev in reader.revisions([*reader.ids()]).items():
-            counts["went_back"] += rev < seen.get(each, 0)
-            seen[each] = max(rev, seen.get(each, 0))
-    world.handle(*dict.fromkeys([*again, *events]))
-    fresh, _ = world.open()
-    result = {**counts, "before_repair": world.faults(fresh), "mended": world.reconcile()}
-    last, _ = world.open()
-    for name, index in (("warm", reader), ("cold", last)):
-        result[name] = world.faults(index)
-    result["indexed"] = len(world.profiles.kept)
-    world.close()
-    return result

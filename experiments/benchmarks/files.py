@@ -1,4 +1,4 @@
-"""An index in files of a bucket, over a stand-in for S3 on loopback: cold start, answers, changes, chaos."""
+"""An index in files of a bucket, over a stand-in for S3 on loopback: cold start, answers, changes."""
 
 import os
 import resource
@@ -28,10 +28,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGI
 
 
 def files(data: Path, settings: Settings) -> dict[str, Any]:
-    """Times of 20,000 capabilities with random vectors, and chaos over 500 registrations."""
-    from tests.aws.s3 import S3
-    from tests.files import chaos
-
+    """Times of 20,000 capabilities with random vectors."""
     draw = np.random.default_rng(1)
 
     def vector() -> Vector:
@@ -81,9 +78,6 @@ def files(data: Path, settings: Settings) -> dict[str, Any]:
             time.sleep(0.05)
         findable_s = time.perf_counter() - began
         index.close()
-    with (bucket := S3()).serving() as url:
-        os.environ["AWS_ENDPOINT_URL_S3"] = url
-        storm = chaos(bucket, items=500, steps=700, seed=7)
     return {
         "capabilities": SIZE,
         "dimension": DIMENSION,
@@ -95,5 +89,4 @@ def files(data: Path, settings: Settings) -> dict[str, Any]:
         "change_findable_s": round(findable_s, 1),
         "compaction_s": round(compaction_s, 1),
         "memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
-        "chaos": storm,
     }

@@ -55,10 +55,10 @@ def test_indexed_is_noted_of_the_current_revision_only(profiles: ProfileStore):
     profiles.save([revision(1)])
     profiles.mark_indexed({id: 1})
     assert profiles.get([id])[id].profile.indexed_rev == 1
-    profiles.save([revision(2, indexed_rev=1)])
+    profiles.save([revision(2, indexed_rev=0)])
     profiles.mark_indexed({id: 1})
     profiles.mark_indexed({Id("com.acme/unknown"): 1})
-    assert profiles.get([id])[id].profile.indexed_rev == 1
+    assert profiles.get([id])[id].profile.indexed_rev == 0
 
 
 def test_what_was_removed_from_a_namespace_is_found_until_it_is_back_or_erased(profiles: ProfileStore):

@@ -23,7 +23,7 @@ from tests.aws.s3 import S3
 from tests.aws.tables import credentials
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder
-from tests.files import FilesWorld, Killed, Mortal, a_bucket, chaos
+from tests.files import FilesWorld, Killed, Mortal, a_bucket
 
 RIGHT = {"lost": 0, "ghosts": 0, "older": 0}
 PAY, SHIP = Id("com.acme/pay"), Id("com.acme/ship")
@@ -302,10 +302,3 @@ def test_a_memory_is_the_same_from_its_file_and_from_its_records(s3: S3):
     for memory in (first, a_memory()):
         assert {near.memory.query_id for near in memory.nearest(vector, depth=9)} == {"q1", "q3"}
         memory.close()
-
-
-def test_chaos_ends_as_it_was_written(s3: S3):
-    result = chaos(s3, items=30, steps=100, seed=3)
-    assert result["kills"] > 1
-    assert result["lost_heads"] == 1
-    assert (result["warm"], result["cold"], result["went_back"]) == (RIGHT, RIGHT, 0)

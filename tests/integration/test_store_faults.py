@@ -26,7 +26,6 @@ from mats.ports import Stored, Target
 from tests.aws.recorder import Cut, Refuse, Stall, every
 from tests.aws.tables import credentials
 from tests.builders import a_profile, a_registration
-from tests.failures import Failures
 from tests.fakes import FakeClock, FakeEncoder
 from tests.servers.canned import JSON, CannedResponse
 
@@ -153,15 +152,13 @@ def failure_of(store: Store, asked: str, client: object) -> DependencyFailed:
 
 def test_every_refusal_is_an_error_with_its_code_whatever_was_asked(store, recorder, caplog):
     client = store.open(recorder.url(store.service), 5)
-    with Failures() as failures:
-        for code, by_an_operator in store.refusals.items():
-            recorder.play = every(store.refusal(code))
-            for asked in store.asked:
-                with failures.of(code, asked):
-                    error = failure_of(store, asked, client)
-                    assert code in str(error)
-                    assert isinstance(error, NotPermitted) is by_an_operator
-                    assert not isinstance(error, Missing)
+    for code, by_an_operator in store.refusals.items():
+        recorder.play = every(store.refusal(code))
+        for asked in store.asked:
+            error = failure_of(store, asked, client)
+            assert code in str(error), asked
+            assert isinstance(error, NotPermitted) is by_an_operator, (code, asked)
+            assert not isinstance(error, Missing), (code, asked)
     assert SECRET not in caplog.text
 
 
@@ -171,10 +168,8 @@ def test_no_answer_is_an_error_whatever_was_asked(store, recorder, act, timeout_
         monkeypatch.setattr(f"mats.adapters.opensearch.{longer}", timeout_s)
     recorder.play = every(act)
     client = store.open(recorder.url(store.service), timeout_s)
-    with Failures() as failures:
-        for asked in store.asked:
-            with failures.of(asked):
-                failure_of(store, asked, client)
+    for asked in store.asked:
+        failure_of(store, asked, client)
 
 
 def test_a_refused_connection_is_an_error(store, monkeypatch):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -72,15 +71,6 @@ def test_the_row_of_a_namespace_reaches_everything_in_it_and_its_withdrawal_too(
     assert world.path.waiting() == {}
 
 
-def test_a_bad_row_of_a_namespace_assigns_what_is_valid_in_it(world: World) -> None:
-    id = world.put(item("refund_payment", REFUND))
-    world.trust_namespace("com.acme", trust=700, provider="Acme")
-    world.trust_namespace("com", trust=30, provider=["x"])
-    world.settle()
-    profile = _profile(world, id)
-    assert (profile["trust"], profile["provider"]) == (30, "Acme")
-
-
 def test_a_bad_item_is_told_every_fault_and_the_bus_hears_of_it_once(world: World) -> None:
     bad = {"namespace": "com.acme", "name": "bad", "kind": "toool", "endpoint": "x" * 3000, "parameters": {"a": 1}}
     id = world.publish(bad)
@@ -130,15 +120,6 @@ def test_only_callers_of_its_audiences_see_a_capability(world: World) -> None:
         assert world.look_up(hidden, caller=caller).status == 404
 
 
-def test_callers_nobody_can_be_asked_about_see_what_everybody_sees(world: World) -> None:
-    world.put(item("refund_payment", REFUND, visible_to=["finance"]))
-    shown = world.publish(item("refund_status", "Shows how far a card payment's refund is."))
-    world.online.weather = every(Refuse(500, "InternalServerError"), service="dynamodb")
-    reply = world.discover("refund a card payment")
-    assert reply.ids == [shown]
-    assert sorted(reply.content["degraded"]) == ["audiences", "receipt", "reliability"]
-
-
 def test_the_api_tells_of_one_capability_of_its_health_and_of_itself(world: World) -> None:
     id = world.publish(item("refund/payment of 100%", REFUND, endpoint="https://pay.example.com/refunds"))
     told = world.look_up(id)
@@ -168,29 +149,6 @@ def test_models_find_over_mcp_and_get_tools_with_the_schemas_of_their_owners(wor
     assert ready.content["output"]["tools"][0]["toolSpec"]["inputSchema"] == {"json": schema}
     assert list(ready.content["names"].values()) == [id]
     assert world.ask("GET", "/mcp").status == 405
-
-
-def test_agents_of_other_protocols_find_list_and_look_up_what_they_may_see(world: World) -> None:
-    open_to_all = world.put(
-        item("refund/payment of 100%", REFUND, tags=["mcp"], endpoint="https://pay.example.com/mcp")
-    )
-    world.put(item("forecast", WEATHER))
-    world.publish(item("payroll", "Pays salaries.", visible_to=["finance"]))
-    (registry,) = world.ask("GET", "/.well-known/ard.json").content["entries"]
-    assert registry["url"].endswith(".amazonaws.com/live/")
-    listed = world.ask("GET", "/agents").content["items"]
-    assert [one["displayName"] for one in listed] == ["forecast", "refund/payment of 100%"]
-    vouched = {"audiences": "finance"}
-    assert len(world.ask("GET", "/agents", vouched=vouched).content["items"]) == 3
-    wanted = {"text": "refund a card payment", "filter": {"type": "application/mcp-server-card+json"}}
-    (found,) = world.ask("POST", "/search", {"query": wanted}).content["results"]
-    assert (found["metadata"]["id"], found["source"]) == (open_to_all, registry["url"])
-    assert found["score"] > 50
-    path = f"/agents/{quote(found['identifier'], safe='')}"
-    shown = world.ask("GET", path)
-    assert (shown.status, shown.content["identifier"]) == (200, found["identifier"])
-    hidden = world.ask("GET", "/agents/urn%3Aair%3Aacme.com%3Atool%3Apayroll")
-    assert (hidden.status, hidden.content["errorCode"]) == (404, "NOT_FOUND")
 
 
 def test_what_has_not_changed_costs_no_model_and_no_write(world: World) -> None:

@@ -1,9 +1,5 @@
 """The reply cache: keyed by the whole request, shared by threads and processes, durable; and calls through it."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from itertools import count
 from pathlib import Path
@@ -17,7 +13,6 @@ from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
 from mats.evaluation.systems.models import Budget, Models, ReplyCache, TimedReply
 from mats.settings import Settings
-from tests.conftest import ROOT
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
@@ -73,37 +68,6 @@ def test_threads_over_two_connections_lose_nothing(path):
     for thread in threads:
         thread.join()
     assert all(both[0].get(a_request(f"{worker} {n}"), PRICES) for worker in range(4) for n in range(20))
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from tests.unit.evaluation.test_replies import ReplyCache, a_reply, a_request
-cache = ReplyCache(Path(sys.argv[1]))
-for n in range(int(sys.argv[2])):
-    cache.put(a_request(n), a_reply(str(n)))
-    sys.stdout.write(f"{n}\\n")
-    sys.stdout.flush()
-"""
-
-
-def writer_process(path: Path, count: int) -> "subprocess.Popen[bytes]":
-    """A process that stores `count` responses and prints a line for each."""
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(count)],
-        cwd=ROOT, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/layers/core/python"},
-    )  # fmt: skip
-
-
-def test_a_stored_response_survives_a_kill(path):
-    process = writer_process(path, 1_000_000)
-    for _ in range(30):
-        process.stdout.readline()
-    process.send_signal(signal.SIGKILL)
-    more, _ = process.communicate()
-    acknowledged = 30 + more.count(b"\n")
-    cache = ReplyCache(path)
-    assert all(cache.get(a_request(n), PRICES) for n in range(acknowledged))
 
 
 def test_a_file_that_is_no_database_says_what_to_do(path):
