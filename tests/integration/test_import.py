@@ -31,8 +31,8 @@ def test_an_import_says_what_was_flagged_and_how_that_is_cleared(mats: Mats):
         tool(name, description=f"{text} Refunds a card.") for name, text in (("a", asked), ("b", ""), ("c", asked))
     ]
     flagged = mats("import", "-", "--json", stdin=rows(*items)).done().json["flagged"]
-    assert flagged["count"] == 2
-    assert [(one["count"], one["example"]) for one in flagged["reasons"]] == [(2, "com.acme/a")]
+    assert (flagged["noted"], flagged["held"]) == (0, 2)
+    assert (flagged["reasons"][0]["count"], flagged["reasons"][0]["example"]) == (2, "com.acme/a")
     again = mats("import", "-", stdin=rows(*items)).done()
     assert flagged["reasons"][0]["reason"] in again.err
     assert "mats trust ID --clear-flags" in again.err

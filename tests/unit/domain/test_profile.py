@@ -101,7 +101,7 @@ def test_cleared_flags_come_back_with_any_change_of_the_text_and_never_cover_wha
     assert profile_of(flagged, assigned=cleared, origin="").suspicious == ()
     assert profile_of(changed, assigned=cleared, origin="").suspicious
     steered = profile_of(flagged, assigned=cleared, origin="", enrichment=Enrichment(summary=changed.description))
-    assert ": written " in steered.suspicious[0]
+    assert ": written]" in steered.suspicious[0]
 
 
 @pytest.mark.parametrize("trust", [-1, 101])

@@ -61,7 +61,7 @@ def contract_of(profile: Profile) -> Contract:
         reaches=tuple(sorted(set(_destinations(call, profile)))),
         inputs=dict(sorted(_inputs(profile.input_schema))),
         effects=tuple(sorted(profile.effects)),
-        flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN} " not in flag})),
+        flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN}]" not in flag})),
     )
 
 

@@ -215,6 +215,10 @@ class Profile(_Frozen):
         """Its trust; `unrated` if operators gave it none."""
         return unrated if self.trust is None else self.trust
 
+    def is_withheld(self, *, trusted: bool = False) -> bool:
+        """Whether its flags keep it from agents: hidden text always does, other text unless its owner is trusted."""
+        return any("[hidden" in flag or (not trusted and "[hold" in flag) for flag in self.suspicious)
+
     def is_trusted(self, unrated: int) -> bool:
         """True if operators trust it more than an unrated one."""
         return self.trust_or(unrated) > unrated or (self.provider_verified and self.trust is None)

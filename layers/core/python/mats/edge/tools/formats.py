@@ -172,9 +172,9 @@ class LeftOut(ResponseModel):
 
     id: str
     reason: Literal["suspicious", "property_names"] = Field(
-        description="`suspicious`: what its owner wrote seems meant to steer a model, these tools go to one unread, "
-        "and operators neither trust nor verified the owner. `property_names`: it requires an input whose name Claude "
-        "refuses, and all other tools with it."
+        description="`suspicious`: what its owner wrote is on `hold`, as if meant to steer a model, and operators "
+        "neither trust nor verified the owner; or it holds `hidden` text. `property_names`: it requires an input whose "
+        "name Claude refuses, and all other tools with it."
     )
 
 
@@ -220,7 +220,7 @@ class ReadyMade(ResponseModel):
         """The tools of a shortlist behind those that operators pinned.
 
         With `known`, names or ids of tools that the caller has, only others are defined, in order of name. What is
-        suspicious is left out, unless operators trust its owner.
+        on hold is left out, unless operators trust its owner; what is hidden is left out whoever that is.
         """
         target = _TARGETS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
@@ -228,7 +228,7 @@ class ReadyMade(ResponseModel):
         kept, left_out = list[ToolDefinition](), list[LeftOut]()
         for profile in profiles.values():
             tool = tool_of(profile)
-            if profile.suspicious and not trusts(profile):
+            if profile.is_withheld(trusted=trusts(profile)):
                 left_out.append(LeftOut(id=spell_out(tool.id), reason="suspicious"))
             elif target.is_plain and tool.plain_schema is None:
                 left_out.append(LeftOut(id=spell_out(tool.id), reason="property_names"))

@@ -146,21 +146,22 @@ def _run(
 
 
 def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
-    """How many of these capabilities are suspicious; by reason, how many, and the first of them by id.
+    """How many of these capabilities are noted and how many held; by reason, how many, and the first of them by id.
 
     Empty in AWS, where profiles are made later, elsewhere.
     """
     if local.settings.in_aws:
         return {}
-    flagged, by_reason, listed = 0, dict[str, list[Id]](), list(map(Id, sorted(ids)))
+    counts, by_reason, listed = {"noted": 0, "held": 0}, dict[str, list[Id]](), list(map(Id, sorted(ids)))
     for start in range(0, len(listed), BATCH):
         for id, stored in sorted(local.stores.profiles.get(listed[start : start + BATCH]).items()):
-            flagged += bool(stored.profile.suspicious)
+            if stored.profile.suspicious:
+                counts["held" if stored.profile.is_withheld() else "noted"] += 1
             for found in stored.profile.suspicious:
                 by_reason.setdefault(found.partition(" [")[0], []).append(id)
     reasons = sorted(by_reason.items(), key=lambda one: -len(one[1]))
     return {
-        "count": flagged,
+        **counts,
         "reasons": [{"reason": reason, "count": len(found), "example": found[0]} for reason, found in reasons],
     }
 
@@ -168,10 +169,11 @@ def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
 def show_flags(flags: Mapping[str, Any]) -> None:
     for each in flags.get("reasons", ()):
         ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
-    if flags.get("count"):
+    if flags.get("noted") or flags.get("held"):
         ui.note(
-            f"{flags['count']:,} flagged in all: `--format` leaves out those not trusted. `mats show ID` "
-            "says where; `mats trust ID --clear-flags` clears one; `mats trust NAMESPACE.* N` trusts an owner."
+            f"{flags['noted']:,} noted, {flags['held']:,} held: `--format` leaves out those held and not trusted. "
+            "`mats show ID` says where; `mats trust ID --clear-flags` clears one; `mats trust NAMESPACE.* N` trusts an "
+            "owner."
         )
 
 
