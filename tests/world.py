@@ -19,7 +19,8 @@ from mats.edge.feedback import FeedbackService
 from mats.edge.observers import LogObserver, MeasureObserver, Observers
 from mats.ports import Change, RerankResult, Stored, Written
 from mats.usecases.discover import Discover
-from mats.usecases.enrich import Enrich, Pass, ProfileMaker
+from mats.usecases.drafts import Pass, ProfileMaker
+from mats.usecases.enrich import Enrich
 from mats.usecases.learn import RecordFeedback
 from mats.usecases.look_up import LookUp
 from mats.usecases.receipts import LeaveReceipt

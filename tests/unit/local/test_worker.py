@@ -18,7 +18,7 @@ from mats.local import worker
 from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
-from mats.usecases.enrich import ProfileMaker
+from mats.usecases.drafts import ProfileMaker
 from tests.builders import a_registration
 from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
 

@@ -11,8 +11,8 @@ from mats.domain.errors import DependencyFailed, ReplyUnusable
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, pattern_id
 from mats.domain.profile.profile import MAX_PROFILE_BYTES, ChangeResult, Enrichment, Profile, Status
 from mats.ports import Written
-from mats.usecases import enrich
-from mats.usecases.enrich import Pass
+from mats.usecases import drafts
+from mats.usecases.drafts import Pass
 from tests.builders import a_registration, an_item
 from tests.fakes import FakeEncoder, ScriptedWriter, raising
 from tests.world import FIVE, World, a_writer
@@ -388,7 +388,7 @@ def test_a_later_run_takes_over_what_an_earlier_one_has_drafted(world: World, mo
     def analysed_again(*arguments, **options):
         pytest.fail("analysed again")
 
-    both_runs(world, lambda registration: monkeypatch.setattr(enrich, "profile_of", analysed_again))
+    both_runs(world, lambda registration: monkeypatch.setattr(drafts, "profile_of", analysed_again))
     stored = world.profiles.get([a_registration().id])[a_registration().id]
     assert (stored.profile.rev, stored.profile.indexed_rev, stored.vector is not None) == (2, 2, True)
     assert stored.profile == stored.profile.seal()

@@ -9,7 +9,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy, pattern_id
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import ChangeResult, Profile, Status
-from mats.usecases.enrich import Pass
+from mats.usecases.drafts import Pass
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder
 from tests.world import World, a_writer

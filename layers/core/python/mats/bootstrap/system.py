@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from mats.edge.changes import ChangeProcessor
     from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
-    from mats.usecases.enrich import Enrich, ProfileMaker
+    from mats.usecases.drafts import ProfileMaker
+    from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
@@ -204,7 +205,7 @@ class System(Generic[S_co]):
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":
-        from mats.usecases.enrich import ProfileMaker  # noqa: PLC0415 - not for discovery
+        from mats.usecases.drafts import ProfileMaker  # noqa: PLC0415 - not for discovery
 
         return ProfileMaker(
             encoder=self.models.encoder,

@@ -16,7 +16,8 @@ from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Ob
 from mats.usecases.deadline import NO_DEADLINE, Deadline
 
 if TYPE_CHECKING:
-    from mats.usecases.enrich import Enrich, Pass
+    from mats.usecases.drafts import Pass
+    from mats.usecases.enrich import Enrich
     from mats.usecases.resend import SpreadChange
 
 T = TypeVar("T")

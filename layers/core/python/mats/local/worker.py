@@ -13,7 +13,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
-from mats.usecases.enrich import Pass, ProfileMaker
+from mats.usecases.drafts import Pass, ProfileMaker
 
 BATCH = 64  # Events per batch without a writer: enough for the encoder to sort them by length
 _RAW_BATCH = 256  # Events per batch that calls no model: its time is that of its transactions

@@ -8,7 +8,8 @@ from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.profile import Cause, ChangeResult, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
 from mats.usecases.deadline import Progress, in_pages
-from mats.usecases.enrich import Enrich, Pass, ProfileMaker, parse_item
+from mats.usecases.drafts import Pass, ProfileMaker, parse_item
+from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
 
 

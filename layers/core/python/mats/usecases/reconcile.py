@@ -8,7 +8,8 @@ from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Cause, ChangeResult, Profile, Status, tombstone
 from mats.ports import Change, Clock, Ids, ProfileStore, Registry, SearchIndex, Stored
 from mats.usecases.deadline import Progress, in_pages
-from mats.usecases.enrich import NOT_ENRICHED, Enrich, Pass
+from mats.usecases.drafts import NOT_ENRICHED, Pass
+from mats.usecases.enrich import Enrich
 from mats.usecases.resend import Resend
 
 KEEP_TOMBSTONES_FOR = timedelta(days=7)

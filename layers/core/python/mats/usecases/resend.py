@@ -10,7 +10,8 @@ from mats.domain.profile.origin import same_text
 from mats.domain.profile.profile import ChangeResult, Status
 from mats.ports import Change, NamespaceChange, ProfileStore, Registry, Stored, TrustBook
 from mats.usecases.deadline import NO_DEADLINE, SAVE_S, Deadline, in_pages
-from mats.usecases.enrich import Draft, Gate, Pass, ProfileMaker, make_draft, remake
+from mats.usecases.drafts import Draft, Pass, ProfileMaker, make_draft, remake
+from mats.usecases.gate import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -262,6 +262,17 @@ class Profile(_Frozen):
         }
         return self.model_copy(update=update)
 
+    def reject(self, error: str) -> Self:
+        """The last good content with the faults of the latest registration."""
+        return self.model_copy(update={"status": Status.REJECTED, "error": error, "held": None}).seal()
+
+    def hold(self, held: Held) -> Self:
+        """What is shown while the latest registration waits for an operator."""
+        return self.model_copy(update={"status": Status.HELD, "error": "", "held": held}).seal()
+
+    def with_approved(self, approved: Contract | None) -> Self:
+        return self if self.approved == approved else self.model_copy(update={"approved": approved}).seal()
+
     def with_refusal(self, refusal: Refusal) -> Self:
         """The profile marked. A mark of the same role and model keeps its first cause: a repeated one is no change."""
         same = any((known.role, known.model) == (refusal.role, refusal.model) for known in self.refused)

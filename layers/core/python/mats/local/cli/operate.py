@@ -15,7 +15,7 @@ from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotP
 from mats.domain.profile.profile import ChangeResult
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
-from mats.usecases.enrich import NO_WRITER
+from mats.usecases.drafts import NO_WRITER
 
 After = Annotated[str, ui.option("Continue after this id, which an interrupted run has printed.", metavar="ID")]
 

@@ -22,7 +22,7 @@ from mats.domain.search.query import Query
 from mats.domain.text.words import clip, content_words, first_sentence, split_identifier
 from mats.ports import CandidateIndex, Registry, Stored, TrustBook
 from mats.usecases.discover import Discover
-from mats.usecases.enrich import ProfileMaker
+from mats.usecases.drafts import ProfileMaker
 from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Budgets
 

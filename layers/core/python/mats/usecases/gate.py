@@ -1,0 +1,206 @@
+"""The gate: which drafts wait until an operator has approved them, and what is shown meanwhile."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import mul
+from typing import TypeAlias
+
+from mats.domain.capability.capability import Id, parts
+from mats.domain.errors import DependencyFailed
+from mats.domain.profile.assignment import Assigned, Policy
+from mats.domain.profile.changes import (
+    WORDING,
+    ChangeClass,
+    Reason,
+    compare,
+    contract_of,
+    is_renamed,
+    own_domain,
+    worst,
+)
+from mats.domain.profile.origin import NOT_TEXT, fingerprint, same_text
+from mats.domain.profile.profile import Cause, ChangeResult, Contract, Held, Profile, Status
+from mats.domain.search.lookups import Vector
+from mats.ports import ProfileStore, Stored
+from mats.usecases.drafts import Draft, Pass
+
+OnWait = Callable[[Id, DependencyFailed], None]
+"""Called with the error of a model that a capability waits for, or is refused by; from several threads."""
+
+Vectors: TypeAlias = Sequence[Vector | None]
+TimeLimit = Callable[[Callable[[], Vectors]], Vectors]
+"""Runs a call of the encoder; raises OutOfTime where it takes too long."""
+
+_NEW = (Reason(ChangeClass.HARMLESS, "it is new"),)
+
+
+def is_made_from(profile: Profile, draft: Draft) -> bool:
+    """True if a profile has the content of the draft's registration."""
+    made, registration = draft.target.profile, draft.registration
+    same = registration is not None and profile.findable and same_text(profile.origin, registration)
+    return same and all(getattr(profile, name) == getattr(made, name) for name in (*NOT_TEXT, "invocation", "effects"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A draft with what was approved, None for a new entry, and what is to take its place."""
+
+    draft: Draft
+    last: Stored | None
+    assigned: Assigned
+    approved: Contract | None = None
+    after: Contract | None = None
+
+    @property
+    def digest(self) -> str:
+        return fingerprint(self.draft.registration.item()) if self.draft.registration else ""
+
+    def decide(self, similarity: float | None, cause: Cause) -> Draft:
+        """The draft, or what is to be saved while its registration waits."""
+        reasons: Sequence[Reason] = _NEW
+        if self.approved and self.after:
+            own = own_domain(self.draft.target.profile.namespace)
+            reasons = compare(self.approved, self.after, similarity, own=own) or (WORDING,)
+        rejected = self.digest == self.assigned.rejected
+        reviewed = self.assigned.policy is Policy.REVIEW
+        if rejected or reviewed or worst(reasons) is ChangeClass.DANGEROUS:
+            return self._hold(reasons, cause, rejected=rejected)
+        return _with_approved(self.draft, self.approved if self.approved != self.after else None)
+
+    def _hold(self, reasons: Sequence[Reason], cause: Cause, *, rejected: bool) -> Draft:
+        made, last = self.draft.target.profile, self.last
+        before = last.profile.held if last else None
+        shown = last if last and last.profile.findable else None
+        if shown and rejected and is_made_from(shown.profile, self.draft):
+            shown = None
+        held = Held(
+            digest=self.digest,
+            changes=tuple(map(str, reasons)),
+            since=before.since if before and before.digest == self.digest else cause.time,
+            approved=_time_of(shown.profile) if shown else "",
+            rejected=rejected,
+        )
+        shown = shown or Stored(Profile(namespace=made.namespace, name=made.name, approved=self.approved))
+        return Draft(target=replace(shown, profile=shown.profile.with_assigned(self.assigned).hold(held)))
+
+
+def _with_approved(draft: Draft, approved: Contract | None) -> Draft:
+    return replace(draft, target=replace(draft.target, profile=draft.target.profile.with_approved(approved)))
+
+
+def _time_of(shown: Profile) -> str:
+    return shown.held.approved if shown.held else shown.cause.time if shown.cause else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Decides which drafts of a batch wait. The encoder is asked only where a text changed and nothing else decides."""
+
+    profiles: ProfileStore
+    run: Pass
+    causes: Mapping[Id, Cause]
+    limit: TimeLimit | None = None
+    """None: the encoder is not asked at all, and what waits for this decision already goes on waiting."""
+    on_wait: OnWait = lambda id, error: None
+
+    def __call__(
+        self, drafts: Mapping[Id, Draft], kept: Mapping[Id, Stored], assigned: Mapping[Id, Assigned]
+    ) -> dict[Id, Draft]:
+        removed: dict[str, Sequence[Profile]] = {}
+        decided = dict(drafts)
+        cases: dict[Id, _Case] = {}
+        for id, draft in drafts.items():
+            if draft.registration is None:
+                continue
+            one = self._case(draft, kept.get(id), assigned[id], removed)
+            if isinstance(one, _Case):
+                cases[id] = one
+            else:
+                decided[id] = one
+        unclear = [id for id, case in cases.items() if _is_unclear(case)]
+        try:
+            similarities = self._similarities([cases[id] for id in unclear])
+        except DependencyFailed as error:
+            self.on_wait(unclear[0], error)
+            similarities = [None] * len(unclear)
+        told = dict(zip(unclear, similarities, strict=True))
+        for id, case in cases.items():
+            held = case.last.profile.held if case.last else None
+            if not (self.run.maker.encoder and id in told and told[id] is None):
+                decided[id] = case.decide(told.get(id), self.causes[id])
+            elif case.last and held and held.digest == case.digest and not self.limit:
+                waiting = case.last.profile.with_assigned(case.assigned).seal()
+                decided[id] = Draft(target=replace(case.last, profile=waiting))
+            else:
+                namespace, name = parts(id)
+                nothing = Stored(Profile(namespace=namespace, name=name, status=Status.DELETED).seal())
+                problem = ChangeResult.DEGRADED if self.run.vectors else ChangeResult.POSTPONED
+                decided[id] = Draft(target=case.last or nothing, problem=problem)
+        return {id: self._without_stale_vector(draft) for id, draft in decided.items()}
+
+    def _case(
+        self, draft: Draft, last: Stored | None, assigned: Assigned, removed: dict[str, Sequence[Profile]]
+    ) -> "Draft | _Case":
+        """The case that a decision compares; the draft itself, if it needs none."""
+        case, made = _Case(draft, last, assigned), draft.target.profile
+        gated = assigned.is_rated or assigned.policy is Policy.REVIEW
+        if assigned.policy is Policy.OPEN or case.digest == assigned.approved:
+            return draft
+        rejected = case.digest == assigned.rejected
+        if last and not rejected and is_made_from(last.profile, draft):
+            return _with_approved(draft, last.profile.approved if gated else None)
+        known = last.profile if last and (last.profile.findable or last.profile.approved) else None
+        after = None
+        if known:
+            waits = gated or rejected or not known.findable
+        else:
+            if made.namespace not in removed:
+                removed[made.namespace] = self.profiles.removals(made.namespace)
+            if former := removed[made.namespace]:
+                after = contract_of(made)
+                known = _former(made, after, former)
+            waits = known is not None or rejected or assigned.policy is Policy.REVIEW
+        if not waits:
+            return draft
+        approved = (known.approved or contract_of(known)) if known else None
+        return replace(case, approved=approved, after=after or contract_of(made))
+
+    def _similarities(self, cases: Sequence[_Case]) -> Sequence[float | None]:
+        """As `compare` takes them, where this run encodes texts."""
+        encoder = self.run.maker.encoder
+        if not cases or not encoder or not self.run.vectors or not self.limit:
+            return [None] * len(cases)
+        before = [case.approved or Contract() for case in cases]
+        after = [case.after.description for case in cases if case.after]
+        texts = [*after, *(each.text for each in before), *(each.description or each.text for each in before)]
+        vectors, count = self.limit(lambda: encoder.encode_documents(texts)), len(cases)
+        return [_nearest(vectors[place::count]) for place in range(count)]
+
+    def _without_stale_vector(self, draft: Draft) -> Draft:
+        """A held one is encoded again after a change of the encoder; no registration of it would be."""
+        encoder, profile = self.run.maker.raw_recipe.encoder, draft.target.profile
+        stale = profile.status is Status.HELD and bool(encoder) and profile.encoder != encoder
+        return replace(draft, target=replace(draft.target, vector=None)) if stale else draft
+
+
+def _nearest(vectors: Sequence[Vector | None]) -> float | None:
+    """The largest cosine of the first with one of the others; None if one is missing."""
+    found = [vector for vector in vectors if vector is not None]
+    if len(found) < len(vectors):
+        return None
+    return max(float(sum(map(mul, found[0], each))) for each in found[1:])
+
+
+def _is_unclear(case: _Case) -> bool:
+    """True if only the similarity of the texts decides."""
+    if not case.approved or not case.after or case.after.description in ("", case.approved.description):
+        return False
+    decided = case.assigned.policy is Policy.REVIEW or case.digest == case.assigned.rejected
+    return not decided and worst(compare(case.approved, case.after)) is not ChangeClass.DANGEROUS
+
+
+def _former(made: Profile, after: Contract, removed: Sequence[Profile]) -> Profile | None:
+    """The rated entry that was removed from the namespace and is registered again, perhaps under another name."""
+    rated = [each for each in removed if each.trust is not None or each.provider_verified or each.held]
+    same = next((each for each in rated if each.name == made.name), None)
+    return same or next((each for each in rated if is_renamed(each.approved or contract_of(each), after)), None)
