@@ -23,7 +23,6 @@ from mats.edge.authorizer import (
     IssuerKeys,
     Unauthorized,
     authorize,
-    fetch_keys,
 )
 from mats.settings import Settings
 from tests.servers.site import Asked, site
@@ -207,7 +206,8 @@ def test_keys_that_may_not_sign_are_ignored(authorizer):
     secret = b"s" * 32
     shared = {"kty": "oct", "k": encoded(secret), "kid": "shared", "alg": "HS256"}
     authorizer.issuer.keys = [shared, jwk(RSA, "rsa", use="enc"), jwk(WEAK, "weak"), jwk(EC, "ec"), "x", {"kid": "x"}]
-    assert set(fetch_keys(authorizer.issuer.address)) == {"ec"}
+    authorizer.issuer.keys.append({"kid": "x", "kty": ["EC"]})
+    assert set(authorizer.keys.fetch()) == {"ec"}
     assert not authorizer.accepts(authorizer.token(secret, "shared", "HS256"))
     assert not authorizer.accepts(authorizer.token(RSA, "rsa", "RS256"))
 
@@ -289,7 +289,7 @@ def test_redirect_is_not_followed(authorizer):
 def test_key_set_without_usable_keys_is_a_failed_fetch(authorizer, keys):
     authorizer.issuer.keys = keys
     with pytest.raises(FetchFailed):
-        fetch_keys(authorizer.issuer.address)
+        authorizer.keys.fetch()
 
 
 def test_log_has_the_reason_and_never_the_token(authorizer, caplog):

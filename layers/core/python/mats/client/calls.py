@@ -29,7 +29,7 @@ from mats.domain.text.fence import spell_out
 if TYPE_CHECKING:
     import httpx2
 
-    from mats.client.mcp_session import Session
+    from mats.client.mcp_session import Ask
     from mats.client.requests import Credential
 
 T = TypeVar("T")
@@ -167,19 +167,18 @@ class Caller:
         shown_url, secrets = self._address(call, reveal=False)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
 
-        def send() -> Called:
-            ask = partial(
-                mcp_session.ask_address, url, _request_of(tool, arguments), timeout_s=self.timeout_s,
-                headers=sent, max_bytes=self.max_bytes, private=self.private,
-            )  # fmt: skip
+        def send() -> Any:
             try:
-                return _of_tool(_outside_loops(ask))
+                return mcp_session.ask_address(
+                    url, _asking(tool, arguments), timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes,
+                    private=self.private,
+                )  # fmt: skip
             except mcp_session.ServerFailed as error:
                 variable = requests.variable_of("API_TOKEN", url)
                 hint = f": set {variable}" if "requires authentication" in str(error) else ""
                 raise DependencyFailed(f"{error}{hint}") from error
 
-        return PreparedCall(shown={"url": shown_url, "headers": shown, **_params(tool, arguments)}, send=send)
+        return _prepared({"url": shown_url, "headers": shown}, arguments, tool, send)
 
     def _stdio(self, call: McpStdio, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
         from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the HTTP library
@@ -188,17 +187,11 @@ class Caller:
             [requests.fill_in(part, call.inputs, values) for part in (call.command, *call.args)]
             for values in (self.values, requests.hide_secrets(self.values))
         )
-        env = {name: self.environment[name] for name in call.env if name in self.environment}
-        command = spell_out(" ".join((*(f"{name}=${name}" for name in env), shlex.join(shown))))
-
-        def send() -> Called:
-            ask = partial(
-                mcp_session.ask_command, line, _request_of(tool, arguments), timeout_s=self.timeout_s,
-                env={**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **env},
-            )  # fmt: skip
-            return _of_tool(_outside_loops(ask))
-
-        return PreparedCall(shown={"command": command, **_params(tool, arguments)}, send=send, command=command)
+        own = {name: self.environment[name] for name in call.env if name in self.environment}
+        env = {**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **own}
+        command = spell_out(" ".join((*(f"{name}=${name}" for name in own), shlex.join(shown))))
+        send = partial(mcp_session.ask_command, line, _asking(tool, arguments), timeout_s=self.timeout_s, env=env)
+        return _prepared({"command": command}, arguments, tool, send)
 
 
 def call(
@@ -212,18 +205,22 @@ def _impossible(message: str) -> NotPossible:
     return NotPossible([Fault("", message)])
 
 
-def _params(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _prepared(
+    shown: Mapping[str, Any], arguments: Mapping[str, Any], tool: str, send: Callable[[], Mapping[str, Any]]
+) -> PreparedCall:
+    """The call of a tool of an MCP server, or the list of its tools."""
     params = {"name": tool, "arguments": dict(arguments)}
-    return {"method": "tools/call", "params": params} if tool else {"method": "tools/list"}
+    request = {"method": "tools/call", "params": params} if tool else {"method": "tools/list"}
+    return PreparedCall(
+        shown={**shown, **request}, send=lambda: _of_tool(_outside_loops(send)), command=shown.get("command", "")
+    )
 
 
-def _request_of(tool: str, arguments: Mapping[str, Any]) -> Any:
+def _asking(tool: str, arguments: Mapping[str, Any]) -> "Ask":
     from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the HTTP library
 
-    async def ask(session: "Session") -> Any:
-        return await session.request("tools/call", {"name": tool, "arguments": dict(arguments)})
-
-    return ask if tool else list_tools
+    params = {"name": tool, "arguments": dict(arguments)}
+    return (lambda session: session.request("tools/call", params)) if tool else list_tools
 
 
 def _of_tool(result: Mapping[str, Any]) -> Called:

@@ -15,19 +15,38 @@ import jwt
 from mats.settings import Settings
 
 LOGGER = logging.getLogger("mats")
-ALGORITHMS = {"RS256": ("RSA", None), "ES256": ("EC", "P-256")}
-"""The accepted algorithms, with the type and the curve of their keys. Signing with them needs a private key."""
+_ALGORITHM_OF: Mapping[object, str] = {("RSA", None): "RS256", ("EC", "P-256"): "ES256"}
+"""The accepted algorithms by the type and the curve of their keys. Signing with them needs a private key."""
 _TIMEOUT_S = 2.0
 _MAX_DOCUMENT_BYTES = 256 * 1024
 _MIN_RSA_BITS = 2048
+MAX_TOKEN = 8192
+_BEARER = re.compile(r"bearer +([\w-]+\.[\w-]+\.[\w-]+) *", re.IGNORECASE | re.ASCII)
+_ARN = re.compile(r"(arn:[\w-]+:execute-api:[\w-]*:\d*:\w+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
+_LEEWAY_S = 30  # Tolerated difference between the issuer's clock and ours
+_MAX_SUBJECT = 255  # OpenID Connect Core 1.0, section 2
 
 
-class KeyNotFound(Exception):
-    """The issuer has no such key, or its keys have never been fetched."""
+class Unauthorized(Exception):
+    """API Gateway answers 401 if the function fails with exactly this message."""
+
+    def __init__(self) -> None:
+        super().__init__("Unauthorized")
+
+
+class TokenInvalid(Exception):
+    """The token is not accepted. The message is for the log, never for the caller."""
 
 
 class FetchFailed(Exception):
     """The issuer did not answer, or not as OpenID Connect Discovery 1.0 specifies."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Treats a redirect as an error: the issuer must answer at its own address."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 class IssuerKeys:
@@ -48,93 +67,60 @@ class IssuerKeys:
         self._fetched_at = self._tried_at = float("-inf")
 
     def get(self, key_id: str) -> jwt.PyJWK:
-        """The key with this id. Raises KeyNotFound: it is neither cached nor could it be fetched."""
+        """The key with this id. Raises TokenInvalid: it is neither cached nor could it be fetched."""
         now = self._clock()
         outdated = key_id not in self._keys or now - self._fetched_at >= self.LIFESPAN_S
         if outdated and now - self._tried_at >= self.PAUSE_S:
             self._tried_at = now
             try:
-                self._keys = fetch_keys(self._issuer)
+                self._keys = self.fetch()
                 self._fetched_at = now
             except FetchFailed as error:
                 LOGGER.error("fetching the keys of %s failed: %s", self._issuer, error)
         if key_id not in self._keys:
-            raise KeyNotFound("the issuer has no key with this `kid`")
+            raise TokenInvalid("the issuer has no key with this `kid`")
         return self._keys[key_id]
 
+    def fetch(self) -> dict[str, jwt.PyJWK]:
+        """The keys that can verify signatures, by id. Raises FetchFailed: there are none, or none can be fetched."""
+        configuration = self._document(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+        if configuration.get("issuer") != self._issuer:
+            raise FetchFailed(f"its configuration names another issuer: {str(configuration.get('issuer'))[:200]!r}")
+        listed = self._document(str(configuration.get("jwks_uri"))).get("keys")
+        keys = [key for key in map(self._parse, listed if isinstance(listed, list) else []) if key]
+        if not keys:
+            raise FetchFailed("it lists no key for RS256 or ES256")
+        return {str(key.key_id): key for key in keys}
 
-def fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
-    """The issuer's keys that can verify signatures, by id.
+    @staticmethod
+    def _document(url: str) -> dict[str, Any]:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")):
+            raise FetchFailed(f"not an https URL: {url[:200]!r}")
+        try:
+            with build_opener(_NoRedirects).open(url, timeout=_TIMEOUT_S) as response:
+                text = response.read(_MAX_DOCUMENT_BYTES + 1)
+            document = json.loads(text) if len(text) <= _MAX_DOCUMENT_BYTES else None
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
+            raise FetchFailed(f"{url}: {error}") from error
+        if not isinstance(document, dict):
+            raise FetchFailed(f"{url}: not a JSON object, or larger than {_MAX_DOCUMENT_BYTES:,} bytes")
+        return document
 
-    Raises:
-        FetchFailed: there are none, or they cannot be fetched.
-    """
-    configuration = _fetch_document(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    if configuration.get("issuer") != issuer:
-        raise FetchFailed(f"its configuration names another issuer: {str(configuration.get('issuer'))[:200]!r}")
-    documents = _fetch_document(str(configuration.get("jwks_uri"))).get("keys")
-    keys = [key for key in map(_parse_key, documents if isinstance(documents, list) else []) if key]
-    if not keys:
-        raise FetchFailed("it lists no key for RS256 or ES256")
-    return {str(key.key_id): key for key in keys}
-
-
-def _parse_key(document: object) -> jwt.PyJWK | None:
-    """A key; None if it is for another purpose, too weak, or invalid."""
-    if not isinstance(document, dict) or not isinstance(document.get("kid"), str):
-        return None
-    if document.get("use", "sig") != "sig":
-        return None
-    key_type = (document.get("kty"), document.get("crv"))
-    algorithm = next((name for name, its_type in ALGORITHMS.items() if its_type == key_type), None)
-    if algorithm is None or document.get("alg", algorithm) != algorithm:
-        return None
-    try:
-        key = jwt.PyJWK(document, algorithm)
-    except (jwt.PyJWTError, ValueError, TypeError) as error:
-        LOGGER.warning("a key of the issuer is invalid: %s", error)
-        return None
-    return None if algorithm == "RS256" and key.key.key_size < _MIN_RSA_BITS else key
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Treats a redirect as an error: the issuer must answer at its own address."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-def _fetch_document(url: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")):
-        raise FetchFailed(f"not an https URL: {url[:200]!r}")
-    try:
-        with build_opener(_NoRedirects).open(url, timeout=_TIMEOUT_S) as response:
-            text = response.read(_MAX_DOCUMENT_BYTES + 1)
-        document = json.loads(text) if len(text) <= _MAX_DOCUMENT_BYTES else None
-    except (OSError, HTTPException, ValueError, RecursionError) as error:
-        raise FetchFailed(f"{url}: {error}") from error
-    if not isinstance(document, dict):
-        raise FetchFailed(f"{url}: not a JSON object, or larger than {_MAX_DOCUMENT_BYTES:,} bytes")
-    return document
-
-
-MAX_TOKEN = 8192
-_BEARER = re.compile(r"bearer +([\w-]+\.[\w-]+\.[\w-]+) *", re.IGNORECASE | re.ASCII)
-_ARN = re.compile(r"(arn:[\w-]+:execute-api:[\w-]*:\d*:\w+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
-_LEEWAY_S = 30  # Tolerated difference between the issuer's clock and ours
-_MAX_SUBJECT = 255  # OpenID Connect Core 1.0, section 2
-
-
-class Unauthorized(Exception):
-    """API Gateway answers 401 if the function fails with exactly this message."""
-
-    def __init__(self) -> None:
-        super().__init__("Unauthorized")
-
-
-class TokenInvalid(Exception):
-    """The token is not accepted. The message is for the log, never for the caller."""
+    @staticmethod
+    def _parse(document: object) -> jwt.PyJWK | None:
+        """A key; None if it is for another purpose, too weak, or invalid."""
+        if not isinstance(document, dict) or not isinstance(document.get("kid"), str):
+            return None
+        try:
+            algorithm = _ALGORITHM_OF.get((document.get("kty"), document.get("crv")))
+            if not algorithm or document.get("use", "sig") != "sig" or document.get("alg", algorithm) != algorithm:
+                return None
+            key = jwt.PyJWK(document, algorithm)
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            LOGGER.warning("a key of the issuer is invalid: %s", error)
+            return None
+        return None if algorithm == "RS256" and key.key.key_size < _MIN_RSA_BITS else key
 
 
 def authorize(event: Mapping[str, Any], settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
@@ -168,8 +154,8 @@ def verify(token: str, settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
     try:
         header = jwt.get_unverified_header(token)
         algorithm, key_id = header.get("alg"), header.get("kid")
-        if algorithm not in ALGORITHMS or not isinstance(key_id, str):
-            raise TokenInvalid(f"token has no `kid`, or an unsupported `alg` ({', '.join(ALGORITHMS)} are)")
+        if algorithm not in _ALGORITHM_OF.values() or not isinstance(key_id, str):
+            raise TokenInvalid(f"token has no `kid`, or an unsupported `alg` ({', '.join(_ALGORITHM_OF.values())} are)")
         key = keys.get(key_id)
         if key.algorithm_name != algorithm:
             raise TokenInvalid("`alg` is not the algorithm of the key")
@@ -183,7 +169,7 @@ def verify(token: str, settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
         )
         _check_audience(claims, settings)
         return claims
-    except (jwt.PyJWTError, KeyNotFound, ValueError, TypeError, RecursionError) as error:
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
         raise TokenInvalid(f"{type(error).__name__}: {error}") from error
 
 
