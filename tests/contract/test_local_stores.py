@@ -153,12 +153,12 @@ def test_changes_since_a_position_are_the_revisions_indexed_later_and_from_the_s
     renewable.profiles.save([revision(1, "c")])
     position, ids = listing.changes(None)
     assert sorted(ids) == [a, c]
-    assert listing.changes(position).ids == []
+    assert listing.changes(position) == (position, [])
     renewable.save(revision(1, "b"))
     renewable.save(revision(2, "a", status=Status.DELETED))
-    changes = listing.changes(position)
-    assert sorted(set(changes.ids)) == [a, b]
-    assert listing.changes(changes.position).ids == []
+    position, ids = listing.changes(position)
+    assert sorted(set(ids)) == [a, b]
+    assert listing.changes(position) == (position, [])
 
 
 def test_a_profile_is_listed_with_whether_the_index_has_it(renewable: Renewable, listing: SqliteListing):

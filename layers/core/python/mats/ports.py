@@ -127,13 +127,6 @@ class Registry(ImportTarget, Protocol):
         """
 
 
-class TaggedItem(NamedTuple):
-    """An item as JSON text, and an ETag that changes with it."""
-
-    etag: str
-    text: str
-
-
 Precondition: TypeAlias = Callable[[str | None], bool]
 """True if a write may replace the item with this ETag; None: there is no item."""
 
@@ -212,20 +205,6 @@ class ProfileStore(Protocol):
         """As `Registry.ids`; tombstones are included."""
 
 
-class ListedProfile(NamedTuple):
-    """A current profile, and whether the index has acknowledged this revision. Its own `indexed_rev` may be older."""
-
-    profile: Profile
-    indexed: bool
-
-
-class ChangedIds(NamedTuple):
-    """Capabilities whose profiles, or whose outcomes, changed, and the position to ask from next."""
-
-    position: int
-    ids: Sequence[Id]
-
-
 class SourceState(NamedTuple):
     """A source, the outcome of its latest sync, and the number of its entries."""
 
@@ -297,20 +276,6 @@ class QueuedChange(NamedTuple):
     id: str
     time: str
     attempts: int
-
-
-class QueueDepth(NamedTuple):
-    """Number of changes that wait or are being handled, and of dead letters."""
-
-    waiting: int
-    dead: int
-
-
-class DeadLetter(NamedTuple):
-    """A change that failed too often, and why."""
-
-    id: Id
-    reason: str
 
 
 # --- the search index and its generations ---

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.sqlite.database import Database, Watch
@@ -11,7 +12,14 @@ from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.search.lookups import Vector
-from mats.ports import GUARD_DAYS, ChangedIds, ListedProfile, Stored
+from mats.ports import GUARD_DAYS, Stored
+
+
+class ListedProfile(NamedTuple):
+    """A current profile, and whether the index has acknowledged this revision. Its own `indexed_rev` may be older."""
+
+    profile: Profile
+    indexed: bool
 
 
 def to_blob(vector: Vector | None) -> bytes | None:
@@ -133,8 +141,8 @@ class SqliteListing:
         """The ids whose latest registration waits for an operator."""
         return [Id(id) for (id,) in self.database.rows("SELECT id FROM profiles WHERE status = 'held' ORDER BY id")]
 
-    def changes(self, since: int | None) -> ChangedIds:
-        """Every profile with a revision indexed after this position, tombstones included; None: every profile.
+    def changes(self, since: int | None) -> tuple[int, Sequence[Id]]:
+        """The position to ask from next, and what was indexed after `since`, tombstones included; None: every profile.
 
         Relies on every revision going to the index soon after it is saved, tombstones and rejected ones included.
         """
@@ -142,7 +150,7 @@ class SqliteListing:
         written = self.database.rows(query, (since or 0,))
         position = written[-1][1] if written else since or 0
         changed = self.database.rows("SELECT id FROM profiles") if since is None else written
-        return ChangedIds(position, [Id(row[0]) for row in changed])
+        return position, [Id(row[0]) for row in changed]
 
     def profiles(self, ids: Collection[Id]) -> Sequence[ListedProfile]:
         """The current profiles there are, without vectors."""

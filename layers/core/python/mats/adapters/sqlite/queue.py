@@ -4,10 +4,26 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
-from mats.ports import DeadLetter, QueuedChange, QueueDepth
+from mats.ports import QueuedChange
+
+
+class QueueDepth(NamedTuple):
+    """Number of changes that wait or are being handled, and of dead letters."""
+
+    waiting: int
+    dead: int
+
+
+class DeadLetter(NamedTuple):
+    """A change that failed too often, and why."""
+
+    id: Id
+    reason: str
+
 
 _FIELDS = ", ".join(QueuedChange._fields)
 _MAX_BACKOFF_S = 300

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
@@ -13,7 +14,15 @@ from mats.domain.errors import CapabilityNotFound, PreconditionFailed
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.domain.text.variants import Groups
-from mats.ports import Clock, Ids, Item, Precondition, TaggedItem
+from mats.ports import Clock, Ids, Item, Precondition
+
+
+class TaggedItem(NamedTuple):
+    """An item as JSON text, and an ETag that changes with it."""
+
+    etag: str
+    text: str
+
 
 IN = "(SELECT value FROM json_each(?))"  # A list of ids as one parameter, made by `as_json`
 
