@@ -228,19 +228,16 @@ class Client:
         data = b"" if body is None else json.dumps(body).encode()
         for attempt in range(1, self._retries.attempts + 1):
             try:
-                return self._attempt(method, path, model, data)
+                status, headers, content = self._send(method, path, data)
+                if status in (200, 202):
+                    return _parse(model, content)
+                raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
             except (Busy, Unreachable) as error:
                 pause_s = self._retries.pause_s(attempt, error.retry_after_s if isinstance(error, Busy) else None)
                 if pause_s is None:
                     raise
                 self._retries.sleep(pause_s)
         raise MatsError("`attempts` must be at least 1")
-
-    def _attempt(self, method: str, path: str, model: type[M], data: bytes) -> M:
-        status, headers, content = self._send(method, path, data)
-        if status in (200, 202):
-            return _parse(model, content)
-        raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
 
     def _send(self, method: str, path: str, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
         url = f"{self._url}{path}"
