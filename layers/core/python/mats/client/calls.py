@@ -178,7 +178,7 @@ class Caller:
                 hint = f": set {variable}" if "requires authentication" in str(error) else ""
                 raise DependencyFailed(f"{error}{hint}") from error
 
-        return _prepared({"url": shown_url, "headers": shown}, arguments, tool, send)
+        return _tool_call({"url": shown_url, "headers": shown}, arguments, tool, send)
 
     def _stdio(self, call: McpStdio, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
         from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the HTTP library
@@ -191,7 +191,7 @@ class Caller:
         env = {**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **own}
         command = spell_out(" ".join((*(f"{name}=${name}" for name in own), shlex.join(shown))))
         send = partial(mcp_session.ask_command, line, _asking(tool, arguments), timeout_s=self.timeout_s, env=env)
-        return _prepared({"command": command}, arguments, tool, send)
+        return _tool_call({"command": command}, arguments, tool, send)
 
 
 def call(
@@ -205,7 +205,7 @@ def _impossible(message: str) -> NotPossible:
     return NotPossible([Fault("", message)])
 
 
-def _prepared(
+def _tool_call(
     shown: Mapping[str, Any], arguments: Mapping[str, Any], tool: str, send: Callable[[], Mapping[str, Any]]
 ) -> PreparedCall:
     """The call of a tool of an MCP server, or the list of its tools."""
