@@ -26,7 +26,7 @@ INTEGRATIONS := .venv/.integrations
 REHEARSAL := .venv/.rehearsal
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate gate bench bench-aws calibrate readme docs site pictures lock clean
+.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate ablate gate bench bench-aws calibrate readme docs site pictures lock clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -78,6 +78,9 @@ format: setup ## Format the code and sort its imports
 evaluate: setup ## Run the paper's experiments on DATA, then render tables and figures (EXPERIMENT="main scale" for some)
 	@$(BIN)/python -m experiments run --data $(DATA) $(EXPERIMENT)
 	@$(BIN)/python -m experiments report
+
+ablate: setup ## Measure each policy of an answer with and without it on DATA; fail if one loses where it must do nothing
+	@$(BIN)/python -m experiments ablate --data $(DATA)
 
 gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA (SETS="tools skills" for some)
 	@$(BIN)/mats gate --baseline examples/baseline.json

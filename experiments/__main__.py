@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from experiments.ablate.run import ablate as measure_policies
+from experiments.ablate.sets import PROBES
 from experiments.catalogue import RUNNABLE
 from experiments.data.appworld import appworld as load_appworld
 from experiments.data.sets import sets_in
@@ -15,10 +17,12 @@ from experiments.data.toolret import toolret as load_toolret
 from experiments.recordings import Recordings
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
+from experiments.studies.ablate import HEAD, rows_of
 from experiments.studies.context import ExperimentContext
-from mats.bootstrap.models import prices
+from mats.bootstrap.policies import NAMES as POLICIES
 from mats.evaluation.results import RESULTS, write_results
 from mats.evaluation.systems.models import Models
+from mats.local.cli import output as ui
 from mats.local.cli.evaluation import Force, Out, finish
 from mats.local.cli.output import ExitCodes, MaxCalls, MaxUsd, limit_spending, note, out, plain, with_json
 from mats.settings import Settings
@@ -67,7 +71,7 @@ def run(
         raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
     recordings = _recordings(data, settings := Settings.from_env(os.environ))
     models = Models(settings, recorded=recordings.ask if recordings else None)
-    if not models.lacking({"llm"}):
+    if recordings is None and not models.lacking({"llm"}):
         limit_spending(models, [*models.names.values(), *(model_ids or ())], max_usd, max_calls)
     context = ExperimentContext(
         data=data,
@@ -86,13 +90,54 @@ def run(
             note(f"{name}: results written to {path}")
 
 
+@app.command()
+def ablate(
+    data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME", help=f"Only this one of {', '.join(PROBES)}; may be given several times."
+        ),
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="NAME", help="Only this policy; may be given several times."),
+    ] = None,
+) -> None:
+    """Measure every policy of an answer: with it and without it, over the same requests, without a language model.
+
+    Prints a row for each and writes all comparisons to experiments/results/experiment-ablate.json, unless only some are
+    asked for. Fails if a policy gains nothing on its own requests, or loses where it must do nothing.
+    """
+    for option, asked, known in (("--set", sets, [*PROBES]), ("--policy", policies, [*POLICIES])):
+        if unknown := {*(asked or ())} - {*known}:
+            raise typer.BadParameter(
+                f"unknown: {', '.join(sorted(unknown))}; use {', '.join(known)}", param_hint=option
+            )
+    began = time.monotonic()
+    results = measure_policies(data, Settings.from_env({}), sets or list(PROBES), policies or POLICIES)
+    results["seconds"] = round(time.monotonic() - began, 1)
+    listing = ui.table_of(*HEAD)
+    for name, one in results["policies"].items():
+        for row in rows_of(name, one):
+            listing.add_row(*map(plain, row))
+    out.print(listing)
+    if not (sets or policies):
+        note(f"results written to {write_results('experiment-ablate', results)}")
+    failures = [failure for one in results["policies"].values() for failure in one["failures"]]
+    for failure in failures:
+        ui.complain(failure)
+    if failures:
+        raise typer.Exit(1)
+
+
 def _recordings(data: Path, settings: Settings) -> Recordings | None:
     """The recorded replies of the data folder, where no language model is configured."""
     recorded = data / "recorded"
     if settings.has_llm or not recorded.is_dir():
         return None
     note(f"no language model is configured: replies come from {recorded}")
-    return Recordings(prices(), folder=recorded)
+    return Recordings(recorded)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +49,12 @@ class Attacker:
         known, vectors = self._vocabulary
         return [known[at] for at in np.argsort(-(vectors @ self._encode([word])[0]))[:_NEAR]]
 
-    def rewordings(self, request: str) -> list[str]:
+    @cached_property
+    def rewordings(self) -> Callable[[str], list[str]]:
+        """The rewordings of a request, made once."""
+        return cache(self._reword)
+
+    def _reword(self, request: str) -> list[str]:
         """Of random rewordings the nearest that repeat neither the request nor each other."""
         request, chance = request[:300], random.Random(SEED)
         own = set(content_words(request))

@@ -33,6 +33,7 @@ def _problem() -> str:
     mcp = load_results("bench-mcp")
     return _template("problem").format(
         queries=total["queries"],
+        graded=total["graded"],
         label=label,
         grade=grade,
         documents=load_results("experiment-main")["sets"]["tools"]["documents"],

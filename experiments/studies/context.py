@@ -31,7 +31,8 @@ class Experiment:
     name: str
     place: int  # Its place in the report, ascending
     run: "Callable[[ExperimentContext], dict[str, Any]] | None" = None
-    """Results as JSON, written to `experiment-NAME.json`; None for a decided experiment, of which the section stays."""
+    """Results as JSON, written to `experiment-NAME.json`; None for a decided experiment, of which the section
+    stays, and for one with a command of its own."""
     section: Callable[[Json, Json], Section]  # From its results and the paper's numbers
     finding: Callable[[Json], str] = lambda results: ""
     """A sentence for the head of the report; empty if its systems were not run."""
@@ -134,10 +135,10 @@ class ExperimentContext:
         return replace(known, queries=random.Random(SEED).sample(list(known.queries), FULL_CONTEXT_QUERIES))
 
     def _answerable(self, dataset: Dataset) -> Dataset:
-        """The data set with the queries that the language model can answer: of recordings, the recorded and judged."""
+        """The data set with the queries that the language model can answer: of recordings, those with a reply."""
         if self.recordings is None:
             return dataset
-        known = set.union(*self.recordings.ids(dataset.name))
+        known = self.recordings.replied(dataset.name)
         return replace(dataset, queries=[query for query in dataset.queries if query.id in known])
 
     def to_json(self) -> dict[str, Any]:

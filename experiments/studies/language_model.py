@@ -1,43 +1,46 @@
-"""The gain by a language model, as reranker and as writer, by labels and by graded judgements."""
+"""The gain by a language model, as reranker and as writer. Its replies are real calls; grades measure, never reply."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from experiments.recordings import Recordings
-from experiments.report.cells import INTERVALS, NONE, Section, Table, gained_lost, number, percent
+from experiments.report.cells import INTERVALS, Section, Table, gained_lost, number, percent
 from experiments.report.results import not_run_reason
 from experiments.studies.context import Experiment, ExperimentContext, first_is_right
-from experiments.studies.grades import SERVES, by_grades, graded_json
+from experiments.studies.grades import SERVES, graded_json
 from experiments.variants import SYSTEMS
-from mats.bootstrap.models import prices
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import mcnemar
 from mats.evaluation.results import Json
-from mats.evaluation.systems.base import Answers, ask, run_of
+from mats.evaluation.systems.base import Answers, ask
 from mats.evaluation.systems.score import metrics_json
 
 RERANKED = ("tools", "models", "skills", "agents", "mcp-tools-closed")
 WRITTEN = ("tools", "sparse-tools", "mcp-tools-closed", "agents", "models")
-ARMS = ("bm25", "hybrid", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
 WITHOUT, WITH = "hybrid", "pipeline-hybrid"
+ARMS = ("bm25", WITHOUT, WITH)
+GRADED = ("bm25", WITHOUT)  # Measured by grades, too
 
 
 def run(context: ExperimentContext) -> dict[str, Any]:
-    """The reranker on judged queries and on those with a recorded reply, then the writer on registrations it wrote."""
+    """The reranker on the queries whose own request has a recorded reply, then the writer on what it wrote."""
     if lacking := context.models.lacking({"llm", "encoder"}):
         return {"not_run": lacking}
-    recordings = context.recordings or Recordings(prices(), folder=context.data / "recorded")
+    recordings = context.recordings or Recordings(context.data / "recorded")
     names = [name for name in RERANKED if name in context.sets]
-    asked = {name: recordings.ids(name) for name in names}
-    judged = {name: [q for q in context.dataset(name).queries if q.id in ids] for name, (_, ids) in asked.items()}
+    replies = {name: _replies(context, name, recordings.replied(name)) for name in names}
+    replies = {name: one for name, one in replies.items() if one["commits"]}
+    if not replies:
+        return {"not_run": "no set has a query with a recorded reply"}
     return {
         "recorded": context.recordings is not None,
-        "sets": {name: _by_both_yardsticks(context, name, queries, recordings) for name, queries in judged.items()},
-        "replies": _replies(context, asked),
+        "replies": replies,
+        "matched": dict(recordings.counts),
+        "graded": {name: _graded(context, name, recordings.grades(name)) for name in names},
         "writer": _writer(context),
     }
 
@@ -47,37 +50,23 @@ def _answers(context: ExperimentContext, name: str, arm: str, queries: Sequence[
     return ask(SYSTEMS[arm].build(context.bench(name)), queries)
 
 
-def _by_both_yardsticks(
-    context: ExperimentContext, name: str, queries: Sequence[JudgedQuery], recordings: Recordings
-) -> dict[str, Any]:
+def _replies(context: ExperimentContext, name: str, replied: Mapping[str, str]) -> dict[str, Any]:
+    """For each query with a recorded reply its commit, and by arm whether the first result has the label."""
+    queries = [query for query in context.dataset(name).queries if query.id in replied]
     dataset = replace(context.dataset(name), queries=queries)
-    grades = {query.id: recordings.grades(query.text) for query in queries}
-    answers = {arm: _answers(context, name, arm, queries) for arm in ARMS}
-    served = {arm: by_grades(run_of(each), queries, grades).first_serves for arm, each in answers.items()}
-    label = {arm: first_is_right(each, dataset) for arm, each in answers.items()}
+    answers = {arm: _answers(context, name, arm, queries) for arm in ARMS} if queries else {}
     return {
-        "arms": {arm: graded_json(each, dataset, grades) for arm, each in answers.items()},
-        "by_label": {arm: list(map(int, each)) for arm, each in label.items()},
-        "by_grade": {arm: list(map(int, each)) for arm, each in served.items()},
-        "failed": {arm: sum(bool(answer.failed) for answer in each.values()) for arm, each in answers.items()},
+        "commits": [replied[query.id] for query in queries],
+        "first": {arm: list(map(int, first_is_right(each, dataset))) for arm, each in answers.items()},
+        "failed": sum(bool(answer.failed) for answer in answers[WITH].values()) if queries else 0,
     }
 
 
-def _replies(context: ExperimentContext, asked: Mapping[str, tuple[Collection[str], object]]) -> dict[str, Any]:
-    """The labels of queries with a recorded reply, over all sets together."""
-    before, after = [], []
-    for name, (ids, _) in asked.items():
-        queries = [query for query in context.dataset(name).queries if query.id in ids]
-        dataset = replace(context.dataset(name), queries=queries)
-        before.append(first_is_right(_answers(context, name, WITHOUT, queries), dataset))
-        after.append(first_is_right(_answers(context, name, WITH, queries), dataset))
-    values = np.concatenate(before), np.concatenate(after)
-    return {
-        "queries": len(values[0]),
-        "without": round(float(values[0].mean()), 4),
-        "with": round(float(values[1].mean()), 4),
-        "mcnemar": asdict(mcnemar(*values)),
-    }
+def _graded(context: ExperimentContext, name: str, grades: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """The judged queries by label and by grade, without a language model."""
+    queries = [query for query in context.dataset(name).queries if query.id in grades]
+    dataset = replace(context.dataset(name), queries=queries)
+    return {arm: graded_json(_answers(context, name, arm, queries), dataset, grades) for arm in GRADED}
 
 
 def _writer(context: ExperimentContext) -> dict[str, Any]:
@@ -130,68 +119,83 @@ def section(results: Json, paper: Json) -> Section:
     if why := not_run_reason(results):
         summary = f"Not run (the language model): {why}"
         return Section(id="language-model", title="With a language model", summary=summary)
-    total = together(results)
-    source = "Replies and judgements of a strong model, recorded" if results["recorded"] else "The configured model"
+    source = "Replies of a strong model, recorded" if results["recorded"] else "The configured model"
     return Section(
         id="language-model",
         title="With a language model",
         summary=f"{source}: an upper bound for smaller ones. Graded first: the first result was graded {SERVES} or "
-        f"more of 100, whatever the label says. {INTERVALS}",
-        tables=(_yardsticks(results, total), _replies_table(results["replies"]), _writer_table(results["writer"])),
+        f"more of 100 by the same strong model, whatever the label says. {INTERVALS}",
+        tables=(_replies_table(results), _graded_table(results["graded"]), _writer_table(results["writer"])),
     )
 
 
 def together(results: Json) -> dict[str, Any]:
-    """The shares of all judged queries, and the paired tests of the reranker."""
-    sets = results["sets"].values()
-    values = {
-        yardstick: {arm: np.array([v for one in sets for v in one[yardstick][arm]], dtype=float) for arm in ARMS}
-        for yardstick in ("by_label", "by_grade")
-    }
+    """Over all sets: the shares of recorded queries by arm with the paired test, and of graded ones."""
+    first = {arm: _first(results, arm) for arm in ARMS}
+    graded = {arm: [one[arm] for one in results["graded"].values() if one[arm]["queries"]] for arm in GRADED}
+    sizes = [one["queries"] for one in graded[WITHOUT]]
+    if not sizes:
+        graded = {}
     return {
-        "queries": len(values["by_label"][WITHOUT]),
-        **{key: {arm: float(each.mean()) for arm, each in arms.items()} for key, arms in values.items()},
-        "mcnemar": {key: asdict(mcnemar(arms[WITHOUT], arms[WITH])) for key, arms in values.items()},
+        "queries": len(first[WITHOUT]),
+        "by_label": {arm: float(each.mean()) for arm, each in first.items()},
+        "mcnemar": asdict(mcnemar(first[WITHOUT], first[WITH])),
+        "graded": sum(sizes),
+        "by_grade": {
+            arm: float(np.average([one["grade_first"]["mean"] for one in each], weights=sizes))
+            for arm, each in graded.items()
+        },
     }
 
 
-def _yardsticks(results: Json, total: Mapping[str, Any]) -> Table:
-    sets, rows = results["sets"], []
-    for name, one in sets.items():
-        for arm, graded in one["arms"].items():
-            label, *others = (percent(graded[key]) for key in ("label_first", "grade_first", "ndcg@5", "unjudged"))
-            rows.append((name, arm, number(graded["queries"]), label, percent(_widened([one], arm)), *others))
-    for arm in ARMS:
-        shown = map(percent, (total["by_label"][arm], _widened(sets.values(), arm), total["by_grade"][arm]))
-        rows.append(("all", arm, number(total["queries"]), *shown, NONE, NONE))
-    by_label, by_grade = (gained_lost(total["mcnemar"][yardstick]) for yardstick in ("by_label", "by_grade"))
-    return Table(
-        id="language-model-graded",
-        caption="First results by label and by grade, %",
-        head=("set", "system", "queries", "label first", "widened first", "graded first", "nDCG@5", "not judged"),
-        rows=tuple(rows),
-        labels=2,
-        notes=(
-            f"{WITHOUT} against {WITH}, exact McNemar: by label {by_label}; by grade {by_grade}.",
-            "The judge of the grades is the model whose scores `pipeline-…` replays, so their grades flatter it; the "
-            "labels do not. A candidate that nobody judged counts as 0. Widened labels have what is graded so, too.",
-        ),
+def _first(results: Json, arm: str, *, name: str = "", commit: str = "") -> Any:
+    """Whether the first result has the label, of all queries, or those of a set and of requests of one commit."""
+    return np.array(
+        [
+            hit
+            for set_, one in results["replies"].items()
+            for hit, made in zip(one["first"][arm], one["commits"], strict=True)
+            if name in ("", set_) and commit in ("", made)
+        ],
+        dtype=float,
     )
 
 
-def _widened(sets: Iterable[Json], arm: str) -> float:
-    """The share of first results that have the label, or a grade that serves."""
-    hits = [hit for one in sets for hit in map(max, one["by_label"][arm], one["by_grade"][arm])]
-    return float(np.mean(hits))
-
-
-def _replies_table(replies: Json) -> Table:
-    shares = (percent(replies[name]) for name in ("without", "with"))
+def _replies_table(results: Json) -> Table:
+    commits = sorted({commit for one in results["replies"].values() for commit in one["commits"]})
+    parts = [(name, "all", {"name": name}) for name in results["replies"]]
+    parts += [("all", commit, {"commit": commit}) for commit in commits]
+    rows = []
+    for name, commit, chosen in (*parts, ("all", "all", {})):
+        hits = [_first(results, arm, **chosen) for arm in ARMS]
+        test = gained_lost(asdict(mcnemar(hits[1], hits[2])))
+        rows.append((name, commit, number(len(hits[0])), *(percent(float(each.mean())) for each in hits), test))
+    matched = results["matched"]
+    scored, unmatched = matched.get("scored", 0), matched.get("unmatched", 0)
+    share = f"{percent(scored / (scored + unmatched))} % of the candidates" if scored else "No candidate"
     return Table(
         id="language-model-replies",
         caption="Match@1 of queries with a recorded reply to their own request, %",
-        head=("queries", "without", "with", "gained / lost"),
-        rows=((number(replies["queries"]), *shares, gained_lost(replies["mcnemar"])),),
+        head=("set", "request of commit", "queries", *ARMS, "gained / lost"),
+        rows=tuple(rows),
+        labels=2,
+        notes=(f"{share} had a recorded score; one without counts as 0. Steps that a reply names are ignored.",),
+    )
+
+
+def _graded_table(sets: Json) -> Table:
+    rows = []
+    for name, one in sets.items():
+        for arm, graded in one.items():
+            if graded["queries"]:
+                shares = (percent(graded[key]) for key in ("label_first", "grade_first", "ndcg@5", "unjudged"))
+                rows.append((name, arm, number(graded["queries"]), *shares))
+    return Table(
+        id="language-model-graded",
+        caption="First results by label and by grade, without a language model, %",
+        head=("set", "system", "queries", "label first", "graded first", "nDCG@5", "not judged"),
+        rows=tuple(rows),
+        labels=2,
     )
 
 
@@ -221,12 +225,11 @@ def finding(results: Json) -> str:
     if not_run_reason(results):
         return ""
     total = together(results)
-    label, grade = ({arm: 100 * value for arm, value in total[key].items()} for key in ("by_label", "by_grade"))
+    label = {arm: 100 * value for arm, value in total["by_label"].items()}
     return (
         f"Language model: a strong one ({'recorded, ' if results['recorded'] else ''}{total['queries']} open queries) "
-        f"raises with one rerank call first results with the label from {label[WITHOUT]:.1f} to {label[WITH]:.1f} %, "
-        f"and first results that serve the request, equivalents included, from {grade[WITHOUT]:.1f} to "
-        f"{grade[WITH]:.1f} %."
+        f"raises with one rerank call first results with the label from {label[WITHOUT]:.1f} to {label[WITH]:.1f} % "
+        f"({gained_lost(total['mcnemar'])})."
     )
 
 

@@ -74,12 +74,6 @@ def test_mats_evaluate_runs_to_the_end(environment, data, variant):
     assert results["calls"] >= 1
 
 
-def test_enriched_registries_are_written_by_the_same_model(environment, data):
-    asked = ["evaluate", str(data), "--variant", "pipeline-bm25", "--enriched", "--max-calls", "50", "--json"]
-    results = json.loads(CliRunner().invoke(mats, asked, env=environment).stdout)
-    assert results["enriched"] == "stub"
-
-
 @pytest.fixture
 def experiment(environment, data, tmp_path, monkeypatch):
     """The results of an experiment over the data set with the stub's model, and its section of the report."""

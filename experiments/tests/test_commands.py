@@ -6,7 +6,6 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.__main__ import app
-from experiments.tests.results_builders import scale, write_results
 from mats.local.cli.main import app as mats
 
 
@@ -57,16 +56,3 @@ def test_what_is_no_copy_or_no_set_ends_in_one_line(run, tmp_path):
     for view in ("toolret", "appworld"):
         assert run("dataset", view, tmp_path / "empty", tmp_path / "o").exit_code == 1
     assert CliRunner().invoke(mats, ["dataset", "check", str(tmp_path / "empty")]).exit_code == 1
-
-
-def test_report_is_rendered_from_a_folder_and_lists_missing_results(run, tmp_path):
-    write_results(tmp_path / "in", {"scale": scale(judged=False)})
-    done = run("report", "--results", tmp_path / "in", "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert (tmp_path / "out" / "report.json").exists()
-    assert "Not measured yet: language-model, main" in (tmp_path / "out" / "report.md").read_text()
-
-
-def test_a_results_file_that_is_broken_ends_in_one_line(run, tmp_path):
-    (tmp_path / "experiment-main.json").write_text("{")
-    assert run("report", "--results", tmp_path, "--out", tmp_path / "out").exit_code == 1

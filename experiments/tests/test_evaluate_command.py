@@ -29,11 +29,12 @@ def run(server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return invoked
 
 
-def test_nothing_is_called_without_a_budget(server, run):
+def test_nothing_is_called_without_a_budget(server, run, monkeypatch):
     done = run()
     assert done.exit_code == 1
     assert "set --max-usd" in done.stderr
-    done = run("--max-usd", "1", "--model", "nobody.knows-it")
+    monkeypatch.setenv("MATS_RERANK_MODEL", "nobody.knows-it")
+    done = run("--max-usd", "1")
     assert done.exit_code == 1
     assert "the price of nobody.knows-it is not known" in done.stderr
     assert server.exchanges == []

@@ -1,4 +1,4 @@
-"""Recorded replies and judgements as a model, over a folder made here."""
+"""Recorded replies as a model, over a folder made here."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from experiments.recordings import Recordings
-from mats.bootstrap import models
+from experiments.studies.context import ExperimentContext
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.systems.models import Models
+from mats.settings import Settings
 from tests.builders import a_profile, a_registration
 
 PROFILES = [a_profile(name=name, description=f"{name} things") for name in ("refund", "list", "send")]
@@ -28,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     request = {"messages": [{"role": "user", "content": SHOWN}]}
-    write("recorded/rerank.jsonl", {"request": request, "reply": {"s": [10, 90, 20]}})
+    row = {"set": "made", "query_id": "q", "request": request, "reply": {"s": [10, 90, 20], "p": ["a step"], "t": ""}}
+    write("recorded/rerank.jsonl", row)
     write("recorded/writer.jsonl", {"id": a_registration().id, "reply": json.dumps(FIELDS)})
     grades = {PROFILES[0].id: 80, PROFILES[1].id: 30}
     write("recorded/judgements/made.jsonl", {"query_id": "q", "scores": grades})
@@ -38,30 +42,26 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def recordings(folder: Path) -> Recordings:
-    return Recordings(models.prices(), folder=folder)
+    return Recordings(folder)
 
 
 def rerank(recordings: Recordings, query: str, profiles=PROFILES):
-    return recordings.reranker("recorded", models.prompt("rerank")).rerank(query, profiles).scores
+    return Models(Settings(), recorded=recordings.ask).reranker().rerank(query, profiles).scores
 
 
 def test_a_recorded_request_is_recognised_by_query_and_names_whatever_the_prompt_and_order(recordings):
     assert rerank(recordings, " give  the money back") == (0.9, 0.2, 0.1)
-    assert recordings.counts == {"replies": 1, "scored": 3, "unjudged": 0}
-
-
-def test_another_request_is_answered_by_its_judgements_and_counts_what_is_not_judged(recordings):
-    assert rerank(recordings, "another request") == (0.8, 0.3, 0.0)
-    assert recordings.counts == {"judgements": 1, "scored": 2, "unjudged": 1}
+    assert recordings.counts == {"scored": 3, "unmatched": 0}
 
 
 @pytest.mark.parametrize(
-    ("query", "profiles"), [("never seen", PROFILES), ("another request", [PROFILES[0], PROFILES[2], a_profile()])]
+    ("query", "profiles"),
+    [("another request", PROFILES), ("give the money back", [PROFILES[0], a_profile(), a_profile(name="x")])],
 )
-def test_a_request_of_which_fewer_than_half_is_known_is_refused_as_by_a_failing_model(recordings, query, profiles):
-    with pytest.raises(DependencyFailed, match="no recording"):
+def test_a_grade_never_answers_and_a_reply_only_most_of_its_own_candidates(recordings, query, profiles):
+    assert recordings.grades("made")["q"][PROFILES[0].id] == 80
+    with pytest.raises(DependencyFailed, match="no recorded reply"):
         rerank(recordings, query, profiles)
-    assert recordings.counts["refused"] == 1
 
 
 def test_of_equal_names_the_one_with_the_most_equal_words_has_the_score(recordings, folder):
@@ -82,12 +82,16 @@ def test_a_row_that_is_no_recording_is_named(recordings, folder, row):
 
 
 def test_the_writer_has_the_recorded_fields_and_leaves_the_rest_raw(recordings):
-    writer = recordings.writer("recorded", models.prompt("enrich"))
+    writer = Models(Settings(), recorded=recordings.ask).writer
     assert writer.describe(a_registration()).enrichment.summary == "Refunds."
     with pytest.raises(ReplyUnusable, match="nothing is recorded"):
         writer.describe(a_registration(name="other"))
 
 
-def test_a_folder_without_recordings_is_said(recordings, folder):
-    assert recordings.warning() == ""
-    assert "holds no recordings" in Recordings(models.prices(), folder=folder / "missing").warning()
+def test_only_queries_with_a_reply_are_asked(recordings, folder):
+    dataset = Dataset("made", [], [JudgedQuery(id, id, frozenset()) for id in ("q", "other")], {}, "")
+    models = Models(Settings(encoder="none"), recorded=recordings.ask)
+    context = ExperimentContext(data=folder, models=models, recordings=recordings, _datasets={"made": dataset})
+    assert [query.id for query in context.asked_part("made", "pipeline-bm25").queries] == ["q"]
+    assert recordings.replied("made") == {"q": "4407618"}
+    assert "no recording" in models.lacking({"llm", "conversation"})

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.command import Mats
 from tests.integration.conftest import rows
 
 IDS = ("com.stripe/refund", "com.stripe.mcp/refund", "com.stripe.mcp/pay", "com.stripes/refund")
@@ -89,6 +90,19 @@ def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
     assert mats("review", IDS[0], "--json").json["waiting"][0]["rejected"]
     assert "rejected by an operator" in mats("add", "-", stdin=rows(evil)).out
     assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 0
+
+
+def test_a_held_change_is_not_exported_as_if_it_were_approved(mats, tmp_path):
+    good, evil = (tool(IDS[0], endpoint=f"https://{name}.example.net/x") for name in ("good", "evil"))
+    mats("import", "-", stdin=rows(good))
+    mats("trust", IDS[0], "80")
+    assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 1
+    file = tmp_path / "export.jsonl"
+    assert mats("export", str(file)).code == 0
+    other = Mats(tmp_path / "other")
+    other("import", "--with-trust", str(file))
+    assert other("search", "give money back", "--json").json["results"] == []
+    assert other("review", IDS[0], "--json").json["waiting"][0]["rejected"]
 
 
 def test_erasing_a_capability_leaves_the_row_of_its_namespace(filled):

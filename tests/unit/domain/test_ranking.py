@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability.capability import Id, Lifecycle
+from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.policies.claims import Claims, copies
 from mats.domain.policies.lessons import Lessons
-from mats.domain.search.blend import PAPER_TRUST, Scoring, TrustRule
+from mats.domain.search.blend import PAPER_TRUST, Scoring, TrustRule, best_relevance
 from mats.domain.search.candidate import Candidate, Exactness, Marks, Result
-from mats.domain.search.scale import Scale
-from mats.domain.search.shortlist import name_alternates, take_in_turn
-from mats.domain.search.signals import PAPER_WEIGHTS, Signal
+from mats.domain.search.scale import LEXICAL_SHARE, Scale, best_first, fuse
+from mats.domain.search.shortlist import Steps, name_alternates, take_in_turn
+from mats.domain.search.signals import PAPER_WEIGHTS, Signal, intent
 from tests.builders import a_profile, rank
 
 
@@ -247,3 +247,43 @@ def test_more_trust_and_more_relevance_is_never_below(given):
 @pytest.mark.parametrize(("prior", "unrated"), [(0, 0), (30, 30), (None, 50)])
 def test_the_unrated_have_the_prior_or_50_beside_near_duplicates(prior, unrated):
     assert TrustRule(prior=prior, proportional=True).unrated_trust == unrated
+
+
+def test_a_reply_that_was_cut_off_is_judged_by_what_it_scored():
+    scored, unscored = (Candidate(profile=a_profile(name=name), bm25=9.0, cosine=1.0) for name in "ab")
+    found = ranked([scored, unscored], {scored.id: 0.3})
+    assert [each.id for each in found] == [scored.id, unscored.id]
+    assert found[1].relevance > 0.9
+    assert best_relevance(found) == 0.3
+
+
+def test_what_was_asked_for_by_name_has_a_least_relevance():
+    [named] = ranked([Candidate(profile=a_profile(), bm25=None, cosine=0.0, least=0.7)])
+    assert named.relevance == named.signals[Signal.RETRIEVAL] > 0.7
+
+
+@pytest.mark.parametrize(
+    ("inferred", "tags", "worth"),
+    [("tool", (), 0.5), ("agent", (), 0.0), ("summarise", (), 0.25), ("summarise", ("translate",), 0.0)],
+)
+def test_the_inferred_type_is_compared_with_kind_and_tags(inferred, tags, worth):
+    assert intent(inferred, kind=Kind.TOOL, type_tags=tags) == worth
+
+
+def test_the_best_by_words_comes_before_the_best_by_meaning():
+    words, meaning = {Id("n/words"): 9.0, Id("n/other"): 1.0}, {Id("n/meaning"): 0.9, Id("n/other"): 0.1}
+    assert best_first(fuse(words, meaning, lexical_share=LEXICAL_SHARE))[:2] == ["n/words", "n/meaning"]
+
+
+def test_three_pairs_of_words_add_a_fifth_of_what_is_missing():
+    assert Scale(c=1.0, lo=0.0, hi=1.0).mix(1.0, 0.5, pairs=3) == pytest.approx(0.5 + 0.5 * 0.4 / 2)
+
+
+def test_the_steps_take_turns_in_the_order_of_their_best():
+    cosines = {"a": 0.6, "b": 0.5, "c": 0.4}
+    best, second, third = ranked(
+        [Candidate(profile=a_profile(name=name), bm25=None, cosine=cosine) for name, cosine in cosines.items()]
+    )
+    served = {best.id: [1], second.id: [1], third.id: [0]}
+    steps = Steps(texts=["one", "two"], served=served, answered=[True, True])
+    assert ids(steps.in_turn([best, second, third])) == [best.id, third.id, second.id]

@@ -151,6 +151,13 @@ def test_token_for_another_issuer_audience_or_time_is_rejected(authorizer, claim
     assert not authorizer.accepts(authorizer.token(**claims))
 
 
+@pytest.mark.parametrize(("claim", "seconds", "accepted"), [
+    ("exp", -20, True), ("exp", -60, False), ("nbf", 20, True), ("nbf", 60, False),
+])  # fmt: skip
+def test_clocks_may_differ_by_half_a_minute(authorizer, claim, seconds, accepted):
+    assert authorizer.accepts(authorizer.token(**{claim: int(time.time()) + seconds})) is accepted
+
+
 @pytest.mark.parametrize(("claims", "accepted"), [
     ({"client_id": "agents"}, True), ({"client_id": "others"}, False), ({}, False), ({"client_id": ["agents"]}, False),
     ({"client_id": None}, False), ({"client_id": "agents", "aud": "another"}, False),

@@ -228,3 +228,14 @@ def test_an_exact_match_stays_among_near_duplicates_but_takes_no_place_of_an_old
     assert 3 in limit_near_duplicates([*old, twin(3, "01")], unrated=50, exact=[3]).kept
     copies = [twin(number, "02") for number in range(1, 4)]
     assert 0 in limit_near_duplicates([twin(0, "01"), *copies], unrated=50, exact=[1, 2, 3]).kept
+
+
+def test_four_of_five_words_of_a_request_are_an_echo_and_three_are_none():
+    request = "refund customer payment overseas twice"
+    kept = [a_profile(name=f"t{n}", description=" ".join(request.split()[:n])) for n in (3, 4, 5)]
+    assert find_echoes(request, kept) == [1, 2]
+
+
+def test_an_exact_match_stays_among_echoes():
+    profiles = [a_profile(name=f"t{n}", description=f"other text {n} {n * n}") for n in range(6)]
+    assert limit_near_duplicates(profiles, unrated=50, echoes=range(6), exact=[5]).kept == [0, 1, 2, 5]

@@ -3,7 +3,7 @@
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.domain.policies.exact import Exact, exactness
+from mats.domain.policies.exact import NAMED, Exact, exactness
 from mats.domain.policies.policy import Ask
 from mats.domain.profile.index_keys import fold, index_keys
 from mats.domain.profile.profile import Profile
@@ -69,3 +69,10 @@ def test_an_exact_match_comes_first_but_its_name_passes_nothing_of_more_trust(ex
     ]
     asked = Candidate(profile=a_tool(namespace="com.x", trust=trust), bm25=None, cosine=None, marks=Marks(exact=exact))
     assert places(*others, asked) == order
+
+
+def test_what_was_asked_for_by_its_name_has_a_least_relevance():
+    marks = (Marks(exact=Exactness.NAME), Marks())
+    pair = [Candidate(profile=a_tool(), bm25=1.0, cosine=None, marks=each) for each in marks]
+    found = Exact(50).shift(pair, None, Ask.of("x", Filter()), None)
+    assert [each.least for each in found] == [NAMED, 0.0]

@@ -68,3 +68,12 @@ def test_what_cannot_be_called_stands_behind_what_is_as_good_a_match():
     assert names(found("a", 0.7, "needs a key"), found("b", 0.7), found("c", 0.69)) == ["b", "a", "c"]
     assert names(found("a", 0.9, "needs a key", Exactness.ID), found("b", 0.8)) == ["a", "b"]
     assert names(found("a", 0.9, "needs a key"), found("b", 0.5, "too")) == ["a", "b"]
+
+
+def test_what_cannot_be_called_stands_behind_the_last_of_its_equals():
+    candidates = [
+        Candidate(profile=a_profile(name=name), bm25=None, cosine=cosine, marks=Marks(unfit=unfit))
+        for name, cosine, unfit in (("unfit", 0.9, "x"), ("a", 0.8, ""), ("b", 0.7, ""), ("weak", 0.3, ""))
+    ]
+    found = rank(candidates, {}, policies.Holds())
+    assert [each.candidate.profile.name for each in found] == ["a", "b", "unfit", "weak"]

@@ -86,3 +86,13 @@ def test_where_everything_is_of_the_product_its_name_changes_nothing():
 def test_the_nearest_namespaces_share_a_spelling_or_a_word(wanted, nearest):
     known = ["com.stripe.mcp", "com.gitlab.mcp", "com.github", "org.x"]
     assert sorted(nearest_spaces(wanted, known)) == nearest
+
+
+def test_the_encoder_reads_the_request_without_the_product():
+    class Names:
+        def names(self, asked: object, admitted: object) -> dict[str, NameUse]:
+            return {"linear": NameUse(owned=3, elsewhere=0, spaces={"app.linear"}, trusted=set())}
+
+    ask, named = Products().read(Ask.of("list the users in Linear", Filter()), Names())
+    assert named.spaces == {"linear": {"app.linear"}}
+    assert (ask.plain, ask.text) == ("list the users", "list the users in Linear")

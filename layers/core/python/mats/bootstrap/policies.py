@@ -31,6 +31,15 @@ from mats.domain.text.variants import Groups
 from mats.ports import Clock, Encoder, LanguageBound
 from mats.ports import Memory as Remembered
 
+NAMES = tuple(
+    policy.name
+    for policy in (
+        Synonyms, Spelling, Memory, Reliability, Rated, ImpliedStep, Products, Exact, Lessons, Holds, Duplicates,
+        Seniority, Claims,
+    )
+)  # fmt: skip
+"""Of all policies, also of those that a system lacks."""
+
 
 def policies_of(
     *,

@@ -2,11 +2,10 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 import Stemmer
@@ -15,10 +14,8 @@ from rank_bm25 import BM25Okapi
 from mats.bootstrap import models as bootstrap
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.search.blend import PAPER_TRUST
-from mats.domain.search.query import Filter, Query
-from mats.domain.search.scale import Scores
+from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.text.words import LUCENE_STOP_WORDS, split_identifier
@@ -27,7 +24,6 @@ from mats.evaluation.measures import NAMES
 from mats.evaluation.systems.base import LONGEST_QUERY, Answers, Progress, RankingSystem, SystemAnswer, ask, no_progress
 from mats.evaluation.systems.models import CallLog, Models, TimedReply
 from mats.evaluation.systems.workbench import Workbench
-from mats.ports import SearchIndex
 from mats.usecases.discover import Discover
 
 
@@ -157,47 +153,17 @@ class Variant:
     def answers(
         self, bench: Workbench, queries: Sequence[JudgedQuery] | None = None, *, progress: Progress = no_progress
     ) -> Answers:
-        """The answers to these queries, or to all of the workbench."""
+        """The answers to these queries, by default to all of the workbench."""
         at_once = _CALLS_AT_ONCE if self.has_llm else 1
         asked = bench.dataset.queries if queries is None else queries
         return ask(self.build(bench), asked, at_once=at_once, progress=progress)
-
-
-class _WithoutWords:
-    """An index without lexical search; the words of candidates are measured all the same."""
-
-    def __init__(self, index: SearchIndex) -> None:
-        self._index = index
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._index, name)
-
-    def lexical(self, terms: Sequence[str], admitted: Filter, *, depth: int) -> Scores:
-        return {}
-
-
-class _NeuralOnly(_WithoutWords):
-    """An index without words at all."""
-
-    def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Scores:
-        return {}
 
 
 def lexical(discover: Discover) -> Discover:
     return replace(discover, encoder=None)
 
 
-def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
-    index = _WithoutWords(discover.index) if measures_bm25 else _NeuralOnly(discover.index)
-    return replace(discover, index=cast(SearchIndex, index))
-
-
-def _bm25_over_our_text(bench: Workbench) -> RankingSystem:
-    profiles = bench.discover.index.fetch([r.id for r in bench.dataset.registrations])
-    return _plain_bm25(bench, {id: " ".join(lexical_fields(profile).values()) for id, profile in profiles.items()})
-
-
-def _plain_bm25(bench: Workbench, texts: Mapping[Id, str] | None = None) -> RankingSystem:
+def plain_bm25(bench: Workbench, texts: Mapping[Id, str] | None = None) -> RankingSystem:
     plain = PlainBm25(texts or names_and_descriptions(bench.dataset.registrations))
     k = bench.models.settings.k
 
@@ -209,7 +175,7 @@ def _plain_bm25(bench: Workbench, texts: Mapping[Id, str] | None = None) -> Rank
     return answer
 
 
-def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str) -> Variant:
+def pipeline(name: str, description: str, first_stage: FirstStage, *needs: str) -> Variant:
     """The pipeline over a first stage; if it needs an LLM, with the reranker of the settings."""
     has_llm = "llm" in needs
 
@@ -228,18 +194,11 @@ def _pipeline(name: str, description: str, first_stage: FirstStage, *needs: str)
 
 
 _SHIPPED = (
-    Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=_plain_bm25),
-    Variant(name="bm25-text", description="the same over all the text that mats searches", build=_bm25_over_our_text),
-    _pipeline("lexical", "our fielded BM25 alone", lexical),
-    _pipeline("dense", "vectors alone", dense, "encoder"),
-    _pipeline("hybrid", "words and vectors, fused: the first stage as shipped", lambda discover: discover, "encoder"),
-    _pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", lexical, "llm"),
-    _pipeline(
-        "pipeline-dense", "vectors alone find, words are measured, the model reranks",
-        partial(dense, measures_bm25=True), "llm", "encoder",
-    ),
-    _pipeline("pipeline-hybrid", "the whole pipeline as shipped", lambda discover: discover, "llm", "encoder"),
-)  # fmt: skip
+    Variant(name="bm25", description="plain BM25 over name and description, the baseline", build=plain_bm25),
+    pipeline("lexical", "our fielded BM25 alone", lexical),
+    pipeline("hybrid", "words and vectors, fused: the first stage as shipped", lambda discover: discover, "encoder"),
+    pipeline("pipeline-hybrid", "the whole pipeline as shipped", lambda discover: discover, "llm", "encoder"),
+)
 VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _SHIPPED}
 PLUGINS = "mats.variants"
 """The group of entry points by which another distribution adds variants: each names an iterable of `Variant`."""

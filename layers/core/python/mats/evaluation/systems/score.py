@@ -27,7 +27,6 @@ def score(bench: Workbench, variant: Variant, answers: Answers) -> dict[str, Any
         "variant": variant.name,
         "k": models.settings.k,
         "encoder": models.encoder.name if "encoder" in variant.needs and models.encoder else None,
-        "enriched": bench.writer.name if bench.writer else None,
         "llm": models.names["reranker"] if "llm" in variant.needs else None,
         "prompt": variant.prompt() or None,
         "metrics": {name: each["mean"] if each else None for name, each in measures.items()},

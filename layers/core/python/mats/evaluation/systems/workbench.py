@@ -1,7 +1,7 @@
 """Temporary registries for systems under test, filled through the production path."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +32,11 @@ def without_timeouts(discover: Discover) -> Discover:
     """The pipeline without reranker, stage timeouts and circuit breakers."""
     stages = replace(discover.stages, budgets=_NO_TIMEOUTS, breakers={})
     return replace(discover, rerank=replace(discover.rerank, reranker=None), stages=stages)
+
+
+def without_policies(discover: Discover, names: Collection[str]) -> Discover:
+    """The pipeline without the policies of these names."""
+    return replace(discover, policies=[policy for policy in discover.policies if policy.name not in names])
 
 
 @contextmanager
@@ -84,6 +89,7 @@ class Workbench:
     models: Models
     writer: Writer | None = None
     indexed: Progress = no_progress
+    without: Collection[str] = ()  # The policies that its pipeline lacks
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -102,4 +108,4 @@ class Workbench:
             trust=self.dataset.trust,
             progress=self.indexed,
         )
-        return without_timeouts(self._open.enter_context(registry).discover)
+        return without_policies(without_timeouts(self._open.enter_context(registry).discover), self.without)

@@ -4,7 +4,8 @@ Most modules of the evaluation load scipy: each command imports those that it ne
 """
 
 import json
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +13,13 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import local_system
+from mats.bootstrap.policies import NAMES as POLICIES
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet, defects, load, write
 from mats.evaluation.data.outcomes import from_outcomes as load_outcomes
 from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
-from mats.settings import Settings
 
 if TYPE_CHECKING:
     from mats.evaluation.measures import Run
@@ -37,15 +38,12 @@ def evaluate(
         ),
     ] = None,
     variant: Annotated[str, ui.option("The system; --list-variants prints all.")] = "hybrid",
-    k: Annotated[int | None, ui.option("Candidates per query.", min=1, max=25, show_default="15")] = None,
-    model: Annotated[
-        str | None, ui.option("Model of the reranker, where the system has one; also MATS_RERANK_MODEL.")
-    ] = None,
     max_usd: ui.MaxUsd = None,
     max_calls: ui.MaxCalls = None,
-    enriched: Annotated[
-        bool, ui.option("Let the writer enrich the registry first, as the paper does.", "--enriched")
-    ] = False,
+    without: Annotated[
+        list[str] | None,
+        ui.option(f"Leave out this policy of {', '.join(POLICIES)}; may be repeated.", "--without", metavar="NAME"),
+    ] = None,
     run_file: Annotated[
         Path | None, ui.option("Write the ranking in TREC's format; `mats compare` reads it.", metavar="FILE")
     ] = None,
@@ -64,8 +62,7 @@ def evaluate(
     """
     from mats.evaluation.runs import write_run  # noqa: PLC0415
 
-    settings: Settings = context.obj
-    models = Models(replace(settings, k=k or settings.k, rerank_model=model or settings.rerank_model))
+    models = Models(context.obj)
     if list_variants:
         _list(models)
         return
@@ -74,15 +71,16 @@ def evaluate(
         raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
     if run_file and len(folders) > 1:
         raise typer.BadParameter("holds the ranking of one set: name one folder", param_hint="--run-file")
+    if unknown := {*(without or ())} - {*POLICIES}:
+        message = f"unknown policy {', '.join(sorted(unknown))}: use {', '.join(POLICIES)}"
+        raise typer.BadParameter(message, param_hint="--without")
     datasets = [load(folder) for folder in folders]
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
-    if enriched and (lacking := models.lacking({"llm"})):
-        raise DependencyFailed(f"--enriched {lacking}")
-    if chosen.has_llm or enriched:
-        ui.limit_spending(models, list(models.names.values()), max_usd, max_calls)
+    if chosen.has_llm:
+        ui.limit_spending(models, [models.names["reranker"]], max_usd, max_calls)
     for folder, dataset in zip(folders, datasets, strict=True):
-        results, run = _measure(models, chosen, dataset, enriched=enriched, misses=misses)
+        results, run = _measure(models, chosen, dataset, without or (), misses=misses)
         if run_file:
             write_run(run_file, run, chosen.name)
             ui.note(f"run written to {run_file}")
@@ -94,7 +92,7 @@ def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> 
     from mats.evaluation.results import write_results  # noqa: PLC0415
     from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
 
-    name = f"evaluate-{results['variant']}"
+    name = "-without-".join([f"evaluate-{results['variant']}", *results.get("without", ())])
     all_failed = results["failed"] == results["queries"]
     ui.show(results, _lines(results))
     for source in () if ui.is_json() else defects(dataset):
@@ -116,21 +114,20 @@ def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> 
 
 
 def _measure(
-    models: Models, chosen: "Variant", dataset: Dataset, *, enriched: bool, misses: bool
+    models: Models, chosen: "Variant", dataset: Dataset, without: Sequence[str], *, misses: bool
 ) -> tuple[dict[str, Any], "Run"]:
     """The results, with `misses` also those queries, and the ranking."""
     from mats.evaluation.systems.base import run_of  # noqa: PLC0415
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
-    writer = models.writer if enriched else None
     with (
         ui.bar("Indexing", len(dataset.registrations)) as indexed,
         ui.bar("Asking", len(dataset.queries)) as asked,
-        Workbench(dataset=dataset, models=models, writer=writer, indexed=indexed) as bench,
+        Workbench(dataset=dataset, models=models, indexed=indexed, without=without) as bench,
     ):
         answers = chosen.answers(bench, progress=asked)
-        results = score(bench, chosen, answers)
+        results = {**score(bench, chosen, answers), **({"without": [*without]} if without else {})}
         if misses:
             results["misses"] = [
                 _miss(bench, query, answers[query.id], chosen.description)

@@ -1,0 +1,76 @@
+"""Requests made from a judged set, for what its own queries cannot show: names, ids, misspelt words, named products."""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mats.domain.capability.capability import Id
+from mats.domain.text.words import STOP_WORDS, split_identifier
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+
+SEED = 7
+MADE = 150  # Requests of each sort, at most
+_LONG = 7  # Letters from which on a word can be misspelt and still be recognised
+_WORD = re.compile(rf"[a-zA-Z]{{{_LONG},}}")
+_PLAIN = 20  # Requests over a registry of one product
+
+
+def draw(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuery]:
+    """A seeded sample, in the order of the set."""
+    if len(queries) <= most:
+        return list(queries)
+    chosen = sorted(random.Random(SEED).sample(range(len(queries)), most))
+    return [queries[position] for position in chosen]
+
+
+def names(dataset: Dataset) -> list[JudgedQuery]:
+    """Names in words; right is whatever has the same name."""
+    same: defaultdict[str, set[Id]] = defaultdict(set)
+    for item in dataset.registrations:
+        same[split_identifier(item.name).lower()].add(item.id)
+    made = [JudgedQuery(f"name {text}", text, frozenset(ids)) for text, ids in same.items() if text.strip()]
+    return draw(made, MADE)
+
+
+def ids(dataset: Dataset) -> list[JudgedQuery]:
+    return draw([JudgedQuery(f"id {r.id}", r.id, frozenset({r.id})) for r in dataset.registrations], MADE)
+
+
+def misspelt(dataset: Dataset) -> list[JudgedQuery]:
+    """Judged queries with two neighbouring letters of one long word exchanged."""
+    return draw(list(_misspell(dataset.queries)), MADE)
+
+
+def _misspell(queries: Sequence[JudgedQuery]) -> Iterator[JudgedQuery]:
+    for query in queries:
+        chance = random.Random(f"{SEED} {query.id}")
+        if found := [match for match in _WORD.finditer(query.text) if match[0].lower() not in STOP_WORDS]:
+            match = chance.choice(found)
+            at = match.start() + chance.randrange(1, len(match[0]) - 2)
+            pair = query.text[at : at + 2]
+            if pair[0] != pair[1]:
+                yield replace(query, text=f"{query.text[:at]}{pair[::-1]}{query.text[at + 2 :]}")
+
+
+def with_provider(dataset: Dataset) -> list[JudgedQuery]:
+    """Judged queries that name the provider of a right one, each as `with` or `in` it."""
+    providers = {item.id: item.provider for item in dataset.registrations if item.provider}
+    made = []
+    for number, query in enumerate(draw(dataset.queries, len(dataset.queries))):
+        if its := [providers[id] for id in sorted(query.relevant) if id in providers]:
+            made.append(replace(query, text=f"{query.text} {('with', 'in')[number % 2]} {its[0]}"))
+    return draw(made, MADE)
+
+
+def one_product(dataset: Dataset) -> tuple[Dataset, str]:
+    """The registrations of the provider that most queries are for, with a few of these queries, and its name."""
+    providers = {item.id: item.provider for item in dataset.registrations if item.provider}
+    asked = Counter(provider for query in dataset.queries for provider in {*map(providers.get, query.relevant)})
+    del asked[None]
+    product = min(asked, key=lambda name: (-asked[name], str(name))) or ""
+    items = [item for item in dataset.registrations if item.provider == product]
+    own = {item.id for item in items}
+    queries = draw([query for query in dataset.queries if query.relevant & own], _PLAIN)
+    return replace(dataset, registrations=items, queries=queries), product

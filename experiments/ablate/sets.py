@@ -1,0 +1,299 @@
+"""One data set: its registry is filled once, and every request is asked of all arms over it."""
+
+import csv
+import gzip
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from zlib import crc32
+
+from experiments.ablate import requests
+from experiments.ablate.attacks import attack_with_table, take_over
+from experiments.ablate.measure import (
+    Arms,
+    Asked,
+    Comparison,
+    Part,
+    Value,
+    compare,
+    compare_all,
+    is_among,
+    is_first,
+    labelled,
+    ranked_ids,
+)
+from mats.bootstrap.local import LocalSystem
+from mats.domain.capability.capability import Id
+from mats.domain.capability.registration import Registration
+from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
+from mats.domain.search.query import Query
+from mats.domain.search.verdict import Verdict
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, load, sample
+from mats.evaluation.systems.base import LONGEST_QUERY
+from mats.evaluation.systems.models import Models
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.ports import Encoder
+from mats.settings import Settings
+from mats.usecases.discover import Discover
+
+MADE_OF = ("tools", "mcp-tools-closed", "skills", "agents")  # The sets of which requests are made
+MOST = {"tools": 700, "models": 400, "multitool": 400, "mcp-tools-closed": 300}  # Judged queries, at most
+PAST, CALLER = 1_000, "caller"  # Past requests of the memory, and whose they are
+TAUGHT = 40
+SYNONYMS = (
+    ("Bugtrap", "Jira"), ("Quill", "Notion"), ("Foghorn", "Slack"), ("Tollgate", "Stripe"), ("Peephole", "Grafana"),
+    ("Klaxon", "PagerDuty"), ("Strongroom", "PayPal"), ("Workshop", "GitHub"), ("Burrow", "MongoDB"),
+)  # fmt: skip
+"""Names of a firm's own for products of the sample, as its operators give them."""
+JARGON: Mapping[str, str] = {
+    "log a new defect in Bugtrap": "com.atlassian.mcp/createJiraIssue",
+    "move the Bugtrap ticket to finished": "com.atlassian.mcp/transitionJiraIssue",
+    "announce it on Foghorn": "io.github.modelcontextprotocol.slack/slack_post_message",
+    "send the money back in Tollgate": "com.stripe.mcp/create_refund",
+    "send the money back in Strongroom": "com.paypal.mcp/create_refund",
+    "stop the plan in Tollgate from renewing": "com.stripe.mcp/cancel_subscription",
+    "open a bug in Workshop": "io.github.github.github-mcp-server/create_issue",
+    "leave a remark in Workshop": "io.github.github.github-mcp-server/add_issue_comment",
+    "sum a field of the documents in Burrow by month": "com.mongodb.mcp/aggregate",
+    "take back the unpaid bill in Strongroom": "com.paypal.mcp/cancel_sent_invoice",
+}
+"""Requests with these names, each with the capability that serves it."""
+
+
+@dataclass(kw_only=True)
+class OpenSet:
+    """A data set with its registry and the arms over it. Nothing is shared with other sets."""
+
+    dataset: Dataset
+    local: LocalSystem
+    encoder: Encoder | None
+    policies: Collection[str]
+    data: Path
+
+    @cached_property
+    def arms(self) -> Arms:
+        return Arms.of(without_timeouts(self.local.discover), self.policies)
+
+    def ask(self, queries: Sequence[JudgedQuery], *policies: str, caller: str = "") -> list[Asked]:
+        """The answers of the arms without each of these policies, of all by default."""
+        arms = self.arms.only(*policies) if policies else self.arms
+        return [arms.ask(query, caller=caller) for query in queries] if arms.without else []
+
+    def own(
+        self, policy: str, what: str, queries: Sequence[JudgedQuery], value: Value = is_first, part: Part = Part.OWN
+    ) -> list[Comparison]:
+        """The comparison of one policy on these requests."""
+        return compare_all(self.ask(queries, policy), part, what, self.dataset.name, value)
+
+
+Probe = Callable[[OpenSet], Iterator[Comparison]]
+
+
+def judged(opened: OpenSet) -> Iterator[Comparison]:
+    """Judged queries, for every policy."""
+    name = opened.dataset.name
+    served = [query for query in opened.dataset.queries if query.relevant]
+    asked = opened.ask(requests.draw(served, MOST.get(name, len(served))))
+    yield from labelled(asked, name)
+    if name in ("livemcp-tasks", "mcp-tools-closed"):
+        among = compare_all(asked, Part.OWN, "whole tasks, among the candidates", name, is_among)
+        yield from (each for each in among if each.policy == "implied-step")
+
+
+def made(opened: OpenSet) -> Iterator[Comparison]:
+    """Names, ids, misspelt words, named products."""
+    dataset = opened.dataset
+    yield from opened.own("exact", "names in words", requests.names(dataset))
+    yield from opened.own("exact", "ids", requests.ids(dataset))
+    yield from opened.own("spelling", "one word misspelt", requests.misspelt(dataset))
+    yield from opened.own("products", "provider named", requests.with_provider(dataset))
+
+
+def one_product(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests over a registry of one product, with its name against the same without it."""
+    if "products" not in opened.policies:
+        return
+    dataset, product = requests.one_product(opened.dataset)
+    with registry_of(dataset.registrations, opened.local.settings, encoder=opened.encoder) as local:
+        arms = Arms.of(without_timeouts(local.discover), ())
+
+        def first(query: JudgedQuery, text: str) -> float:
+            return is_first(query, arms.ask(replace(query, text=text)).whole)
+
+        pairs = [(first(each, f"{each.text} in {product}"), first(each, each.text)) for each in dataset.queries]
+        yield compare("products", Part.SILENT, "a registry of one product, named", opened.dataset.name, pairs)
+
+
+def lessons(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests with a wrong first result are taught; the others are asked beside the lessons."""
+    arms = opened.arms.only("lessons")
+    if not arms.without or opened.encoder is None:
+        return
+    known = {item.id for item in opened.dataset.registrations}
+    served = [query for query in opened.dataset.queries if query.relevant & known]
+    wrong = [query for query in served if not is_first(query, Arms(arms.whole, {}).ask(query).whole)]
+    taught = requests.draw(wrong, TAUGHT)
+    for query in taught:
+        opened.local.teach(query.text, min(query.relevant & known))
+
+    def serves(discover: Discover, query: JudgedQuery) -> float:
+        shortlist = discover.answer(Query.parse({"query": query.text[:LONGEST_QUERY]}))
+        return is_first(query, ranked_ids(shortlist)) * (shortlist.verdict is Verdict.MATCH)
+
+    pairs = [(serves(arms.whole, query), serves(arms.without["lessons"], query)) for query in taught]
+    yield compare("lessons", Part.OWN, "taught requests: first, and a match", opened.dataset.name, pairs)
+    rest = [query for query in served if query not in taught]
+    yield from opened.own("lessons", "requests beside the lessons", rest, part=Part.SILENT)
+
+
+def memory(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests of known scenes, and of new ones, after the outcomes of past requests."""
+    arms, encoder = opened.arms.only("memory"), opened.encoder
+    if not arms.without or encoder is None:
+        return
+    past, known = _history(opened.data / f"{opened.dataset.name}-history", opened.dataset)
+    for number, query in enumerate(requests.draw(past, PAST)):
+        _report(opened.local, encoder, query, number, CALLER, dict.fromkeys(query.relevant, Event.SUCCEEDED))
+    asked = opened.ask(requests.draw(opened.dataset.queries, MOST["multitool"]), "memory", caller=CALLER)
+    familiar = [each for each in asked if known[each.query.id]]
+    new = [each for each in asked if not known[each.query.id]]
+    yield from compare_all(familiar, Part.OWN, "requests of known scenes", opened.dataset.name)
+    yield from compare_all(new, Part.SILENT, "requests of new scenes", opened.dataset.name)
+
+
+def _history(folder: Path, dataset: Dataset) -> tuple[list[JudgedQuery], Mapping[str, bool]]:
+    """Past requests with what served them, and for each judged query whether they know its scene."""
+    ids = {item.namespace.rpartition(".")[2]: item.id for item in dataset.registrations}
+    rows = map(json.loads, gzip.decompress((folder / "history.jsonl.gz").read_bytes()).decode().splitlines())
+    past = [
+        JudgedQuery(row["_id"], row["text"], frozenset(ids[tool.replace("_", "-")] for tool in row["tools"]))
+        for row in rows
+    ]
+    table = gzip.decompress((folder / "scenes.tsv.gz").read_bytes()).decode().splitlines()
+    return past, {row["query-id"]: row["in-history"] == "1" for row in csv.DictReader(table, delimiter="\t")}
+
+
+def _report(
+    local: LocalSystem,
+    encoder: Encoder | None,
+    query: JudgedQuery,
+    number: int,
+    caller: str,
+    events: Mapping[Id, Event],
+) -> None:
+    """Record the outcomes of an answer; without an encoder the memory does not have its request."""
+    receipt = Receipt(
+        query_id=f"{caller} {number:06}",
+        text="",
+        caller=caller,
+        audiences=frozenset(),
+        at=local.clock.now(),
+        shown=tuple(events),
+        encoder=encoder.name if encoder else "",
+        vector=pack_vector(encoder.encode_query(query.text)) if encoder else None,
+    )
+    outcomes = tuple(Outcome(id, event) for id, event in events.items())
+    book = local.stores.outcomes
+    book.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=outcomes), receipt.at)
+
+
+def reliability(opened: OpenSet) -> Iterator[Comparison]:
+    """The set's own queries after three callers reported on what came first and on the right one."""
+    arms = opened.arms.only("reliability")
+    if not arms.without:
+        return
+    queries = opened.dataset.queries
+    for number, query in enumerate(queries):
+        ranked = Arms(arms.whole, {}).ask(query).whole
+        right = [id for id in ranked if id in query.relevant][:1]
+        wrong = [id for id in ranked[:1] if id not in query.relevant]
+        events = {**dict.fromkeys(wrong, Event.FAILED), **dict.fromkeys(right, Event.SUCCEEDED)}
+        for caller in ("one", "two", "three"):
+            _report(opened.local, None, query, number, caller, events)
+    yield from opened.own("reliability", "after what callers reported", queries)
+
+
+def synonyms(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests in names of a firm's own, and judged queries beside these synonyms."""
+    dataset = opened.dataset
+    with registry_of(
+        dataset.registrations, opened.local.settings, encoder=opened.encoder, trust=dataset.trust
+    ) as local:
+        local.stores.synonyms.save(SYNONYMS)  # before the first request: what is read is kept for a second
+        beside = replace(opened, local=local)
+        queries = [JudgedQuery(text, text, frozenset({Id(id)})) for text, id in JARGON.items()]
+        yield from beside.own("synonyms", "names of a firm's own", queries)
+        rest = [query for query in dataset.queries if query.relevant]
+        yield from beside.own("synonyms", "judged queries beside the synonyms", rest, part=Part.SILENT)
+
+
+def holds(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests of a caller that speaks MCP alone, over a registry in which half of the tools can be called so."""
+    items = [_callable(item) if crc32(item.id.encode()) % 2 else item for item in opened.dataset.registrations]
+    with registry_of(items, opened.local.settings, encoder=opened.encoder) as local:
+        arms = Arms.of(without_timeouts(local.discover), {"holds"} & {*opened.policies})
+        if not arms.without:
+            return
+        found = local.stores.index.fetch([item.id for item in items])
+        fit = {id for id, profile in found.items() if '"protocol":"mcp"' in profile.invocation}
+        plain = [Arms(arms.whole, {}).ask(query) for query in opened.dataset.queries]
+        barred = [each.query for each in plain if each.whole and each.whole[0] not in fit]
+        asked = [arms.ask(query, holds={"transports": ["mcp"]}) for query in barred]
+        yield from compare_all(
+            asked, Part.OWN, "first can be called", opened.dataset.name, lambda _, ranked: float(ranked[0] in fit)
+        )
+
+
+def _callable(item: Registration) -> Registration:
+    return Registration.parse({**item.item(), "kind": "tool", "endpoint": f"https://{item.namespace}/mcp"})
+
+
+def takeovers(opened: OpenSet) -> Iterator[Comparison]:
+    if opened.encoder:
+        yield from take_over(opened.local, opened.dataset, opened.arms, opened.encoder)
+
+
+def attacks(opened: OpenSet) -> Iterator[Comparison]:
+    yield from attack_with_table(opened.local, opened.dataset, opened.arms)
+
+
+PROBES: Mapping[str, Sequence[Probe]] = {
+    "tools": (judged, made),
+    "models": (judged,),
+    "multitool": (judged, memory),
+    "mcp-tools-closed": (judged, made, one_product),
+    "skills": (judged, made, lessons),
+    "agents": (judged, made, takeovers, reliability),
+    "sparse-tools": (judged,),
+    "livemcp-tasks": (judged,),
+    "mcp-golden": (judged,),
+    EXAMPLES.name: (judged, synonyms, holds, attacks),
+}
+"""What is asked over each set, in this order: what is learned or assigned at the end does not change what is before."""
+
+
+def measure_set(name: str, data: Path, settings: Settings, policies: Collection[str]) -> list[Comparison]:
+    """All comparisons over one set."""
+    dataset = sample() if name == EXAMPLES.name else load(data / name)
+    with open_set(dataset, data, settings, policies) as opened:
+        found: list[Comparison] = []
+        for probe in PROBES[name]:
+            say(f"{name}: {probe.__name__.replace('_', ' ')}")
+            found += probe(opened)
+    say(f"{name}: done")
+    return found
+
+
+@contextmanager
+def open_set(dataset: Dataset, data: Path, settings: Settings, policies: Collection[str]) -> Iterator[OpenSet]:
+    models = Models(settings)
+    with registry_of(dataset.registrations, models.offline, encoder=models.encoder, trust=dataset.trust) as local:
+        yield OpenSet(dataset=dataset, local=local, encoder=models.encoder, policies=policies, data=data)
+
+
+def say(line: str) -> None:
+    sys.stderr.write(f"ablate: {line}\n")

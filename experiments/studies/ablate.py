@@ -1,0 +1,78 @@
+"""The section of the report on what each policy is worth; `python -m experiments ablate` measures it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.report.cells import NONE, Section, Table, number
+from experiments.studies.context import Experiment
+from mats.evaluation.results import Json
+
+HEAD = (
+    "policy", "judged: first", "judged: among 15", "own requests", "with / without", "gained / lost", "must do nothing"
+)  # fmt: skip
+
+
+def section(results: Json, paper: Json) -> Section:
+    most = results["most"]["judged"]
+    sampled = ", ".join(f"{name} {count}" for name, count in most.items())
+    return Section(
+        id="ablate",
+        title="What each policy is worth",
+        summary="Each policy of an answer left out alone, without a language model, over the same registries. "
+        "Gained: requests that are right with it and not without it; lost: the reverse.",
+        tables=(
+            Table(
+                id="ablate-policies",
+                caption="Requests gained and lost by each policy",
+                head=HEAD,
+                rows=tuple(row for name, one in results["policies"].items() for row in rows_of(name, one)),
+                labels=1,
+                notes=(f"Over {', '.join(results['sets'])}; at most {sampled} judged queries, drawn with a seed.",),
+            ),
+        ),
+    )
+
+
+def rows_of(name: str, policy: Json) -> list[tuple[str, ...]]:
+    """The cells of a policy: a row for each of its own sorts of requests, over all sets together."""
+    judged = (_change(policy["first"]), _change(policy["among"]))
+    silent = _change(policy["silent"]) if policy["silent"]["requests"] else NONE
+    own = by_sort(policy["comparisons"], "own")
+    if not own:
+        return [(name, *judged, NONE, NONE, NONE, silent)]
+    return [
+        (
+            *((name, *judged) if place == 0 else ("", "", "")),
+            f"{what} ({number(one['requests'])})",
+            f"{one['with']:g} / {one['without']:g}",
+            _change(one),
+            silent if place == 0 else "",
+        )
+        for place, (what, one) in enumerate(own.items())
+    ]
+
+
+def by_sort(comparisons: Sequence[Json], part: str) -> dict[str, dict[str, float]]:
+    """The sums over all sets of each sort of requests of one part."""
+    sorts: dict[str, dict[str, float]] = {}
+    for each in comparisons:
+        if each["part"] == part:
+            sums = sorts.setdefault(each["what"], dict.fromkeys(("requests", "with", "without", "gained", "lost"), 0))
+            for name in sums:
+                sums[name] += each[name]
+    return sorts
+
+
+def _change(total: Mapping[str, Any]) -> str:
+    return f"+{total['gained']:g} / −{total['lost']:g}"
+
+
+def table(results: Json) -> str:
+    """The rows as Markdown, for the page of results."""
+    lines = [f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * 2 + "---|" + "---:|" * 3]
+    lines += [f"| {' | '.join(row)} |" for name, one in results["policies"].items() for row in rows_of(name, one)]
+    source = results["provenance"]
+    return "\n".join(lines) + f"\n\nMeasured at commit {source['commit']} in {results['seconds']:.0f} s."
+
+
+EXPERIMENTS = (Experiment(name="ablate", place=25, section=section),)

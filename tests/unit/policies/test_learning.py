@@ -1,0 +1,72 @@
+"""How far what callers reported moves candidates."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from mats.domain.capability.capability import Id
+from mats.domain.learning.remembered import Near, Remembered
+from mats.domain.policies.memory import Memory
+from mats.domain.policies.policy import Ask, Order
+from mats.domain.policies.reliability import Reliability
+from mats.domain.search.candidate import Candidate, Counts
+from mats.domain.search.query import Filter
+from tests.builders import a_profile, rank
+
+RELIABILITY = Reliability(lambda ids: {}, lambda: "")
+ORDER = [Id(f"n/t{number:02}") for number in range(20)]
+FAR = Id("n/far")
+
+
+def candidate(name: str, *, words: float, cosine: float, counts: Counts) -> Candidate:
+    """`words` is the worth of its BM25 score, on the scale of `rank`."""
+    bm25 = 0.5 * words / (1 - words)
+    return Candidate(profile=a_profile(name=name), bm25=bm25, cosine=cosine, counts=counts)
+
+
+def names(candidates: Sequence[Candidate]) -> list[str]:
+    return [each.candidate.profile.name for each in rank(candidates, {}, RELIABILITY)]
+
+
+def test_one_caller_lets_a_candidate_rise_by_one_place():
+    nothing, praised = Counts(rise=0, sink=0), Counts(successes=50, rise=1, sink=0)
+    cosines = {"a": 0.60, "b": 0.59, "c": 0.58}
+    assert names(
+        [candidate(n, words=0.5, cosine=c, counts=praised if n == "c" else nothing) for n, c in cosines.items()]
+    ) == ["a", "c", "b"]
+
+
+def test_where_nobody_is_rated_equal_reports_leave_the_order():
+    """The second has the higher relevance, the first the higher score, by its words."""
+    same = Counts(successes=9, rise=9, sink=9)
+    assert names(
+        [candidate("a", words=0.75, cosine=0.247, counts=same), candidate("b", words=0.10, cosine=0.947, counts=same)]
+    ) == ["a", "b"]
+
+
+@dataclass
+class Requests:
+    """A memory with one request, which two callers sent."""
+
+    asked: list[int] = field(default_factory=list)
+
+    def nearest(self, vector: object, *, depth: int, without: Collection[str] = ()) -> list[Near]:
+        self.asked.append(depth)
+        about = {"text": "", "audiences": frozenset[str](), "at": "2026-01-01", "used": frozenset({FAR})}
+        return [Near(0.9, Remembered(query_id=caller, caller=caller, **about)) for caller in ("one", "two")]
+
+    def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> dict[Id, int]:
+        return {FAR: 0}
+
+
+def test_what_others_alone_used_is_no_candidate_from_beyond_what_was_found():
+    memory = Memory(Requests())
+    order = Order(scores={id: 1 - n / 100 for n, id in enumerate(ORDER)}, cosine={}, k=15, ids=ORDER)
+    recalled = memory.look(Ask.of("give money back", Filter(), caller="me"), None, [1.0], None)
+    assert recalled is not None
+    assert FAR not in memory.nominate(order, recalled).ids
+
+
+def test_twice_as_many_requests_are_read_as_may_vote():
+    requests = Requests()
+    Memory(requests).look(Ask.of("give money back", Filter()), None, [1.0], None)
+    assert requests.asked[0] == 40

@@ -1,0 +1,24 @@
+"""Places for what operators trust."""
+
+from mats.domain.capability.capability import Id
+from mats.domain.policies.policy import Order
+from mats.domain.policies.rated import Rated
+
+UNRATED = [Id(f"n/u{number:02}") for number in range(20)]
+RATED = [Id(f"n/r{number}") for number in range(4)]
+
+
+def nominated(near: float | None) -> list[Id]:
+    """The order after the policy, with rated ones at the end, and the unrated of this cosine; None: words alone."""
+    cosine = {} if near is None else {**dict.fromkeys(UNRATED, near), **dict.fromkeys(RATED, 0.6)}
+    order = Order(scores={}, cosine=cosine, k=15, ids=[*UNRATED, *RATED])
+    return list(Rated().nominate(order, RATED).ids)
+
+
+def test_without_cosines_the_best_three_have_the_last_places():
+    assert nominated(None)[:16] == [*UNRATED[:12], *RATED[:3], UNRATED[12]]
+
+
+def test_of_a_crowd_that_is_as_near_four_come_before_them():
+    assert nominated(0.6)[:8] == [*UNRATED[:4], *RATED]
+    assert nominated(0.53) == [*UNRATED, *RATED]  # less than 90 % as near: nothing crowds
