@@ -26,7 +26,7 @@ def mode(path: Path) -> int:
 
 
 QUERIES = (
-    ["search", "x"], ["show", "a/b"], ["stats"], ["replay", "x"], ["preview", "a/b"], ["remove", "a/b"], ["mcp"],
+    ["search", "x"], ["show", "a/b"], ["stats"], ["preview", "a/b"], ["remove", "a/b"], ["mcp"],
     ["reconcile"], ["reindex"], ["backfill"], ["erase", "a/b"], ["pin", "a/b"],
     ["token", "add", "ci", "--scope", "read"],
 )  # fmt: skip
