@@ -28,7 +28,7 @@ class Ask:
     """A text of a request, as its caller wrote it and as policies read it."""
 
     text: str
-    plain: str  # The same, spelled right and without the names of products: what is searched and encoded
+    plain: str  # The same, spelled right and without the names of products: what is encoded
     words: LexicalQuery
     admitted: Filter
     caller: str = ""  # Whose own reports count in full; empty for nobody
@@ -42,8 +42,8 @@ class Ask:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is searched, and its rewrites in synonyms."""
-        return self.plain, *self.words.rewrites
+        """The text as written and as encoded, and its rewrites in synonyms."""
+        return *dict.fromkeys((self.text, self.plain)), *self.words.rewrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

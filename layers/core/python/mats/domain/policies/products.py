@@ -29,7 +29,7 @@ _NAME, _ORDINARY = 0.5, 0.2
 """Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
 _UNMARKED = {True: 0.6, False: 0.25}
 """Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
-_GAIN = 0.1  # What a product's capabilities gain in the mixture by which candidates are ordered
+_GAIN = 0.2  # What a product's capabilities gain in the mixture by which candidates are ordered
 _STRONG = 0.5  # Strength of a name from which on its product counts
 _MOST_SPACES = 50
 _DEPTH = 15  # Hits of the products on each side
@@ -72,8 +72,8 @@ class Found:
 class Products(Policy):
     """Its best capabilities are candidates and come before equals; they are no better a match for that.
 
-    The request is encoded without the name: where every entry is of one product, the name says nothing, and in a vector
-    it would say that those are near which mention it.
+    The request is encoded without the name, because in a vector it would say that those are near which mention it. Where
+    every entry is of the product, the name says nothing, and the request is answered as if it were not there.
     """
 
     name: ClassVar = "products"
@@ -89,9 +89,11 @@ class Products(Policy):
             if not absent or index.lexical(query_terms(absent), ask.admitted, depth=1):
                 return ask, None
             return replace(ask, notes=(*ask.notes, f"nothing here belongs to {absent}, which the query names")), None
+        if frozenset[str]().union(*named.spaces.values()).issuperset(index.namespaces(ask.admitted)):
+            words = replace(ask.words, terms=query_terms(named.rest))
+            return replace(ask, text=named.rest, plain=named.rest, words=words), None
         note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
-        words = replace(ask.words, terms=query_terms(named.rest))
-        return replace(ask, plain=named.rest, words=words, notes=(*ask.notes, note)), named
+        return replace(ask, plain=named.rest, notes=(*ask.notes, note)), named
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: Named | None) -> Found | None:
         if evidence is None:

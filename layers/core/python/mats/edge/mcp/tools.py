@@ -160,6 +160,7 @@ OFFERED = ("search_capabilities", "get_capability", "report_outcome")
 INSTRUCTIONS = (
     "mats finds the tool, agent, skill or model for a task in a registry of thousands. Call search_capabilities with "
     "the task in plain words when what you have at hand cannot do it, then get_capability for the one you choose. "
+    "A task of several steps goes into `queries`, one entry a step. "
     "mats calls nothing: call what you found yourself, as its `invocation` says, if you have access to it. "
     + _UNTRUSTED
 )
@@ -185,7 +186,9 @@ class SearchArguments(Arguments):
     query: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
         default=None, description="One task in plain words, no tool's name: refund a card."
     )
-    queries: list[str] | None = Field(default=None, description="Or 2 to 7 steps: news on ferries, make a chart.")
+    queries: list[str] | None = Field(
+        default=None, description="A task of several steps, 2 to 7: news on ferries, make a chart."
+    )
     kinds: list[Kind] = Field(default=[])
     namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="These or below.")
     limit: Annotated[int, Field(ge=1)] = _LIMIT
