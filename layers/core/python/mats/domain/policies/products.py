@@ -72,8 +72,8 @@ class Found:
 class Products(Policy):
     """Its best capabilities are candidates and come before equals; they are no better a match for that.
 
-    The request is encoded without the name, because in a vector it would say that those are near which mention it. Where
-    every entry is of the product, the name says nothing, and the request is answered as if it were not there.
+    The request is encoded without the name: in a vector it would say that those are near which mention it. Where every
+    entry is of the product, the name says nothing, and the request is answered as if it were not there.
     """
 
     name: ClassVar = "products"
@@ -82,10 +82,10 @@ class Products(Policy):
     def read(self, ask: Ask, index: Lookups) -> tuple[Ask, Named | None]:
         if ask.admitted.namespaces or ask.admitted.scope.exact_namespaces:
             return ask, None
-        uses = index.names(asked_names(ask.text), ask.admitted)
-        named = products_named(ask.text, uses)
+        uses = index.names(asked_names(ask.plain), ask.admitted)
+        named = products_named(ask.plain, uses)
         if not named.spaces:
-            absent = absent_product(ask.text, uses)
+            absent = absent_product(ask.plain, uses)
             if not absent or index.lexical(query_terms(absent), ask.admitted, depth=1):
                 return ask, None
             return replace(ask, notes=(*ask.notes, f"nothing here belongs to {absent}, which the query names")), None
