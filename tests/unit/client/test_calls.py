@@ -113,49 +113,6 @@ def test_different_hosts_have_different_variables():
     assert variable_of("API_TOKEN", "https://[::1]/x") == ""
 
 
-def test_an_mcp_server_may_answer_with_events_and_ask_meanwhile():
-    said: list[Any] = []
-
-    def answer(asked: Asked) -> Any:
-        message = json.loads(asked.body)
-        said.append((message, asked.headers))
-        if message.get("method") == "initialize":
-            result = {"protocolVersion": "2025-06-18", "capabilities": {}}
-            opened = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-            return 200, {"Content-Type": "application/json", "Mcp-Session-Id": "s1"}, json.dumps(opened).encode()
-        if message.get("method") != "tools/call":
-            return 202
-        done = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}, indent=1)
-        ping = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ping"})
-        events = f": hello\n\nevent: message\r\ndata: {ping}\r\n\r\ndata:{done}".replace("\n ", "\ndata: ")
-        return 200, {"Content-Type": "text/event-stream"}, (events.replace("\n}", "\ndata: }") + "\n\n").encode()
-
-    with site(answer) as url:
-        called = call({"protocol": "mcp", "transport": "streamable-http", "url": url, "tool": "t"}, {}, private=True)
-    assert called.ok
-    assert [message.get("method") for message, _ in said] == [
-        "initialize", "notifications/initialized", "tools/call", None,
-    ]  # fmt: skip
-    assert said[-1][0] == {"jsonrpc": "2.0", "id": 7, "result": {}}
-    for _, headers in said[1:]:
-        assert (headers["Mcp-Session-Id"], headers["MCP-Protocol-Version"]) == ("s1", "2025-06-18")
-
-
-@pytest.mark.parametrize(("tool", "header"), [("get weather", "get weather"), ("größe", "=?base64?Z3LDtsOfZQ==?=")])
-def test_an_mcp_server_without_a_handshake_gets_version_and_tool_in_headers(tool, header):
-    def answer(asked: Asked) -> Any:
-        message = json.loads(asked.body)
-        if message["method"] != "tools/call":
-            return 404, {"Content-Type": "application/json"}, b'{"error": {"code": -32601, "message": "no"}}'
-        names = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
-        text = json.dumps([asked.headers[name] for name in names])
-        return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [{"type": "text", "text": text}]}}
-
-    with site(answer) as url:
-        called = call({"protocol": "mcp", "transport": "streamable-http", "url": url, "tool": tool}, {}, private=True)
-    assert json.loads(called.content) == ["2026-07-28", "tools/call", header]
-
-
 BEARER = [{"scheme": "bearer"}]
 
 

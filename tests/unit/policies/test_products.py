@@ -93,6 +93,9 @@ def test_the_encoder_reads_the_request_without_the_product():
         def names(self, asked: object, admitted: object) -> dict[str, NameUse]:
             return {"linear": NameUse(owned=3, elsewhere=0, spaces={"app.linear"}, trusted=set())}
 
+        def namespaces(self, admitted: object) -> set[str]:
+            return {"app.linear", "com.other"}
+
     ask, named = Products().read(Ask.of("list the users in Linear", Filter()), Names())
     assert named.spaces == {"linear": {"app.linear"}}
     assert (ask.plain, ask.text) == ("list the users", "list the users in Linear")

@@ -138,6 +138,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     def __init__(self, url: str, *, timeout_s: float, max_bytes: int = MAX_BYTES, private: bool = True) -> None:
         """`private`: the address itself may be of this machine or of a private network."""
         self._timeout_s, self._max_bytes, self._left = timeout_s, max_bytes, max_bytes
+        self.failure: Unfetchable | None = None  # The first failure, for callers whose library hides it
+        self.post_status = 0  # The status of the last response to a POST, for the same
         parts = split_url(url)
         port = parts.port or (_HTTPS if parts.scheme == "https" else _HTTP)
         backend = _CheckedBackend(parts.hostname or "", port, timeout_s, private)
@@ -150,23 +152,31 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         sent = httpcore2.Request(request.method, target, headers=request.headers.raw, content=request.stream)
         with self._translate_errors(str(url)):
             response = await self._pool.handle_async_request(sent)
+        if request.method == "POST":
+            self.post_status = response.status
         body = _BoundedBody(self._read_body(str(url), response), response)
         result = httpx2.Response(response.status, headers=response.headers, stream=body, request=request)
         if len(response.headers) > _MAX_HEADERS:
-            raise Unfetchable(str(url), f"cannot be read: more than {_MAX_HEADERS} header fields")
+            raise self.fail(str(url), f"cannot be read: more than {_MAX_HEADERS} header fields")
         if result.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Unfetchable(str(url), "answers in a content encoding that was not requested")
+            raise self.fail(str(url), "answers in a content encoding that was not requested")
         return result
 
     async def aclose(self) -> None:
         await self._pool.aclose()
+
+    def fail(self, url: str, reason: str) -> Unfetchable:
+        """The error of an address; stored in `failure` if it is the first."""
+        error = Unfetchable(url, reason)
+        self.failure = self.failure or error
+        return error
 
     async def _read_body(self, url: str, response: httpcore2.Response) -> AsyncIterator[bytes]:
         with self._translate_errors(url, "response truncated or malformed"):
             async for chunk in response.aiter_stream():
                 self._left -= len(chunk)
                 if self._left < 0:
-                    raise Unfetchable(url, f"answers with more than {self._max_bytes:,} bytes")
+                    raise self.fail(url, f"answers with more than {self._max_bytes:,} bytes")
                 yield chunk
 
     @contextmanager
@@ -174,9 +184,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         try:
             yield
         except httpcore2.ProtocolError as error:
-            raise Unfetchable(url, f"cannot be read: {protocol_error}") from error
+            raise self.fail(url, f"cannot be read: {protocol_error}") from error
         except (AddressRefused, OSError, ValueError, httpcore2.NetworkError, httpcore2.TimeoutException) as error:
-            raise Unfetchable(url, self._reason(error)) from error
+            raise self.fail(url, self._reason(error)) from error
 
     def _reason(self, error: BaseException) -> str:
         if isinstance(error, AddressRefused):

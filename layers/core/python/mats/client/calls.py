@@ -29,11 +29,9 @@ from mats.domain.text.fence import spell_out
 if TYPE_CHECKING:
     import httpx2
 
-    from mats.client.mcp_session import Ask
     from mats.client.requests import Credential
 
 T = TypeVar("T")
-_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")  # By every program that is started
 _OTHER = re.compile(r"\W")
 _FAILED = frozenset({"failed", "rejected", "canceled"})  # States of a task of A2A
 
@@ -158,7 +156,7 @@ class Caller:
         return Called(ok=ok, status=status, content=content)
 
     def _remote(self, call: McpRemote, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
-        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the HTTP library
+        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the MCP SDK
 
         given = {name: self.values[name] for name in call.headers if name in self.values}
         headers = {name: requests.header_value(name, value) for name, value in given.items()}
@@ -170,7 +168,7 @@ class Caller:
         def send() -> Any:
             try:
                 return mcp_session.ask_address(
-                    url, _asking(tool, arguments), timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes,
+                    url, _request_of(tool, arguments), timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes,
                     private=self.private,
                 )  # fmt: skip
             except mcp_session.ServerFailed as error:
@@ -181,16 +179,23 @@ class Caller:
         return _tool_call({"url": shown_url, "headers": shown}, arguments, tool, send)
 
     def _stdio(self, call: McpStdio, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
-        from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the HTTP library
+        from mcp.client.stdio import get_default_environment  # noqa: PLC0415 - loads the MCP SDK
+
+        from mats.client import mcp_session, requests  # noqa: PLC0415 - as above
 
         line, shown = (
             [requests.fill_in(part, call.inputs, values) for part in (call.command, *call.args)]
             for values in (self.values, requests.hide_secrets(self.values))
         )
-        own = {name: self.environment[name] for name in call.env if name in self.environment}
-        env = {**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **own}
-        command = spell_out(" ".join((*(f"{name}=${name}" for name in own), shlex.join(shown))))
-        send = partial(mcp_session.ask_command, line, _asking(tool, arguments), timeout_s=self.timeout_s, env=env)
+        env = {name: self.environment[name] for name in call.env if name in self.environment}
+        command = spell_out(" ".join((*(f"{name}=${name}" for name in env), shlex.join(shown))))
+        send = partial(
+            mcp_session.ask_command,
+            line,
+            _request_of(tool, arguments),
+            timeout_s=self.timeout_s,
+            env={**get_default_environment(), **env},
+        )
         return _tool_call({"command": command}, arguments, tool, send)
 
 
@@ -216,8 +221,8 @@ def _tool_call(
     )
 
 
-def _asking(tool: str, arguments: Mapping[str, Any]) -> "Ask":
-    from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the HTTP library
+def _request_of(tool: str, arguments: Mapping[str, Any]) -> Any:
+    from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the MCP SDK
 
     params = {"name": tool, "arguments": dict(arguments)}
     return (lambda session: session.request("tools/call", params)) if tool else list_tools

@@ -1,26 +1,41 @@
-"""Sessions with MCP servers over standard streams or Streamable HTTP: what is asked of them is a function.
+"""Sessions with MCP servers over the official SDK: what is asked of them is a function.
 
-No session of an SDK is used: they bound neither the length of a message nor the sum of all, and reject a whole list for
-one malformed tool. A request of the server is answered before its next message is read, so that no flood of them fills
-the memory. Import this module late.
+The SDK's dispatcher correlates requests, responses and events, and its HTTP client implements Streamable HTTP. Its
+stdio client is not used: it bounds neither the length of a message nor their sum. Nor is its session: it rejects a
+whole list for one malformed tool. Import this module late.
 """
 
-import asyncio
-import base64
 import json
-import os
-import re
+import logging
 import signal
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, TypeAlias, cast
 
 import anyio
 import httpx2
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, encode_header_value
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    jsonrpc_message_adapter,
+)
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+from pydantic import ValidationError
 
 from mats.client.bounded_http import HEADERS, BoundedTransport, timeout_reason
 from mats.domain.errors import DependencyFailed
@@ -30,103 +45,183 @@ from mats.domain.text.words import clean, clip
 
 MAX_BYTES = 20_000_000  # Limit of all that a server sends: of a process, on standard output and on standard error each
 _MAX_MESSAGE_BYTES = 8_000_000
+_EVENT_LIMIT: dict[str, Any] = (
+    {"max_sse_event_size": _MAX_MESSAGE_BYTES}
+    if "max_sse_event_size" in signature(streamable_http_client).parameters
+    else {}
+)
+"""Before version 2.3 of the SDK, which agent frameworks exclude, the limit of all bytes is the only one."""
 _MAX_PAGES, _MAX_TOOLS, _MAX_CURSOR = 200, 20_000, 10_000
 GRACE_S = 2.0  # Time for a process to exit: first by itself, then after SIGTERM
 _LAST_WORDS_S, _POLL_S = 0.5, 0.01
 _CLIENT = {"name": "mats", "version": "1"}
-_HANDSHAKE, _STATELESS = "2025-11-25", "2026-07-28"  # The latest versions of the protocol with and without `initialize`
-_META = "io.modelcontextprotocol/"
-_PLAIN = re.compile(r"(?!=\?)[!-~]([ -~]*[!-~])?")  # What a header carries as it is
-_NOT_FOUND = {"code": -32601, "message": "mats answers no requests of a server"}
 
 
 class ServerFailed(DependencyFailed):
     """An MCP server did not answer what it was asked."""
 
 
-class Rejected(ServerFailed):
-    """An MCP server answered with an error, of which `reason` is the text."""
-
-    def __init__(self, error: object, code: object = None) -> None:
-        stated = error if isinstance(error, Mapping) else {}
-        self.reason = clip(clean(str(stated.get("message", ""))), 300)
-        super().__init__(f"the server rejected the request: {self.reason} ({code or stated.get('code')})")
-
-
-Send: TypeAlias = Callable[[Json, Mapping[str, str]], AsyncIterator[bytes]]
-"""Sends a message, over HTTP with headers; what the server sends next, if the message is a request."""
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """An initialized session; every request carries its headers and metadata."""
 
-    send: Send
-    declared: Mapping[str, Any] = field(default_factory=dict)  # The server's capabilities, as its handshake has them
-    headers: Mapping[str, str] = field(default_factory=dict)
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    asked: int = 0  # Requests so far
+    dispatcher: JSONRPCDispatcher
+    version: str
+    meta: Mapping[str, Any]
+    declared: Mapping[str, Any]  # The server's capabilities, as its handshake has them
 
-    async def initialize(self) -> None:
-        """Shake hands. A server without `initialize` gets the version with each request (2026-07-28)."""
-        params = {"protocolVersion": _HANDSHAKE, "capabilities": {}, "clientInfo": _CLIENT}
-        try:
-            result = await self.request("initialize", params)
-        except Rejected:
-            self.headers = {"MCP-Protocol-Version": _STATELESS}
-            meta = {"protocolVersion": _STATELESS, "clientInfo": _CLIENT, "clientCapabilities": {}}
-            self.meta, result = {f"{_META}{name}": value for name, value in meta.items()}, {}
-            with suppress(Rejected):
-                result = await self.request("server/discover", {})
-        else:
-            version = clean(str(result.get("protocolVersion", _HANDSHAKE)))[:40].encode("ascii", "ignore").decode()
-            self.headers = {"MCP-Protocol-Version": version}
-            await self._tell({"method": "notifications/initialized"})
-        given = result.get("capabilities")
-        self.declared = given if isinstance(given, Mapping) else {}
-
-    async def request(self, method: str, params: Mapping[str, Any]) -> Json:
-        """The result of a method. Raises `Rejected` if the server answers with an error."""
-        self.asked += 1
-        id, headers = self.asked, dict(self.headers)
+    async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The result of a method. Raises `MCPError` if the server rejects it."""
+        headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
         if self.meta:
+            headers[MCP_METHOD_HEADER] = method
             named = params.get("uri" if method == "resources/read" else "name")
-            headers |= {"Mcp-Method": method, **({} if named is None else {"Mcp-Name": _header_value(str(named))})}
-            params = {**params, "_meta": self.meta}
-        sent = self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, headers)
-        async with aclosing(cast("Any", sent)) as messages:
-            async for text in messages:
-                try:
-                    message = json.loads(text)
-                except (ValueError, RecursionError):
-                    continue  # it is no message
-                if not isinstance(message, dict) or "id" not in message:
-                    continue
-                if "method" in message:
-                    answer = {"result": {}} if message["method"] == "ping" else {"error": _NOT_FOUND}
-                    await self._tell({"id": message["id"], **answer})
-                elif message["id"] == id and "error" in message:
-                    raise Rejected(message["error"])
-                elif message["id"] == id:
-                    if not isinstance(message.get("result"), dict):
-                        raise ServerFailed("the server's answer has no result")
-                    return cast("Json", message["result"])
-        raise ServerFailed("the answer is not a JSON-RPC response")
-
-    async def _tell(self, message: Mapping[str, Any]) -> None:
-        async for _ in self.send({"jsonrpc": "2.0", **message}, self.headers):
-            pass
+            headers |= {} if named is None else {MCP_NAME_HEADER: encode_header_value(str(named))}
+            params = {**params, "_meta": dict(self.meta)}
+        options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
+        return await self.dispatcher.send_raw_request(method, params, options)
 
 
 Ask: TypeAlias = Callable[[Session], Awaitable[Json]]  # What is asked of a server in a session
 
 
-def _is_request(message: Json) -> bool:
-    return "id" in message and "method" in message
+def ask_command(
+    command: Sequence[str], ask: Ask, *, timeout_s: float, env: Mapping[str, str], grace_s: float = GRACE_S
+) -> Json:
+    """The answer of a server that a command starts, in this environment.
+
+    Raises:
+        ServerFailed: it cannot be started, or does not answer within time and size.
+    """
+    with _end_on_termination():
+        return anyio.run(_ask_command, command, ask, timeout_s, grace_s, env)
 
 
-def _header_value(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+async def _ask_command(
+    command: Sequence[str], ask: Ask, timeout_s: float, grace_s: float, env: Mapping[str, str]
+) -> Json:
+    try:
+        process = await anyio.open_process(command, env=env, start_new_session=True)
+    except (OSError, ValueError) as error:
+        raise ServerFailed(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
+    server = _Server(process)
+    result: Json | Exception = None
+    async with server.connect(grace_s) as streams:
+        with anyio.move_on_after(timeout_s):
+            result = await _converse(*streams, ask)
+        if result is None:
+            server.fail(f"the server did not answer within {timeout_s:g} seconds")
+    if result is None or isinstance(result, Exception):
+        raise ServerFailed(f"{command[0]}: {server.failure or result}")
+    return result
+
+
+def ask_address(
+    url: str,
+    ask: Ask,
+    *,
+    timeout_s: float,
+    headers: Mapping[str, str] | None = None,
+    max_bytes: int = MAX_BYTES,
+    private: bool = True,
+) -> Json:
+    """The answer of a server at an address; `headers` are sent with every request, which is never redirected.
+
+    Raises:
+        ServerFailed: it does not answer what it is asked.
+        Unfetchable: it cannot be reached within time and size, or is blocked.
+    """
+    transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes, private=private)
+    return anyio.run(_ask_address, url, ask, transport, timeout_s, headers or {})
+
+
+async def _ask_address(
+    url: str, ask: Ask, transport: BoundedTransport, timeout_s: float, headers: Mapping[str, str]
+) -> Json:
+    result: Json | Exception | None = None
+    client = httpx2.AsyncClient(transport=transport, headers={**headers, **HEADERS}, timeout=None)
+    try:
+        with anyio.move_on_after(timeout_s):
+            async with client, streamable_http_client(url, http_client=client, **_EVENT_LIMIT) as streams:
+                result = await _converse(*streams, ask)
+    except Exception as error:
+        if transport.failure is None:
+            message = f"the server broke the connection ({type(error).__name__}): read its log, or try again"
+            raise ServerFailed(message) from error
+    if result is not None and not isinstance(result, Exception):
+        return result
+    status = transport.post_status
+    if status in (401, 403):
+        raise ServerFailed("the server requires authentication")
+    if transport.failure or result is None:
+        raise transport.failure or Unfetchable(url, timeout_reason(timeout_s))
+    raise ServerFailed(f"{result} (HTTP status {status})" if status >= 400 else str(result)) from result
+
+
+async def _converse(read: Any, write: Any, ask: Ask) -> Json | ServerFailed:
+    """The answer or the error, which is not raised: the task group would wrap it in an exception group."""
+    dispatcher: JSONRPCDispatcher = JSONRPCDispatcher(read, write, inline_methods=_EveryMethod())
+    result: Json | ServerFailed
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run, _answer, _ignore)
+        try:
+            result = await ask(await _negotiate(dispatcher))
+        except MCPError as error:
+            message = clip(clean(error.message), 300)
+            if error.code == PARSE_ERROR:
+                message = "the answer is not a JSON-RPC response"
+            result = ServerFailed(f"the server rejected the request: {message} ({error.code})")
+        except ServerFailed as error:
+            result = error
+        tasks.cancel_scope.cancel()
+    return result
+
+
+class _EveryMethod(frozenset[str]):
+    """Contains every method: the dispatcher then answers each request of the server before it reads the next one.
+
+    Otherwise a flood of requests could fill the memory.
+    """
+
+    def __contains__(self, method: object) -> bool:
+        return True
+
+
+async def _answer(context: Any, method: str, params: Any) -> dict[str, Any]:
+    """Answer a request of the server: only `ping` is supported."""
+    if method == "ping":
+        return {}
+    raise MCPError(METHOD_NOT_FOUND, "mats answers no requests of a server")
+
+
+async def _ignore(context: Any, method: str, params: Any) -> None:
+    """Ignore a notification."""
+
+
+async def _negotiate(dispatcher: JSONRPCDispatcher) -> Session:
+    """Initialize the session. A server without `initialize` gets the version with each request (2026-07-28)."""
+    params = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _CLIENT}
+    try:
+        result = await dispatcher.send_raw_request("initialize", params, {"cancel_on_abandon": False})
+    except MCPError:
+        version = LATEST_MODERN_VERSION
+        meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
+        session = Session(dispatcher, version, meta, {})
+        with suppress(MCPError):
+            session = replace(session, declared=_capabilities(await session.request("server/discover", {})))
+        return session
+    stated = result.get("protocolVersion")
+    version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
+    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {}, _capabilities(result))
+    await dispatcher.notify(
+        "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: session.version}}
+    )
+    return session
+
+
+def _capabilities(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = result.get("capabilities")
+    return given if isinstance(given, Mapping) else {}
 
 
 async def list_tools(session: Session) -> Json:
@@ -151,192 +246,132 @@ async def list_all(session: Session, what: str) -> list[Mapping[str, Any]]:
         seen.add(cursor)
 
 
-async def _converse(send: Send, ask: Ask, timeout_s: float) -> Json:
-    """The answer. Raises TimeoutError: it is not there in time."""
-    async with asyncio.timeout(timeout_s):
-        session = Session(send)
-        await session.initialize()
-        return await ask(session)
+class _Server:
+    """A process that exchanges JSON-RPC messages over standard input and output, one a line."""
 
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._problem, self._stderr = "", b""
+        self._stderr_ended = anyio.Event()
+        self._from_server, self._incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self._outgoing, self._to_server = anyio.create_memory_object_stream[SessionMessage](0)
 
-async def _lines(stream: Any) -> AsyncIterator[bytes]:
-    """The lines of a stream of bytes, within the limits."""
-    lines, size = BufferedByteReceiveStream(stream), 0
-    try:
-        while size <= MAX_BYTES:
-            line = await lines.receive_until(b"\n", _MAX_MESSAGE_BYTES)
-            size += len(line)
-            yield line
-    except anyio.DelimiterNotFound as error:
-        raise ServerFailed(f"the server wrote a message of over {_MAX_MESSAGE_BYTES:,} bytes, the limit") from error
-    except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return
-    raise ServerFailed(f"the server wrote over {MAX_BYTES:,} bytes, the limit")
+    @property
+    def failure(self) -> str:
+        """The first problem, with the end of the server's standard error; empty if there is none."""
+        words = clip(clean(self._stderr.decode("utf-8", "replace")), 300)
+        return self._problem and self._problem + (f"; standard error: {words}" if words else "")
 
+    def fail(self, problem: str) -> None:
+        """Store the first problem and end the stream of messages."""
+        self._problem = self._problem or problem
+        self._from_server.close()
 
-def _run(work: Coroutine[Any, Any, Json]) -> Json:
-    """Run a coroutine; SIGTERM and SIGHUP interrupt it as SIGINT does, so that a process of it is ended first."""
+    @asynccontextmanager
+    async def connect(self, grace_s: float) -> AsyncIterator[tuple[Any, Any]]:
+        """Streams of messages; on exit, the process and its children are ended."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                for task in (self._read_stdout, self._read_stderr, self._write_stdin):
+                    tasks.start_soon(task)
+                with self._incoming, self._outgoing, self._to_server, self._from_server:
+                    yield self._incoming, self._outgoing
+                tasks.cancel_scope.cancel()
+        finally:
+            await _end(self._process, grace_s)
 
-    async def main() -> Json:
-        task = asyncio.ensure_future(work)
-        if threading.current_thread() is threading.main_thread():  # only this one handles signals
-            for each in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(each, task.cancel)
-        return await task
+    async def _read_stdout(self) -> None:
+        lines, size = BufferedByteReceiveStream(cast(ByteReceiveStream, self._process.stdout)), 0
+        try:
+            while not self._problem:
+                line = await lines.receive_until(b"\n", _MAX_MESSAGE_BYTES)
+                size += len(line)
+                if size > MAX_BYTES:
+                    self.fail(f"the server wrote over {MAX_BYTES:,} bytes, the limit")
+                elif message := self._parse(line):
+                    await self._from_server.send(message)
+        except anyio.DelimiterNotFound:
+            self.fail(f"the server wrote a message of over {_MAX_MESSAGE_BYTES:,} bytes, the limit")
+        except (anyio.EndOfStream, anyio.IncompleteRead):
+            await self._fail_with_last_words("closed its standard output before it answered")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # the receiver is gone
 
-    try:
-        return asyncio.run(main())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    def _parse(self, line: bytes) -> SessionMessage | None:
+        """The message on a line; None for any other output."""
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+        except ValidationError:
+            if isinstance(value, dict) and "id" in value and "method" not in value:
+                self.fail("the server's answer has no result")
+            return None
 
+    async def _read_stderr(self) -> None:
+        size = 0
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for chunk in cast(ByteReceiveStream, self._process.stderr):
+                self._stderr = (self._stderr + chunk)[-1_000:]
+                size += len(chunk)
+                if size > MAX_BYTES:
+                    self.fail(f"the server wrote over {MAX_BYTES:,} bytes, the limit, to standard error")
+                    return
+        self._stderr_ended.set()
 
-def ask_command(
-    command: Sequence[str], ask: Ask, *, timeout_s: float, env: Mapping[str, str], grace_s: float = GRACE_S
-) -> Json:
-    """The answer of a server that a command starts, in this environment.
+    async def _write_stdin(self) -> None:
+        stdin = cast(ByteSendStream, self._process.stdin)
+        try:
+            async for message in self._to_server:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await stdin.send(text.encode() + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            await self._fail_with_last_words("does not read its standard input")
 
-    Raises:
-        ServerFailed: it cannot be started, or does not answer within time and size.
-    """
-    return _run(_ask_command(command, ask, timeout_s, grace_s, env))
-
-
-async def _ask_command(
-    command: Sequence[str], ask: Ask, timeout_s: float, grace_s: float, env: Mapping[str, str]
-) -> Json:
-    try:
-        process = await anyio.open_process(command, env=env, start_new_session=True)
-    except (OSError, ValueError) as error:
-        raise ServerFailed(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
-    words = bytearray()  # The end of standard error
-    reading = asyncio.create_task(_read_end(cast(ByteReceiveStream, process.stderr), words))
-    try:
-        return await _converse(_over_streams(process), ask, timeout_s)
-    except (ServerFailed, TimeoutError) as error:
-        await asyncio.wait([reading], timeout=_LAST_WORDS_S)
-        problem = str(error) or f"the server did not answer within {timeout_s:g} seconds"
-        said = clip(clean(words.decode("utf-8", "replace")), 300)
-        raise ServerFailed(f"{command[0]}: {problem}{said and f'; standard error: {said}'}") from error
-    finally:
-        reading.cancel()
-        await _end(process, grace_s)
-
-
-def _over_streams(process: Process) -> Send:
-    """Messages over standard input and output, one a line."""
-    lines, stdin = _lines(process.stdout), cast(ByteSendStream, process.stdin)
-
-    async def send(message: Json, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-        with suppress(anyio.BrokenResourceError, OSError):  # then its standard output ends, too, or the time
-            await stdin.send(json.dumps(message).encode() + b"\n")
-        if _is_request(message):
-            async for line in lines:
-                yield line
-            raise ServerFailed("the server exited before it answered")
-
-    return send
-
-
-async def _read_end(stream: ByteReceiveStream, end: bytearray) -> None:
-    """Keep the end of a stream. Beyond the limit nothing is read, and the process has to wait."""
-    left = MAX_BYTES
-    with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        while left > 0:
-            end += (chunk := await stream.receive())
-            left -= len(chunk)
-            del end[:-1_000]
+    async def _fail_with_last_words(self, if_running: str) -> None:
+        """Fail: the server ended, of which its standard error tells within a short wait, or it is still running."""
+        with anyio.move_on_after(_LAST_WORDS_S) as waited:
+            await self._stderr_ended.wait()
+        is_running = waited.cancelled_caught and self._process.returncode is None
+        self.fail(f"the server {if_running if is_running else 'exited before it answered'}")
 
 
 async def _end(process: Process, grace_s: float) -> None:
     """End a process and its group: close its input, then SIGTERM, then SIGKILL, each after the grace period."""
-    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await cast(ByteSendStream, process.stdin).aclose()
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    with anyio.CancelScope(shield=True):
+        if process.stdin:
+            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await process.stdin.aclose()
         with anyio.move_on_after(grace_s):
             while process.returncode is None:
                 await anyio.sleep(_POLL_S)
-        with suppress(OSError):
-            os.killpg(process.pid, number)
-    with anyio.move_on_after(grace_s):
-        await process.aclose()
+        await terminate_posix_process_tree(process, grace_s)
+        with anyio.move_on_after(grace_s):
+            await process.aclose()
 
 
-def ask_address(
-    url: str,
-    ask: Ask,
-    *,
-    timeout_s: float,
-    headers: Mapping[str, str] | None = None,
-    max_bytes: int = MAX_BYTES,
-    private: bool = True,
-) -> Json:
-    """The answer of a server at an address; `headers` are sent with every request, which is never redirected.
-
-    Raises:
-        ServerFailed: it does not answer what it is asked.
-        Unfetchable: it cannot be reached within time and size, or is blocked.
-    """
-
-    async def converse() -> Json:
-        async with BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes, private=private) as transport:
-            try:
-                return await _converse(_over_http(url, headers or {}, transport), ask, timeout_s)
-            except TimeoutError as error:
-                raise Unfetchable(url, timeout_reason(timeout_s)) from error
-
-    return _run(converse())
+@contextmanager
+def _end_on_termination() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP as an interrupt, so that the server is ended before we are."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread handles signals
+        return
+    before = {each: signal.signal(each, _interrupt) for each in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
-def _over_http(url: str, headers: Mapping[str, str], transport: BoundedTransport) -> Send:
-    """Messages as requests, which the server answers with JSON, or with events of which one is the answer."""
-    media = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    fixed = {**headers, **HEADERS, **media}
-
-    async def send(message: Json, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-        request = httpx2.Request("POST", url, headers={**fixed, **headers}, json=message)
-        async with aclosing(await transport.handle_async_request(request)) as response:
-            if not _is_request(message):
-                return
-            body = cast("AsyncIterator[bytes]", response.aiter_raw())
-            if session := response.headers.get("Mcp-Session-Id"):
-                fixed["Mcp-Session-Id"] = session
-            if response.status_code >= 400:
-                raise _refusal(response.status_code, b"".join([chunk async for chunk in body]))
-            if response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                async for data in _events(body):
-                    yield data
-            else:
-                yield b"".join([chunk async for chunk in body])
-
-    return send
+def _interrupt(*_: object) -> None:
+    """Raise SIGINT, which cancels the event loop's task; shells start background processes with it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
-def _refusal(status: int, body: bytes) -> ServerFailed:
-    if status in (401, 403):
-        return ServerFailed("the server requires authentication")
-    with suppress(ValueError, RecursionError, AttributeError):
-        return Rejected(json.loads(body).get("error"), f"HTTP status {status}")
-    return Rejected(None, f"HTTP status {status}")
-
-
-async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of server-sent events."""
-    data = list[bytes]()
-    async for line in _lines(_Chunks(chunks)):
-        if line.startswith(b"data:"):
-            data.append(line.removeprefix(b"data:"))
-        elif not line.strip() and data:
-            yield b"\n".join(data)
-            data = []
-
-
-@dataclass(slots=True)
-class _Chunks:
-    """An iterator as the stream that anyio buffers."""
-
-    chunks: AsyncIterator[bytes]
-
-    async def receive(self) -> bytes:
-        with suppress(StopAsyncIteration):
-            return await anext(self.chunks)
-        raise anyio.EndOfStream
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)  # the SDK logs failures that are reported here

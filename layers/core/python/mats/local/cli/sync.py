@@ -345,7 +345,7 @@ def init(
 
 
 def _find_clients(folder: Path) -> Iterator[_Client]:
-    from mats.local.imports.mcp_servers import is_mats, servers_in  # noqa: PLC0415 - loads the HTTP library
+    from mats.local.imports.mcp_servers import is_mats, servers_in  # noqa: PLC0415 - loads the MCP SDK
 
     places = {folder / file: name for name, file in _PROJECT} | {Path.home() / file: name for name, file in _USER}
     for file, name in places.items():

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mats.client.mcp_session import GRACE_S, Rejected, ServerFailed, Session, ask_address, ask_command, list_all
+from mcp.shared.exceptions import MCPError
+
+from mats.client.mcp_session import GRACE_S, ServerFailed, Session, ask_address, ask_command, list_all
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
 from mats.domain.protocols.addresses import redact, without_query
 from mats.domain.protocols.mcp import is_disabled, servers_of
@@ -72,8 +74,8 @@ async def _read_skill(session: Session, entry: Mapping[str, Any]) -> Json:
             return await _read_as_listed(session, uri, answer.get("skill"))
     except Invalid as error:
         return {"uri": uri, "problem": error.faults[0].message}
-    except Rejected as error:
-        return {"uri": uri, "problem": f"cannot be read: {error.reason[:200]}"}
+    except MCPError as error:
+        return {"uri": uri, "problem": f"cannot be read: {error.message[:200]}"}
 
 
 async def _read_as_listed(session: Session, uri: str, entry: object) -> Json:

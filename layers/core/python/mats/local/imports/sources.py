@@ -94,7 +94,7 @@ def open_reading(source: TrackedSource, settings: Settings, since: str = "") -> 
         case SourceKind.MCP:
             return Reading([_live_server(source.location, timeout_s, namespace)])
         case SourceKind.DOCUMENT if source.live:
-            from mats.local.imports.mcp_servers import open_servers  # noqa: PLC0415 - loads the HTTP library
+            from mats.local.imports.mcp_servers import open_servers  # noqa: PLC0415 - loads the MCP SDK
 
             return Reading(open_servers(first, namespace, timeout_s))
         case SourceKind.DOCUMENT:
@@ -200,7 +200,7 @@ def _remarks(source: Source, url: str, command: Sequence[str], server: McpServer
 
 
 def _live_server(server: Sequence[str], timeout_s: float, namespace: str) -> tuple[Source, Stream]:
-    from mats.local.imports import mcp_servers  # noqa: PLC0415 - loads the HTTP library
+    from mats.local.imports import mcp_servers  # noqa: PLC0415 - loads the MCP SDK for those who ask a live server
 
     first = server[0]
     if len(server) == 1 and is_address(first):
