@@ -214,7 +214,7 @@ def test_a_region_refuses_what_it_has_not():
     check_region(parse(silent), "eu-south-1")
 
 
-NOT_OF_THE_CONTEXT = {"key", "model_refused", "number_of_replicas", "request_id"}
+NOT_OF_THE_CONTEXT = {"key", "model_refused", "number_of_replicas", "query_id", "request_id"}
 """Names in the operators' pages that are spelled like keys: of a log, of a setting of an index, of a record."""
 
 
