@@ -109,11 +109,6 @@ class SqliteRegistry:
         with self.database.writing() as connection:
             return {each.id: register(connection, self.announce, each) for each in registrations}
 
-    def placement(self, registration: Registration) -> Placed:
-        """The effect that a put would have now."""
-        with self.database.reading() as connection:
-            return place(_version(connection, registration.id), version_of(registration.item()))
-
     def get_tagged(self, id: Id) -> TaggedItem | None:
         """An item with its ETag, if there is one."""
         with self.database.reading() as connection:

@@ -285,13 +285,11 @@ class ExitCodes(TyperGroup):
 def show_with_usage(system: AnySystem, value: Mapping[str, Any], *shown: RenderableType | Lines) -> None:
     """Print an outcome with the usage of models: tokens and dollars of each that was called."""
     spent = {model: asdict(one) for model, one in system.models.spending().items()}
-    show({**value, **({"spent": spent} if system.models.service else {})}, *shown, usage_lines(system))
-
-
-def usage_lines(system: AnySystem) -> Lines:
-    for model, one in system.models.spending().items():
-        used = f"{one.input_tokens:,} tokens in, {one.output_tokens:,} out, {dollars(one.usd)}"
-        yield Text(f"{model}: {used}", style="dim")
+    lines = (
+        Text(f"{model}: {one.input_tokens:,} tokens in, {one.output_tokens:,} out, {dollars(one.usd)}", style="dim")
+        for model, one in system.models.spending().items()
+    )
+    show({**value, **({"spent": spent} if system.models.service else {})}, *shown, lines)
 
 
 def count_of(count: int, noun: str, plural: str = "") -> str:

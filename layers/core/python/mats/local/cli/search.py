@@ -76,7 +76,7 @@ def search(
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
     local = None if url else local_system(context.obj, create=False)
-    answer, faults = _search_locally(local, parsed) if local else (ask_service(url or "", parsed, context.obj), ())
+    answer, faults = _search_locally(local, parsed) if local else (_search_at(url or "", parsed, context.obj), ())
     if format and not ui.is_json():
         _print_tools(answer)
     else:
@@ -206,21 +206,18 @@ def _footer(answer: dict[str, Any], *, explain: bool, why_degraded: str) -> Text
     return text
 
 
-def ask_service(url: str, request: DiscoverRequest, settings: Settings) -> dict[str, Any]:
+def _search_at(url: str, request: DiscoverRequest, settings: Settings) -> dict[str, Any]:
     """The answer of `POST /discover`. Raises as `service_at`."""
-    with service_at(url, settings.token) as client:
-        return _ask(client, request)
-
-
-def _ask(client: Any, request: DiscoverRequest) -> dict[str, Any]:
     filters = {name: getattr(request, name) for name in ("kinds", "namespaces", "tags", "effects")}
     held = request.holds.model_dump(exclude_none=True, mode="json") if request.holds else None
     limits = {"limit": request.limit, "min_relevance": request.min_relevance, "holds": held}
     query = list(request.queries or ()) or request.query
-    if request.format:
-        answer = client.tools(query, request.format, known=request.known, **filters, **limits)
-    else:
-        answer = client.discover(query, explain=request.explain, **filters, **limits)
+    with service_at(url, settings.token) as client:
+        asked: Any = client
+        if request.format:
+            answer = asked.tools(query, request.format, known=request.known, **filters, **limits)
+        else:
+            answer = asked.discover(query, explain=request.explain, **filters, **limits)
     content: dict[str, Any] = json.loads(to_json(answer))
     return content
 

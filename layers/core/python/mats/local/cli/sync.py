@@ -4,7 +4,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -117,15 +116,14 @@ def list_sources(
     table: Annotated[str, ui.option("Show what was synced to this DynamoDB table, not to the local registry.")] = "",
 ) -> None:
     """Show every source: its entries, its last success, its error."""
-    settings: Settings = context.obj
-    states, now = source_book(settings, table).all(), SystemClock().now()
-    ui.show([state_json(state) for state in states], _state_lines(states, now))
+    states = source_book(context.obj, table).all()
+    ui.show([state_json(state) for state in states], _state_lines(states))
 
 
-def _state_lines(states: Sequence[SourceState], now: str) -> ui.Lines:
+def _state_lines(states: Sequence[SourceState]) -> ui.Lines:
     rows = ui.table_of("source", "entries", "gone", "succeeded", "from", right=("entries", "gone"))
     for source, run, entries, gone in states:
-        succeeded = _age(run.succeeded, now) or "never"
+        succeeded = f"{run.succeeded[:16].replace('T', ' ')} UTC" if run.succeeded else "never"
         rows.add_row(*map(ui.plain, (source.name, f"{entries:,}", gone or "", succeeded, location_text(source))))
     yield rows if states else _NO_SOURCES
     for source, run, _, _ in states:
@@ -159,17 +157,6 @@ def remove_source(
     outcome = {"name": name, "removed": list(pruned.removed), "kept": [entry._asdict() for entry in pruned.kept]}
     stay = f"{len(pruned.removed):,} entries removed" if prune else f"its {count:,} entries stay registered"
     ui.show(outcome, f"{name}: forgotten; {stay}")
-
-
-def _age(time: str, now: str) -> str:
-    """How long ago a time was, in words; empty for no time."""
-    if not time:
-        return ""
-    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return "just now"
 
 
 _TELLING = (ChangeClass.BREAKING, ChangeClass.DANGEROUS)
