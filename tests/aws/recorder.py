@@ -17,7 +17,7 @@ from tests.aws import iam
 from tests.aws.calls import SIGNED_AS, Account, Call, Service
 from tests.aws.listening import LoopbackServer, QuietConnection
 
-__all__ = ["Account", "Act", "Call", "Cut", "Hook", "Play", "Recorder", "Refuse", "Stall", "every", "nth"]
+__all__ = ["Account", "Act", "Call", "Cut", "Play", "Recorder", "Refuse", "Stall", "every", "nth"]
 
 FRESH_S = 5.0  # how long an idle connection to a service is trusted
 HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "expect"}
@@ -45,18 +45,7 @@ class Cut:
     after: bool = False
 
 
-@dataclass(frozen=True)
-class Hook:
-    """Run this - kill the function, say - before the service sees the call, or `after` it did what was asked.
-
-    Killed before, the call is lost; killed after, it is done and nobody knows.
-    """
-
-    run: Callable[[], object]
-    after: bool = False
-
-
-Act: TypeAlias = Refuse | Stall | Cut | Hook
+Act: TypeAlias = Refuse | Stall | Cut
 Play: TypeAlias = Callable[[Call], Act | None]
 """The outcome of a call; None lets it pass. Called from many threads at once."""
 
@@ -110,8 +99,6 @@ class Recorder:
             "dynamodb": dynamodb, "opensearch": opensearch, "bedrock": bedrock, "events": None, "other": None,
         }  # fmt: skip
         self._listeners: dict[Service, _Listener] = {}
-        self._busy = 0
-        self._quiet = threading.Condition()
 
     def url(self, service: Service) -> str:
         return self._listeners[service].url
@@ -140,11 +127,6 @@ class Recorder:
         taken = list(self.entries)
         del self.entries[: len(taken)]
         return taken
-
-    def settle(self, patience_s: float = 60.0) -> None:
-        """Wait until no call is in flight: those of a function that was killed are still carried out."""
-        with self._quiet:
-            assert self._quiet.wait_for(lambda: not self._busy, patience_s), f"{self._busy} calls are still in flight"
 
     def __enter__(self) -> Self:
         for service in self._upstream:
@@ -186,11 +168,6 @@ class Recorder:
         """Where calls to it go on to; None when they are answered here."""
         return self._upstream[service]
 
-    def count(self, more: int) -> None:
-        with self._quiet:
-            self._busy += more
-            self._quiet.notify_all()
-
 
 class _Listener(LoopbackServer):
     def __init__(self, recorder: Recorder, service: Service) -> None:
@@ -218,11 +195,7 @@ class _Handler(QuietConnection):
             self.reply(200)  # a connection that is opened ahead of the first call
             return
         call = recorder.account.read(service, self.command, self.path, self.headers, body)
-        recorder.count(1)
-        try:
-            self._perform(recorder.enter(call), call)
-        finally:
-            recorder.count(-1)
+        self._perform(recorder.enter(call), call)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _call  # noqa: N815  as the standard library wants them called
 
@@ -232,23 +205,18 @@ class _Handler(QuietConnection):
                 self._refuse(call.service, status, code)
                 return
             case Stall(seconds):
-                self._until_it_leaves(seconds)
+                ends = select.poll()
+                ends.register(self.connection, select.POLLIN)
+                ends.poll(seconds * 1000)  # or until whoever asked leaves
                 self.close_connection = True
                 return
             case Cut(after=False):
                 self.close_connection = True
                 return
-            case Hook(run, after=False):
-                run()
-                if self._has_left():  # killed before its call arrived: nobody sees it
-                    return
         status, headers, content = self._passed_on(call)
-        match act:
-            case Cut():
-                self.close_connection = True
-                return
-            case Hook(run, after=True):
-                run()
+        if isinstance(act, Cut):
+            self.close_connection = True
+            return
         self.reply(status, content, headers)
 
     def _passed_on(self, call: Call) -> tuple[int, Mapping[str, str], bytes]:
@@ -283,13 +251,3 @@ class _Handler(QuietConnection):
             content = {"error": {"root_cause": [reason], **reason}, "status": status}
         headers = {"Content-Type": "application/json", "x-amzn-ErrorType": code}
         self.reply(status, json.dumps(content).encode(), headers)
-
-    def _until_it_leaves(self, seconds: float) -> bool:
-        """Wait; whether the function ended the connection meanwhile."""
-        end = select.poll()
-        end.register(self.connection, select.POLLIN)
-        return bool(end.poll(seconds * 1000))
-
-    def _has_left(self) -> bool:
-        self.close_connection |= self._until_it_leaves(0.0)
-        return self.close_connection

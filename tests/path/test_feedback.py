@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from mats.adapters.dynamodb.tables import from_row
-from tests.aws.recorder import Call, Refuse
 from tests.path.world import ACCOUNT, Make, World, item
 
 ANN, BOB = (f"arn:aws:sts::{ACCOUNT}:assumed-role/{name}/session" for name in ("Ann", "Bob"))
@@ -53,19 +52,6 @@ def test_an_answer_leaves_a_receipt_that_its_caller_can_report_on(found: World) 
     assert (tally["id"], tally["caller"], tally["failures"]) == ("com.acme/refund_payment", kept["caller"], 0)
     assert tally["successes"] > 0
     assert {row["item"] for row in rows(found, "Outcomes")} == {"receipt", "outcome#com.acme/refund_payment"}
-
-
-def test_a_table_of_receipts_that_fails_costs_the_receipt_and_nothing_else(found: World) -> None:
-    def receipts_fail(call: Call) -> Refuse | None:
-        named = b"receipts" in call.body.lower()
-        return Refuse(500, "InternalServerError") if call.service == "dynamodb" and named else None
-
-    found.weather(receipts_fail)
-    answer = found.discover("money back", caller=ANN)
-    assert answer.ids == ["com.acme/refund_payment"]
-    assert answer.content["degraded"] == ["receipt"]
-    body = {"query_id": answer.content["query_id"], "missing": "a stamp"}
-    assert found.ask("POST", "/feedback", body, caller=ANN).status == 503
 
 
 def test_callers_with_tokens_are_known_by_their_subject(made: Make) -> None:

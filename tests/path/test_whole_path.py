@@ -137,20 +137,6 @@ def test_the_api_tells_of_one_capability_of_its_health_and_of_itself(world: Worl
     assert {error["field"] for error in wrong.content["errors"]} == {"query", "colour"}
 
 
-def test_models_find_over_mcp_and_get_tools_with_the_schemas_of_their_owners(world: World) -> None:
-    schema = {"type": "object", "properties": {"payment": {"type": "string", "minLength": 1}}, "required": ["payment"]}
-    id = world.put(item("refund", REFUND, input_schema=schema))
-    world.publish(item("refund_all", REFUND, visible_to=["finance"]))
-    search = {"name": "search_capabilities", "arguments": {"query": "give money back for a card payment"}}
-    called = world.ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": search})
-    assert called.status == 200
-    assert [found["id"] for found in called.content["result"]["structuredContent"]["results"]] == [id]
-    ready = world.ask("POST", "/discover", {"query": "refund a card payment", "format": "bedrock_tool_config"})
-    assert ready.content["output"]["tools"][0]["toolSpec"]["inputSchema"] == {"json": schema}
-    assert list(ready.content["names"].values()) == [id]
-    assert world.ask("GET", "/mcp").status == 405
-
-
 def test_what_has_not_changed_costs_no_model_and_no_write(world: World) -> None:
     world.put(item("refund_payment", REFUND))
     world.put({"namespace": "com.acme", "name": "bad", "kind": "toool"})

@@ -1,7 +1,6 @@
 """Calls as IAM sees them, and calls that fail."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -10,8 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
 from tests.aws.bedrock import BedrockServer
-from tests.aws.recorder import Act, Cut, Hook, Recorder, Refuse, Stall, every, nth
-from tests.aws.runtime import Function
+from tests.aws.recorder import Act, Cut, Recorder, Refuse, Stall, every, nth
 from tests.aws.tables import credentials
 from tests.aws.tests.small_template import allow, deployed, item
 
@@ -73,31 +71,6 @@ def test_the_nth_write_can_be_refused_or_lost_or_done_without_an_answer(recorder
             client.put_item(TableName="Registry", Item=item(f"cut{number}"))
     recorder.play = None
     assert [there(name) for name in ("first", "second", "cut0", "cut1")] == [True, False, False, True]
-
-
-WRITER = """
-import boto3
-from botocore.config import Config
-client = boto3.client("dynamodb", config=Config(retries={"total_max_attempts": 1}))
-def handle(event, context):
-    client.put_item(TableName="Registry", Item={"namespace": {"S": "com.acme"}, "name": {"S": event}})
-"""
-
-
-@pytest.mark.server
-@pytest.mark.parametrize("after", [False, True])
-def test_a_function_killed_at_a_write_has_written_only_if_it_was_killed_after(
-    recorder: Recorder, tmp_path: Path, after: bool
-) -> None:
-    (tmp_path / "handler.py").write_text(WRITER)
-    with Function(folder=tmp_path, around=recorder.environment()) as function:
-        recorder.play = nth(1, Hook(function.kill, after=after), writes=True)
-        killed = function.invoke("killed")
-        recorder.settle()
-        assert killed.error is not None
-        assert function.invoke("again").error is None
-    found = _once("dynamodb").scan(TableName="Registry")["Items"]
-    assert {item["name"]["S"] for item in found} == {"again", *(["killed"] if after else [])}
 
 
 def test_a_model_may_be_invoked_through_its_profile_only(recorder_of_models: Recorder) -> None:
