@@ -1,7 +1,7 @@
 """Answers under attack, with each defence and without it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from experiments.ablate.measure import Arms, Asked, Comparison, Part, compare, is_first
@@ -12,12 +12,13 @@ from experiments.attacks.takeovers import LATER, RATED, TAKEOVERS, Attacker
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset
-from mats.ports import Encoder
+from mats.ports import Clock, Encoder
 
 DEFENCES = ("rated", "duplicates", "seniority", "claims")
 TARGETS, COPIED = 15, 30  # Attacked requests: of most attacks, and of copies
 _ADAPTIVE = "1 unrelated item, phrases inserted"
 _EARLY = "1 copy, registered an hour before"
+_NEW_NO_MORE = timedelta(days=60)
 _LATER = timedelta(days=2)  # When a copy is registered: within a day nobody is the copy
 _LEFT_OUT = (_ADAPTIVE, _EARLY)  # Asks the whole pipeline anew for each phrase; is measured with more targets
 
@@ -70,14 +71,17 @@ def attack_with_table(local: LocalSystem, dataset: Dataset, arms: Arms) -> Itera
     targets = targets_of(dataset, TARGETS)
     registry = AttackedRegistry(local=local, registrations=dataset.registrations, targets=targets, trust=dataset.trust)
     later = (datetime.fromisoformat(local.clock.now()) + _LATER).isoformat()
+    afterwards = arms.at(_Ahead(local.clock, _NEW_NO_MORE))  # else seniority alone would keep copies back
     for trust, assigned in {"targets rated": {target.item.id: RATED for target in targets}, "none rated": {}}.items():
         registry.assign(assigned)
-        answers = {
-            attack.name: list(_under(registry, arms, attack.waves(registry), later if _is_copy(attack.name) else None))
+        answers = {attack.name: list(_under(registry, arms, attack.waves(registry))) for attack in ATTACKS}
+        copies = [
+            one
             for attack in ATTACKS
-        }
+            if "copy" in attack.name or "claimed" in attack.name
+            for one in _under(registry, afterwards, attack.waves(registry), later)
+        ]
         floods = [one for name, found in answers.items() if "flood" in name for one in found]
-        copies = [one for name, found in answers.items() if _is_copy(name) for one in found]
         everything = [one for found in answers.values() for one in found]
         yield from _compare(floods, f"floods, {trust}: places kept", dataset.name, places_kept, {"duplicates"})
         yield from _compare(
@@ -89,8 +93,18 @@ def attack_with_table(local: LocalSystem, dataset: Dataset, arms: Arms) -> Itera
     registry.assign(dataset.trust)
 
 
-def _is_copy(attack: str) -> bool:
-    return "copy" in attack or "claimed" in attack
+@dataclass(frozen=True)
+class _Ahead:
+    """A clock that is some time ahead of another."""
+
+    clock: Clock
+    by: timedelta
+
+    def now(self) -> str:
+        return (datetime.fromisoformat(self.clock.now()) + self.by).isoformat()
+
+    def elapsed_ms(self) -> float:
+        return self.clock.elapsed_ms()
 
 
 def _under(

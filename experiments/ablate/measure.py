@@ -1,7 +1,7 @@
 """The values of the same requests with a policy and without it, and whether the policy may stay."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,6 +11,7 @@ from mats.domain.search.shortlist import Shortlist
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import without_policies
+from mats.ports import Clock
 from mats.usecases.discover import Discover
 
 
@@ -84,6 +85,14 @@ class Arms:
     def only(self, *policies: str) -> "Arms":
         """The same with fewer policies."""
         return Arms(self.whole, {name: arm for name, arm in self.without.items() if name in policies})
+
+    def at(self, clock: Clock) -> "Arms":
+        """The same at another time."""
+
+        def moved(pipeline: Discover) -> Discover:
+            return replace(pipeline, stages=replace(pipeline.stages, clock=clock))
+
+        return Arms(moved(self.whole), {name: moved(arm) for name, arm in self.without.items()})
 
     def ask(self, query: JudgedQuery, *, caller: str = "", **fields: Any) -> "Asked":
         """The ranked ids of every arm; the vector of the request is encoded once."""

@@ -12,6 +12,7 @@ from rich.console import Console
 from experiments.report.results import load_results, paper
 from experiments.report.scale import growth_table
 from experiments.report.security import attack_tables
+from experiments.studies.ablate import table as policy_table
 from experiments.studies.language_model import together
 from infra import cost
 from mats.evaluation.results import Json
@@ -146,7 +147,10 @@ def _speed() -> str:
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
-    DOCS / "results.md": {"results": _results_block},
+    DOCS / "results.md": {
+        "results": _results_block,
+        "policies": lambda: policy_table(load_results("experiment-ablate")),
+    },
     REPOSITORY / "experiments" / "results" / "attacks.md": {
         "attacks": lambda: attack_tables(load_results("bench-attacks"))
     },
