@@ -9,6 +9,7 @@ from experiments.ablate.measure import Comparison, Part, Row, compare
 from experiments.ablate.requests import misspelt, names, one_product, with_provider
 from experiments.ablate.run import rows
 from experiments.ablate.sets import holds, judged, made, open_set, reliability, synonyms
+from experiments.report.results import load_results
 from experiments.studies.ablate import rows_of
 from mats.bootstrap.local import local_system
 from mats.bootstrap.policies import NAMES
@@ -54,6 +55,12 @@ def test_the_policies_of_a_system_are_those_of_the_table(tmp_path):
     with closing(local_system(Settings(home=tmp_path), encoder=FakeEncoder())) as local:
         assert sorted(policy.name for policy in local.discover.policies) == sorted(NAMES)
         assert [policy.name for policy in without_policies(local.discover, NAMES[1:]).policies] == [NAMES[0]]
+
+
+def test_every_policy_has_a_row_in_the_committed_results_with_requests_of_its_own():
+    policies = load_results("experiment-ablate")["policies"]
+    assert sorted(policies) == sorted(NAMES)
+    assert all(one["own"]["requests"] for one in policies.values())
 
 
 def test_what_a_policy_is_for_is_compared_for_it_alone(comparisons):
