@@ -92,7 +92,7 @@ MUTANTS = (
     Mutant(_RELIABILITY, "after = limit_moves(before, ", "after = (lambda before, after, counts: after)(before, "),
     Mutant(_RELIABILITY, "each.relevance if rated else each.score", "each.relevance"),
     Mutant("domain/policies/products.py", "_STRONG = 0.5", "_STRONG = 0.1"),
-    Mutant("domain/policies/products.py", "plain=named.rest, ", ""),
+    Mutant("domain/policies/products.py", "plain=named.rest, notes=", "notes="),
     Mutant("usecases/discover.py", "[*ahead, *behind[-_WITNESSES:]]", "ahead"),
     Mutant("usecases/rerank.py", "misfit = not 0 < len(reply.scores) <= len(sent)", "misfit = not reply.scores"),
     Mutant("edge/authorizer.py", "_LEEWAY_S = 30", "_LEEWAY_S = 3_000"),
