@@ -187,7 +187,7 @@ class SearchArguments(Arguments):
         default=None, description="One task in plain words, no tool's name: refund a card."
     )
     queries: list[str] | None = Field(
-        default=None, description="Of a longer task 2 to 7 steps: news on ferries, make a chart."
+        default=None, description="Of a longer task 2 to 7 steps: ferry news, make a chart."
     )
     kinds: list[Kind] = Field(default=[])
     namespaces: Annotated[list[Label], Field(max_length=50)] = Field(default=[], description="These or below.")
