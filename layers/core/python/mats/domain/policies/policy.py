@@ -28,6 +28,7 @@ class Ask:
     """A text of a request, as its caller wrote it and as policies read it."""
 
     text: str
+    searched: str  # The same, without what says nothing here: what is searched by words
     plain: str  # The same, spelled right and without the names of products: what is encoded
     words: LexicalQuery
     admitted: Filter
@@ -38,12 +39,14 @@ class Ask:
 
     @classmethod
     def of(cls, text: str, admitted: Filter, **more: Any) -> "Ask":
-        return cls(text=text, plain=text, words=LexicalQuery(terms=query_terms(text)), admitted=admitted, **more)
+        return cls(
+            text=text, searched=text, plain=text, words=LexicalQuery(terms=query_terms(text)), admitted=admitted, **more
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text as written and as encoded, and its rewrites in synonyms."""
-        return *dict.fromkeys((self.text, self.plain)), *self.words.rewrites
+        """The text as searched and as encoded, and its rewrites in synonyms."""
+        return *dict.fromkeys((self.searched, self.plain)), *self.words.rewrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

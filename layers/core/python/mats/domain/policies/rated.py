@@ -12,13 +12,17 @@ from mats.domain.search.lookups import Lookups, Vector
 _MOST_READ = 1_000  # Capabilities that operators trust, of a registry, that are known beside a request
 _PLACES = 3  # Of the best rated ones
 _AS_NEAR, _MOST_AS_NEAR = 0.9, 4
-_COMPARABLE = 0.3  # Share of the best cosine from which on a rated one is about the request at all
 """Share of the nearest one's cosine from which on what is unrated is as near, and how many of it come first."""
+_ABOUT_IT = 0.3  # Share of the best cosine from which on a rated one is about the request at all
 
 
 @dataclass(frozen=True)
 class Rated(Policy):
-    """Floods of rewordings are as near as what they imitate, but nobody has rated them."""
+    """Floods of rewordings are as near as what they imitate, but nobody has rated them.
+
+    Only where unrated hits as near as a rated one crowd the first places. Without an encoder nothing tells what is
+    near, and the places are kept.
+    """
 
     name: ClassVar = "rated"
     reads: ClassVar = ("look",)
@@ -31,12 +35,12 @@ class Rated(Policy):
         if not best:
             return order
         cosine, ids = order.cosine, order.ids
-        nearest = max(cosine.get(id, 0.0) for id in best)
-        near = [id for id in ids if id not in (evidence or ()) and cosine.get(id, 0.0) >= _AS_NEAR * nearest]
-        if cosine and (
-            nearest < _COMPARABLE * max(cosine.values()) or sum(id in near for id in ids[: order.k]) <= _MOST_AS_NEAR
-        ):
-            return order
-        behind = frozenset(near[_MOST_AS_NEAR:]) if cosine else frozenset[Id]()
-        ids = [*(id for id in ids if id not in behind), *(id for id in ids if id in behind)]
+        if cosine:
+            nearest = max(cosine.get(id, 0.0) for id in best)
+            near = [id for id in ids if id not in (evidence or ()) and cosine.get(id, 0.0) >= _AS_NEAR * nearest]
+            crowds = len(frozenset(near).intersection(ids[: order.k])) > _MOST_AS_NEAR
+            if not crowds or nearest < _ABOUT_IT * max(cosine.values()):
+                return order
+            behind = frozenset(near[_MOST_AS_NEAR:])
+            ids = [*(id for id in ids if id not in behind), *(id for id in ids if id in behind)]
         return replace(order, ids=list(dict.fromkeys((*ids[: order.k - _PLACES], *best, *ids))))
