@@ -93,7 +93,7 @@ class OpenSet:
 Probe = Callable[[OpenSet], Iterator[Comparison]]
 
 
-def judged(opened: OpenSet) -> Iterator[Comparison]:
+def judged_queries(opened: OpenSet) -> Iterator[Comparison]:
     """Judged queries, for every policy."""
     name = opened.dataset.name
     served = [query for query in opened.dataset.queries if query.relevant]
@@ -104,7 +104,7 @@ def judged(opened: OpenSet) -> Iterator[Comparison]:
         yield from (each for each in among if each.policy == "implied-step")
 
 
-def made(opened: OpenSet) -> Iterator[Comparison]:
+def made_requests(opened: OpenSet) -> Iterator[Comparison]:
     """Names, ids, misspelt words, named products."""
     dataset = opened.dataset
     yield from opened.own("exact", "names in words", requests.names(dataset))
@@ -262,18 +262,18 @@ def attacks(opened: OpenSet) -> Iterator[Comparison]:
 
 
 PROBES: Mapping[str, Sequence[Probe]] = {
-    "tools": (judged, made),
-    "models": (judged,),
-    "multitool": (judged, memory),
-    "mcp-tools-closed": (judged, made, one_product),
-    "skills": (judged, made, lessons),
-    "agents": (judged, made, takeovers, reliability),
-    "sparse-tools": (judged,),
-    "livemcp-tasks": (judged,),
-    "mcp-golden": (judged,),
-    EXAMPLES.name: (judged, synonyms, holds, attacks),
+    "tools": (judged_queries, made_requests),
+    "models": (judged_queries,),
+    "multitool": (judged_queries, memory),
+    "mcp-tools-closed": (judged_queries, made_requests, one_product),
+    "skills": (judged_queries, made_requests, lessons),
+    "agents": (judged_queries, made_requests, takeovers, reliability),
+    "sparse-tools": (judged_queries,),
+    "livemcp-tasks": (judged_queries,),
+    "mcp-golden": (judged_queries,),
+    EXAMPLES.name: (judged_queries, synonyms, holds, attacks),
 }
-"""What is asked over each set, in this order: what is learned or assigned at the end does not change what is before."""
+"""The probes of each set, in order: those that change the registry or its memory are last."""
 
 
 def measure_set(name: str, data: Path, settings: Settings, policies: Collection[str]) -> list[Comparison]:

@@ -8,7 +8,7 @@ import pytest
 from experiments.ablate.measure import Comparison, Part, Row, compare
 from experiments.ablate.requests import misspelt, names, one_product, with_provider
 from experiments.ablate.run import rows
-from experiments.ablate.sets import holds, judged, made, open_set, reliability, synonyms
+from experiments.ablate.sets import holds, judged_queries, made_requests, open_set, reliability, synonyms
 from experiments.report.results import load_results
 from experiments.studies.ablate import rows_of
 from mats.bootstrap.local import local_system
@@ -38,7 +38,7 @@ DATASET = Dataset(
 def comparisons() -> list[Comparison]:
     found: list[Comparison] = []
     with open_set(DATASET, Path(), Settings(encoder="none"), NAMES) as opened:
-        for probe in (judged, made, reliability, synonyms, holds):
+        for probe in (judged_queries, made_requests, reliability, synonyms, holds):
             found += probe(opened)
     return found
 

@@ -2,14 +2,15 @@
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed
 from mats.domain.search.lookups import Vector
-from mats.ports import Clock, Encoder
+from mats.ports import Clock
+from mats.usecases.models import WrappedEncoder
 
 T = TypeVar("T")
 
@@ -72,19 +73,10 @@ class Refreshed(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class RecentVectors:
+class RecentVectors(WrappedEncoder):
     """An encoder that keeps the vectors of the latest queries."""
 
-    encoder: Encoder
     recent: Recent[Vector] = field(default_factory=Recent)
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self.encoder.dimension
 
     def encode_query(self, text: str) -> Vector:
         if (known := self.recent.get(text)) is not None:
@@ -92,6 +84,3 @@ class RecentVectors:
         vector = self.encoder.encode_query(text)
         self.recent.put(text, vector)
         return vector
-
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        return self.encoder.encode_documents(texts)
