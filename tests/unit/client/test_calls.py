@@ -212,6 +212,28 @@ def test_message_to_an_agent(version, reply, ok):
     assert called == Called(ok=ok, status=200, content=reply.get("result", reply.get("error")))
 
 
+@pytest.mark.parametrize(
+    ("version", "url", "address", "part"),
+    [
+        ("1.0", "https://a.example.com/a2a/", "https://a.example.com/a2a/message:send", "parts"),
+        ("0.3.0", "https://a.example.com/a2a?t=1", "https://a.example.com/a2a/v1/message:send?t=1", "content"),
+        ("0.3.0", "https://a.example.com/v1", "https://a.example.com/v1/message:send", "content"),
+    ],
+)
+def test_message_over_http_and_json(version, url, address, part):
+    sent = shown({"protocol": "a2a", "url": url, "version": version, "transport": "HTTP+JSON"}, {"message": "Hi"})
+    assert sent["url"] == address
+    assert json.loads(sent["body"])["message"][part] == [{"text": "Hi"}]
+
+
+@pytest.mark.parametrize(("reply", "ok"), [({"message": {}}, True), ({"error": {"code": 400}}, False)])
+def test_reply_over_http_and_json(reply, ok):
+    with answering(response("200 OK\r\nContent-Type: application/json", json.dumps(reply).encode())) as url:
+        invocation = {"protocol": "a2a", "url": url, "version": "1.0", "transport": "HTTP+JSON"}
+        called = call(invocation, {"message": "Hi"}, private=True)
+    assert (called.ok, called.content) == (ok, reply.get("error", reply))
+
+
 @pytest.mark.parametrize("arguments", [{}, {"message": ""}, {"message": 1}, {"message": "x", "more": 1}])
 def test_agent_needs_a_message(arguments):
     with pytest.raises(RequestInvalid, match="message"):

@@ -168,8 +168,49 @@ def test_an_agent_of_either_card():
         "protocol": "a2a", "url": url, "version": "1.0", "transport": "HTTP+JSON",
         "auth": [{"scheme": "apiKey", "name": "X-K", "in": "header"}],
     }  # fmt: skip
-    assert call(kind="agent", descriptor=new)["transport"] == "GRPC"
+    assert call(kind="agent", descriptor=new)["transport"] == "HTTP+JSON"
     assert call(kind="agent", endpoint=url, tags=["a2a"]) == {"protocol": "a2a", "url": url}
+
+
+GRPC, RPC = "https://grpc.example.com", "https://rpc.example.com/a2a"
+
+
+@pytest.mark.parametrize(
+    ("card", "found"),
+    [
+        (
+            {
+                "supportedInterfaces": [
+                    {"url": "grpc.example.com:443", "protocolBinding": "GRPC", "protocolVersion": "1.0"},
+                    {"url": RPC, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+                ]
+            },
+            (RPC, "JSONRPC", "1.0"),
+        ),
+        (
+            {
+                "url": GRPC, "preferredTransport": "GRPC", "protocolVersion": "0.3.0",
+                "additionalInterfaces": [{"url": GRPC, "transport": "GRPC"}, {"url": RPC, "transport": "JSONRPC"}],
+            },
+            (RPC, "JSONRPC", "0.3.0"),
+        ),
+        (
+            {"url": RPC, "preferred_transport": "HTTP+JSON", "protocol_version": "0.3.0", "provider": None},
+            (RPC, "HTTP+JSON", "0.3.0"),
+        ),
+        (
+            {"supported_interfaces": [{"url": RPC, "protocol_binding": "JSONRPC", "protocol_version": "1.0"}]},
+            (RPC, "JSONRPC", "1.0"),
+        ),
+        ({"url": GRPC, "preferredTransport": "GRPC"}, (GRPC, "GRPC", "")),
+        ({"url": f"{RPC}/v1/message:stream", "protocolVersion": "0.3.0"}, (f"{RPC}/v1", "HTTP+JSON", "0.3.0")),
+    ],
+)  # fmt: skip
+def test_the_interface_of_a_card_that_can_be_called(card, found):
+    schemes = {"my_key": {"type": "apiKey", "in_": "header", "name": "X-K"}}
+    calls = call(kind="agent", descriptor={**card, "security": [{"my_key": []}], "security_schemes": schemes})
+    assert (calls["url"], calls.get("transport", ""), calls.get("version", "")) == found
+    assert calls["auth"] == [{"scheme": "apiKey", "name": "X-K", "in": "header"}]
 
 
 def test_a_skill_is_read():

@@ -173,17 +173,17 @@ def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list
     """The request that sends an agent a message: the text `message`, or a whole message object.
 
     Raises:
-        RequestInvalid: the agent does not speak JSON-RPC, or there is no message.
+        RequestInvalid: the agent speaks neither JSON-RPC nor HTTP+JSON, or there is no message.
     """
     text = arguments.get("message")
-    if (made := call.message(str(text), token_hex(16))) is None:
-        raise refuse("transport", f"is {call.transport}: this client sends messages over JSON-RPC only")
+    if (made := call.message(str(text), url, token_hex(16))) is None:
+        raise refuse("transport", f"is {call.transport}: this client sends messages over JSON-RPC and HTTP+JSON only")
     if not isinstance(text, str | dict) or not text or len(arguments) > 1:
         raise refuse("message", "must be the only input, a text or a message object of A2A")
-    headers, body = made
+    url, headers, body = made
     if isinstance(text, dict):
-        sent = body["params"]["message"]
-        body["params"]["message"] = {**sent, **text, "messageId": sent["messageId"]}
+        within = body.get("params", body)
+        within["message"] = {**within["message"], **text, "messageId": within["message"]["messageId"]}
     return _request("POST", url, headers, [], secrets, json=body)
 
 

@@ -184,8 +184,8 @@ def curl_command(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> str:
 def _request(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> tuple[str, list[str], Any] | None:
     """The address, the options for headers and cookies, and the body, with all that is required; None if impossible."""
     if isinstance(call, A2aCall):
-        message = call.message("Hello")
-        return message and (call.url, [f"-H {shell_word(f'{n}: {v}')}" for n, v in message[0].items()], message[1])
+        message = call.message("Hello", call.url)
+        return message and (message[0], [f"-H {shell_word(f'{n}: {v}')}" for n, v in message[1].items()], message[2])
     url, sent, required = call.url, list[str](), schema.get("required")
     for each in call.parameters:
         if each.in_ == "path" or not isinstance(required, list) or (each.property or each.name) not in required:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from typing import Any
 
 import botocore.session
@@ -96,6 +97,28 @@ def test_an_unknown_format_is_one_fault(value: Any):
     assert detect_format(value) is None
     (only,) = map_value(value, Source("x"))
     assert [fault.attribute for fault in only.faults] == [""]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"agents": [d.CARD]}, {"cards": {"desk": d.CARD}}, {"agents": [{"agentCard": d.CARD}]}, [{"card": d.CARD}],
+        {"jsonrpc": "2.0", "id": 1, "result": d.CARD},
+    ],
+)  # fmt: skip
+def test_a_card_is_found_in_what_is_around_it(value: Any):
+    [alone], [wrapped] = map_value(d.CARD, Source("x")), map_value(value, Source("x"))
+    assert wrapped.registration == alone.registration is not None
+
+
+def test_a_card_of_python_is_the_same_as_one_of_json():
+    def to_snake_case(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {re.sub("([A-Z])", r"_\1", key).lower(): to_snake_case(one) for key, one in value.items()}
+        return [to_snake_case(one) for one in value] if isinstance(value, list) else value
+
+    [one], [other] = (map_value(card, Source("x")) for card in (d.CARD, to_snake_case(d.CARD)))
+    assert other.registration == one.registration is not None
 
 
 def test_a_given_namespace_overrides_the_document():

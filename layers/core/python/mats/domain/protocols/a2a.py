@@ -1,5 +1,6 @@
 """A2A: agent cards, 1.0 (`supportedInterfaces`) and before (`url`, `preferredTransport`), and calls of their agents."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -16,17 +17,20 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Protocol,
     Source,
-    first_of,
     map_each,
     namespace_of_url,
     objects,
     text_at,
+    to_camel_case,
     value_at,
 )
 from mats.domain.text.redaction import placeholders, redact_url
 
 _CARD = "a2a-agent-card"
-_BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
+_LISTS = ("agents", "cards", "agentCards", "agent_cards")  # Keys of lists of cards, or of objects of them by name
+_AROUND = ("card", "agentCard", "agent_card", "result")  # Keys of one card
+_JSON_RPC, _REST = "JSONRPC", "HTTP+JSON"
+_OPERATION = re.compile(r"/message:(?:send|stream)/?$")  # The end of an address of one operation of HTTP+JSON
 
 
 class A2aCall(Call):
@@ -43,43 +47,80 @@ class A2aCall(Call):
         version = f"A2A {self.version}".strip()
         return (("protocol", f"{version} over {self.transport}" if self.transport else version), ("endpoint", self.url))
 
-    def message(self, text: str, id: str = "1") -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Headers and JSON-RPC body that send the agent a message; None if it does not speak JSON-RPC."""
-        if self.transport.upper() not in ("", "JSONRPC"):
-            return None
+    def message(self, text: str, url: str, id: str = "1") -> tuple[str, dict[str, str], dict[str, Any]] | None:
+        """Address, headers and body that send the agent a message; None if it speaks neither JSON-RPC nor HTTP+JSON."""
+        is_old, transport = self.version.partition(".")[0] in ("", "0"), self.transport.upper() or _JSON_RPC
+        headers = {} if is_old else {"A2A-Version": ".".join(self.version.split(".")[:2])}
         message: dict[str, Any] = {"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]}
-        method, headers = "SendMessage", {"A2A-Version": ".".join(self.version.split(".")[:2])}
-        if self.version.partition(".")[0] in ("", "0"):
+        if transport == _REST:
+            if is_old:
+                message["content"] = message.pop("parts")
+            base, sign, query = url.partition("?")
+            base = base.rstrip("/").removesuffix("/v1") + "/v1" if is_old else base.rstrip("/")
+            return f"{base}/message:send{sign}{query}", headers, {"message": message}
+        if is_old:
             part = {"kind": "text", "text": text}
             message = {"kind": "message", "messageId": id, "role": "user", "parts": [part]}
-            method, headers = "message/send", {}
-        return headers, {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+        method = "message/send" if is_old else "SendMessage"
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+        return (url, headers, body) if transport == _JSON_RPC else None
+
+
+def _cards(value: Json) -> tuple[str, Json]:
+    """The place of the list of cards in a value, and that list; or the one card."""
+    where = next((key for key in _LISTS if isinstance(value_at(value, key), list | Mapping)), "")
+    found = value[where] if where else value
+    listed = found if isinstance(found, list) else [*found.values()] if where else [found]
+    cards = [next((each[key] for key in _AROUND if isinstance(value_at(each, key), Mapping)), each) for each in listed]
+    return where, cards if where or isinstance(found, list) else cards[0]
 
 
 def is_card(value: Json) -> bool:
-    """True if a value is a card, or a list that begins with one."""
-    card = first_of(value)
+    """True if a value is a card, a list with one among its first entries, or what is known to be around these."""
+    found = _cards(value)[1]
+    return any(map(_is_card, found[:10] if isinstance(found, list) else [found]))
+
+
+def _is_card(card: Json) -> bool:
     if not isinstance(card, Mapping) or not isinstance(card.get("name"), str):
         return False
-    if isinstance(card.get("supportedInterfaces"), list):
-        return True
-    marks = ("url", "protocolVersion", "capabilities", "defaultInputModes", "preferredTransport")
-    return ("skills" in card and any(key in card for key in marks)) or {"url", "capabilities"} <= card.keys()
+    keys = to_camel_case(dict.fromkeys(card)).keys()
+    marks = {"url", "protocolVersion", "capabilities", "defaultInputModes", "preferredTransport"}
+    is_old = ("skills" in keys and not keys.isdisjoint(marks)) or {"url", "capabilities"} <= keys
+    return is_old or "supportedInterfaces" in keys
 
 
 def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """One agent for each card, with the tags and examples of its skills, which stay in the descriptor."""
-    return map_each("", value, source, _agent, what="agent cards")
+    where, cards = _cards(value)
+    return map_each(where, cards, source, _agent, what="agent cards")
+
+
+def _interfaces(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Address, transport and version of each interface, those first that HTTP reaches; `url` before others."""
+    version = plain_text_at(card, "protocolVersion")
+    stated = plain_text_at(card, "preferredTransport") or (_JSON_RPC if version else "")
+    main = {"url": card.get("url"), "transport": stated}
+    found = [
+        (url, plain_text_at(each, "protocolBinding") or plain_text_at(each, "transport"),
+         plain_text_at(each, "protocolVersion") or version)
+        for each in [*objects(card.get("supportedInterfaces")), main, *objects(card.get("additionalInterfaces"))]
+        if (url := text_at(each, "url"))
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: each[1].upper() not in ("", _JSON_RPC, _REST) or each[0][:4] != "http")
 
 
 def _agent(where: str, card: Mapping[str, Any], source: Source) -> MappedValue:
-    endpoint = _preferred_endpoint(card)
+    card = to_camel_case(card)
+    endpoint = next((url for url, _, _ in _interfaces(card)), "")
     namespace = source.namespace or namespace_of_url(text_at(card, "provider", "url"), endpoint, source.url)
     draft = ItemDraft.create(where, "agent", namespace, card, format=_CARD)
     for attribute in ("name", "description", "version"):
         draft.move_text(attribute)
     draft.set_text("provider", text_at(card, "provider", "organization"))
     draft.set_endpoint(endpoint)
+    if _OPERATION.search(endpoint):
+        draft.add_note("endpoint", "is the address of one operation: messages are sent by HTTP+JSON to that above it")
     draft.set_words("tags", [A2A, *_of_skills(card, "tags")])
     draft.set_words("examples", _of_skills(card, "examples"))
     return draft.finish()
@@ -91,39 +132,23 @@ def _of_skills(card: Mapping[str, Any], key: str) -> list[Any]:
     return [entry for entries in lists if isinstance(entries, list) for entry in entries]
 
 
-def _preferred_endpoint(card: Mapping[str, Any]) -> str:
-    """The first interface of 1.0, else `url`, else the best additional interface."""
-    interfaces = [entry for entry in objects(card.get("supportedInterfaces")) if text_at(entry, "url")]
-    if interfaces:
-        return text_at(interfaces[0], "url")
-    if text_at(card, "url"):
-        return text_at(card, "url")
-    others = [entry for entry in objects(card.get("additionalInterfaces")) if text_at(entry, "url")]
-    others.sort(key=lambda entry: _BINDINGS.index(b) if (b := value_at(entry, "transport")) in _BINDINGS else 9)
-    return text_at(others[0], "url") if others else ""
-
-
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> A2aCall | None:
-    """The call of the interface at the endpoint, else of the card's preferred one."""
+    """The call of the interface at the endpoint, else of the card's first one that can be called."""
+    card, endpoint = to_camel_case(descriptor), registration.endpoint
     marks = ("supportedInterfaces", "protocolVersion", "preferredTransport")
-    declared = descriptor.get(FORMAT) == _CARD or has_tag(registration, A2A)
-    if not (declared or any(mark in descriptor for mark in marks)):
+    if card.get(FORMAT) != _CARD and not has_tag(registration, A2A) and card.keys().isdisjoint(marks):
         return None
-    interfaces = [*objects(descriptor.get("supportedInterfaces")), *objects(descriptor.get("additionalInterfaces"))]
-    named = next((each for each in interfaces if each.get("url") == registration.endpoint), {})
-    if not registration.endpoint and interfaces:
-        named = interfaces[0]
-    url = redact_url(registration.endpoint or plain_text_at(named, "url") or plain_text_at(descriptor, "url"))
-    if url is None:
+    own = [each for each in _interfaces(card) if endpoint in ("", each[0])]
+    own += _interfaces({**card, "url": endpoint, "supportedInterfaces": (), "additionalInterfaces": ()})
+    if not own or (url := redact_url(own[0][0])) is None:
         return None
-    of_card = plain_text_at(descriptor, "preferredTransport") or ("JSONRPC" if "protocolVersion" in descriptor else "")
-    security = descriptor.get("securityRequirements") or descriptor.get("security")
+    base = _OPERATION.sub("", url)
     return A2aCall(
-        url=url,
-        version=plain_text_at(named, "protocolVersion") or plain_text_at(descriptor, "protocolVersion"),
-        transport=plain_text_at(named, "protocolBinding") or plain_text_at(named, "transport") or of_card,
-        auth=auth_of(security, descriptor.get("securitySchemes")),
-        inputs=placeholders(url),
+        url=base,
+        version=own[0][2],
+        transport=own[0][1] if base == url else _REST,
+        auth=auth_of(card.get("securityRequirements") or card.get("security"), card.get("securitySchemes")),
+        inputs=placeholders(base),
     )
 
 

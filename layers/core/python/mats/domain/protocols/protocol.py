@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic.alias_generators import to_camel
 
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
@@ -261,6 +262,20 @@ def text_at(value: object, *path: str) -> str:
     if isinstance(found, int | float) and not isinstance(found, bool):
         return str(found)
     return found.strip() if isinstance(found, str) else ""
+
+
+_KEYED = word_set("variables securityschemes security schemes scopes params metadata _meta")
+"""Attributes, in lower case, whose objects have names of their own as keys."""
+
+
+def to_camel_case(value: Json, *, is_keyed: bool = False) -> Json:
+    """A value with the names of attributes as JSON has them, where Python or an old schema has `is_required`, `in_`."""
+    if isinstance(value, list):
+        return [to_camel_case(each, is_keyed=is_keyed) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    named = [(key if is_keyed or "_" not in key else to_camel(key).rstrip("_"), each) for key, each in value.items()]
+    return {key: to_camel_case(each, is_keyed=not is_keyed and key.lower() in _KEYED) for key, each in named}
 
 
 def texts(value: object) -> list[str]:
