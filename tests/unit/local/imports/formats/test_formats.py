@@ -82,6 +82,7 @@ def test_a_document_becomes_its_registrations(name: str):
         ({"model": "m", "tools": [{"type": "web_search"}, FUNCTION]}, "openai-tool"),
         ({"entries": [{"identifier": "urn:air:a.example.com:x"}]}, "ard-entry"),
         ({"namespace": "a", "name": "b", "kind": "tool"}, "registrations"),
+        ([{"type": "web_search_20250305", "name": "web_search"}], "openai-tool"),
     ],
 )
 def test_a_format_is_detected_by_content(value: Any, name: str):
@@ -91,12 +92,52 @@ def test_a_format_is_detected_by_content(value: Any, name: str):
 
 
 @pytest.mark.parametrize(
-    "value", [None, 1, "text", [], {}, {"name": "left-pad", "version": "1.0.0"}, {"tools": ["hammer"]}, [1, 2]]
-)
+    "value",
+    [
+        None, 1, "text", [], {}, {"name": "left-pad", "version": "1.0.0"}, {"tools": ["hammer"]}, [1, 2],
+        {"info": {"name": "Tides", "schema": "https://schema.getpostman.com/collection.json"}, "item": []},
+        {"project": {"name": "tides", "urls": {"home": "https://x.example"}}, "tool": {"ruff": {}}},
+    ],
+)  # fmt: skip
 def test_an_unknown_format_is_one_fault(value: Any):
     assert detect_format(value) is None
-    (only,) = map_value(value, Source("x"))
-    assert [fault.attribute for fault in only.faults] == [""]
+    for is_line in (False, isinstance(value, dict)):
+        (only,) = map_value(value, Source("x"), is_line=is_line)
+        assert [fault.attribute for fault in only.faults] == [""]
+        assert only.faults[0].message.startswith("is of no known format; known are")
+
+
+SCHEMA = {"type": "object", "properties": {"type": {"type": "string"}}}
+UPPER = {"type": "OBJECT", "properties": {"type": {"type": "STRING"}}}
+REFUND = {"name": "refund", "description": "Pay back."}
+SPEC = {**REFUND, "inputSchema": {"json": SCHEMA}}
+BASH = {"type": "bash_20250124", "name": "bash"}
+
+
+@pytest.mark.parametrize(
+    ("value", "skipped"),
+    [
+        ({"tools": [{"toolSpec": SPEC}, {"cachePoint": {"type": "default"}}]}, 1),
+        ({"modelId": "m", "toolConfig": {"tools": [{"toolSpec": SPEC}]}}, 0),
+        ({"tools": [{"functionDeclarations": [{**REFUND, "parameters": UPPER}]}, {"googleSearch": {}}]}, 1),
+        ({"functionDeclarations": [{**REFUND, "parametersJsonSchema": SCHEMA}]}, 0),
+        ({"tools": [{"type": "custom", **REFUND, "input_schema": SCHEMA}, BASH]}, 1),
+        ({"tools": [{**REFUND, "input_schema": SCHEMA}, {"type": "web_search_20250305", "name": "web_search"}]}, 1),
+        ({"functions": [{**REFUND, "parameters": SCHEMA}]}, 0),
+    ],
+)  # fmt: skip
+def test_the_tools_of_models_apis(value: Any, skipped: int):
+    found = list(map_value(value, Source("x", namespace="com.acme")))
+    assert [one.registration.item() for one in found if one.registration] == [
+        {
+            "namespace": "com.acme",
+            "kind": "tool",
+            **REFUND,
+            "input_schema": SCHEMA,
+            "descriptor": {"format": "openai-tool"},
+        }
+    ]
+    assert [len(one.notes) for one in found if not one.registration] == [1] * skipped
 
 
 @pytest.mark.parametrize(

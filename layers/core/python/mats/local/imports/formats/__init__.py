@@ -1,6 +1,6 @@
 """The formats of existing descriptions: those of the protocols, and one `FORMAT` for each module of this package."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -18,12 +18,13 @@ def detect_format(value: Json) -> Format | None:
 
 
 def map_value(value: Json, source: Source, *, is_line: bool = False) -> Iterator[MappedValue]:
-    """The registrations in a value, with faults and notes. A line of no known format is parsed as a registration."""
+    """The registrations in a value, with faults and notes. A line with its attributes is parsed as a registration."""
     format = detect_format(value)
-    if is_line and format in (None, registrations.FORMAT):
+    is_row = not isinstance(value, Mapping) or not registrations.ATTRIBUTES.isdisjoint(value)
+    if is_line and (format is registrations.FORMAT or (format is None and is_row)):
         yield registrations.map_row("", value, source)
     elif format is None:
         *known, last = (format.about for format in FORMATS)
-        yield rejection("", f"is of no known format: expected {', '.join(known)} or {last}")
+        yield rejection("", f"is of no known format; known are {', '.join(known)} and {last}")
     else:
         yield from format.registrations(value, source)

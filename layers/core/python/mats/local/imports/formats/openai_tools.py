@@ -1,5 +1,6 @@
-"""Tool lists of OpenAI's APIs: functions as Chat Completions has them, and as Responses has them; one tool each."""
+"""Tool lists of models' APIs: OpenAI's, Anthropic's, Bedrock's `toolConfig` and Gemini's; one tool each."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Source,
     map_each,
+    mapping_at,
     namespace_of_url,
     objects,
     text_at,
@@ -18,45 +20,75 @@ from mats.domain.protocols.protocol import (
 )
 
 _NAME = "openai-tool"
+_LISTS = (("tools",), ("toolConfig", "tools"), ("config", "tools"), ("functions",))
+_GROUPS = ("functionDeclarations", "function_declarations")  # Gemini's lists within the list
+_SCHEMAS = ("parameters", "parametersJsonSchema", "input_schema", "inputSchema")
+_VERSIONED = re.compile(r"\w+_20\d{6}")  # What Anthropic builds in: `web_search_20250305`
+_GEMINI_TYPES = frozenset("STRING NUMBER INTEGER BOOLEAN ARRAY OBJECT NULL".split())
 _PROBED = 10
 
 
+def _tools_in(value: Json) -> tuple[str, Json]:
+    """The place of a list of tools, and the list without groups; a single tool is a list of one."""
+    found = ((".".join(path), tools) for path in _LISTS if isinstance(tools := value_at(value, *path), list))
+    where, tools = next(found, ("", value))
+    return where, [one for each in (tools if isinstance(tools, list) else [tools]) for one in _ungroup(each)]
+
+
+def _ungroup(tool: Json) -> list[Json]:
+    group = next((objects(value_at(tool, key)) for key in _GROUPS if value_at(tool, key)), None)
+    return [tool] if group is None else [{"type": "function", **one} for one in group]
+
+
 def _is_tool_list(value: Json) -> bool:
-    """True if a value is a function, a list that has one among its first entries, or a request with such `tools`."""
-    tools = value_at(value, "tools") or value
-    found = [tools] if isinstance(tools, Mapping) else list(objects(tools)[:_PROBED])
-    return any(map(_is_function, found))
-
-
-def _is_function(value: Mapping[str, Any]) -> bool:
-    is_named = isinstance(value_at(value, "function", "name"), str) or (
-        isinstance(value.get("name"), str) and ("parameters" in value or "strict" in value)
+    """True if a value is a function, a list that has one among its first entries, or a request with such a list."""
+    return any(
+        _VERSIONED.fullmatch(text_at(each, "type"))
+        or (_function(each) and not each.keys().isdisjoint(("type", "toolSpec", "parameters")))
+        for each in objects(_tools_in(value)[1])[:_PROBED]
     )
-    return value.get("type") == "function" and is_named
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The function that a tool declares; None if the tool is built into an API."""
+    inner = mapping_at(tool, "toolSpec") or mapping_at(tool, "function") or tool
+    if not isinstance(inner.get("name"), str) or tool.get("type", "function") not in ("function", "custom"):
+        return None
+    return {key: each for key, each in inner.items() if key != "type"}
 
 
 def _registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each tool by its place in the list."""
-    if isinstance(tools := value_at(value, "tools"), list):
-        yield from map_each("tools", tools, source, _tool, what="tools")
-    else:
-        yield from map_each("", value, source, _tool, what="tools")
+    return map_each(*_tools_in(value), source, _tool, what="tools")
 
 
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
-    if not _is_function(tool):
-        note = Fault("type", f"{text_at(tool, 'type')[:80]!r} is built into OpenAI's API and no function; skipped")
-        return MappedValue(where, notes=(note,))
-    function = value_at(tool, "function")
-    function = function if isinstance(function, Mapping) else {key: tool[key] for key in tool if key != "type"}
+    if (function := _function(tool)) is None:
+        label = text_at(tool, "type") or next(iter(tool), "")
+        return MappedValue(
+            where, notes=(Fault("type", f"{label[:80]!r} is built into an API and no function; skipped"),)
+        )
     draft = ItemDraft.create(where, "tool", source.namespace or namespace_of_url(source.url), function, format=_NAME)
     draft.move_text("name")
     draft.move_text("description")
-    if isinstance(parameters := draft.rest.get("parameters"), Mapping):
-        draft.item["input_schema"] = draft.rest.pop("parameters") if parameters else {"type": "object"}
-    elif parameters is not None:
-        draft.add_note("input_schema", "`parameters` is not an object; it stays in the descriptor")
+    key = next((key for key in _SCHEMAS if function.get(key) is not None), "")
+    if isinstance(schema := draft.rest.get(key), Mapping):
+        del draft.rest[key]
+        draft.item["input_schema"] = _plain_schema(schema.get("json", schema) if "toolSpec" in tool else schema)
+    elif key:
+        draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
     return draft.finish()
 
 
-FORMAT = Format(_NAME, "a tool list of OpenAI or Anthropic", 70, _is_tool_list, _registrations)
+def _plain_schema(schema: Json) -> Json:
+    """A schema with the names of types as JSON Schema has them, where Gemini's API has `STRING`."""
+    if isinstance(schema, list):
+        return [_plain_schema(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    is_gemini = str(schema.get("type")) in _GEMINI_TYPES
+    plain = {key: _plain_schema(each) for key, each in schema.items()} or {"type": "object"}
+    return {**plain, "type": plain["type"].lower()} if is_gemini else plain
+
+
+FORMAT = Format(_NAME, "a tool list of OpenAI, Anthropic, Bedrock or Gemini", 70, _is_tool_list, _registrations)

@@ -7,6 +7,8 @@ from mats.domain.errors import RegistrationInvalid
 from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, first_of, id_of_item, map_each
 from mats.evaluation.data.beir import item_of
 
+ATTRIBUTES = frozenset({"kind", "namespace", "_id"})  # Those that documents of no other format have
+
 
 def _is_row(value: Json) -> bool:
     first = first_of(value)
