@@ -41,6 +41,14 @@ HOSTILE = [
     ("x.json", "[" + "[]," * 2_000_000 + "1]", "more than"),
     ("x.json", '{"a": "\x01"}', "is not JSON"),
     ("x.json", "", "is not JSON"),
+    ("x.json", '{"a": 1, /* no end', "is not JSON"),
+    ("x.json", '{"a": 1} ' + '/"\\"' * 100_000, "is not JSON"),
+    ("x.toml", "a = nan", "is not a JSON number"),
+    ("x.toml", "a = 1\na = 2", "as TOML: Cannot overwrite"),
+    ("x.toml", f"a = {'9' * 5_000}", "as TOML"),
+    ("x.toml", ".".join("a" * 100_000) + " = 1", "use JSON"),
+    ("x.toml", f"a = {'[' * 10_000}", "as TOML"),
+    ("x.toml", "a" * 1_000_001, "use JSON"),
     ("SKILL.md", "# No front matter", "no front matter"),
     ("SKILL.md", f"---\n{bomb()}\n---\n", "with its aliases expanded"),
 ]
@@ -70,6 +78,24 @@ def test_yaml_bomb_needs_little_memory():
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        (".mcp.json", '{\n  // ours\n  "a": "x://y", /* "b": 1, */\n  "c": [1, 2,],\n}', {"a": "x://y", "c": [1, 2]}),
+        ("x.jsonc", '// first\n{"a": ",}", "b": "\\",]" /* , */ , }', {"a": ",}", "b": '",]'}),
+        ("-", '/* first */ {"a": 1}', {"a": 1}),
+        ("config.toml", "[a.b]\nc = [1, true]\nd = 2026-01-02", {"a": {"b": {"c": [1, True], "d": "2026-01-02"}}}),
+    ],
+)  # fmt: skip
+def test_settings_have_comments_and_last_commas(name, text, value):
+    assert decode(text.encode(), name=name) == value
+
+
+def test_the_fault_of_json_with_comments_is_where_it_is():
+    with pytest.raises(Undecodable, match="line 2, column 8"):
+        decode(b'{ // one\n  "a": x}', name="x.json")
 
 
 def test_yaml_scalars_are_json_values():

@@ -1,10 +1,11 @@
-"""Decode untrusted bytes of JSON, YAML or SKILL.md to a JSON value, within bounds.
+"""Decode untrusted bytes of JSON, YAML, TOML or SKILL.md to a JSON value, within bounds.
 
 PyYAML parses YAML: the YAML project maintains it, libyaml parses for it in C, and most environments have it already.
 """
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from mats.domain.protocols.protocol import Json
 
 MAX_BYTES = 20_000_000  # Size of a document; the largest published OpenAPI documents have 12 MB as JSON
 MAX_YAML_BYTES = 8_000_000  # Parsing YAML takes some twenty times as long
+_MAX_SETTINGS = 1_000_000  # Characters of TOML, and of JSON with comments: both are files of settings
+_MAX_TOML_DOTS = 200  # In a line: parsing takes the square of the parts of a dotted key
 _MAX_VALUES = 1_500_000
 _MAX_DEPTH = 60  # Levels of nesting. An item may have 32, and a document has a few above its items.
 _MAX_YAML_WEIGHT = 20_000_000  # Limit of a YAML document's approximate length as JSON, with its aliases expanded
@@ -63,12 +66,36 @@ def decode(content: bytes, *, name: str = "") -> Json:
         return _parse_skill(text)
     if lower.endswith((".yaml", ".yml")):
         return parse_yaml(text)
+    if lower.endswith(".toml"):
+        return _parse_toml(text)
     start = text.lstrip()[:4]
     if start.startswith("---") and skill.split(text):
         return _parse_skill(text)
-    if lower.endswith(".json") or start[:1] in ("{", "[", ""):
+    if lower.endswith((".json", ".jsonc")) or start[:2] in ("//", "/*") or start[:1] in ("{", "[", ""):
         return _parse_json(text)
     return parse_yaml(text)
+
+
+def _parse_toml(text: str) -> Json:
+    """The value of a TOML text; dates are text."""
+    if len(text) > _MAX_SETTINGS or max(line.count(".") for line in text.split("\n")) > _MAX_TOML_DOTS:
+        raise Undecodable(
+            f"is TOML of over {_MAX_SETTINGS:,} characters, or {_MAX_TOML_DOTS:,} dots in a line: use JSON"
+        )
+    try:
+        return _parse_json(json.dumps(tomllib.loads(text), default=str))
+    except (ValueError, RecursionError) as error:
+        raise Undecodable(f"cannot be read as TOML: {error}") from error
+
+
+_NOT_JSON = re.compile(
+    r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|//[^\r\n]*+|/\*.*?(?:\*/|\Z)|,(?=(?:\s|//[^\r\n]*+|/\*.*?\*/)*+[\]}])', re.DOTALL
+)
+"""Texts, and what editors and MCP clients allow besides JSON: comments, and commas after last entries."""
+
+
+def _blank(found: re.Match[str]) -> str:
+    return found[1] or re.sub(r"[^\r\n]", " ", found[0])
 
 
 def _parse_json(text: str) -> Json:
@@ -78,6 +105,8 @@ def _parse_json(text: str) -> Json:
     try:
         value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_number)
     except json.JSONDecodeError as error:
+        if len(text) <= _MAX_SETTINGS and (plain := _NOT_JSON.sub(_blank, text)) != text:
+            return _parse_json(plain)
         raise Undecodable(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except ValueError as error:
         raise Undecodable(f"cannot be read: {error}") from error

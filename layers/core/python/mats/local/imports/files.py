@@ -22,7 +22,7 @@ MAX_FILES = 20_000  # Maximum of a folder and those below it
 
 _CHUNK = 1 << 16
 LINE_ENDINGS = (".jsonl", ".ndjson")  # Extensions of files with one value per line
-_DOCUMENTS = (".json", ".yaml", ".yml")
+_DOCUMENTS = (".json", ".jsonc", ".yaml", ".yml", ".toml")
 _CLAIMED = ("server.json", "server-card.json", "agent-card.json", "agent.json")
 _SKIPPED_FOLDERS = frozenset(".git node_modules __pycache__ .venv".split())
 _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
