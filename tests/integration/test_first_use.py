@@ -1,6 +1,7 @@
 """What a newcomer meets in the first hour: the doctor, own queries, and messages that say what to do."""
 
 import json
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from mats.domain.protocols.mcp import servers_of
 from mats.local.cli import output
+from mats.local.imports.decoding import decode
+from mats.local.imports.mcp_servers import is_mats
 from tests.aws.bedrock import tool_reply
 from tests.aws.model_server import Answer, Raw, Refuse
 from tests.integration.conftest import Mats, Ran, rows, serving, tool
@@ -201,6 +205,35 @@ def test_init_goes_on_after_a_file_or_a_server_that_fails(project, tmp_path):
     assert "com.acme.tap/spray" in mats("list").out
     assert "To search from claude-code" in ran.out
     assert SECRET not in ran.out + ran.err
+
+
+OFF = {"command": "touch", "args": ["x"], "disabled": True}
+OF_CLIENTS = {
+    ".mcp.json": {"mcpServers": {"off": OFF}},
+    ".claude.json": {"projects": {"/srv": {"mcpServers": {"off": OFF}}}},
+    ".vscode/settings.json": {"mcp": {"servers": {"off": OFF}}},
+    ".gemini/settings.json": {"mcpServers": {}},
+    ".codex/config.toml": '[mcp_servers.off]\ncommand = "touch"\nenabled = false\n',
+    "opencode.jsonc": '{"mcp": {"off": {"command": ["touch", "x"], "enabled": false}}, /* ours */}',
+    ".config/zed/settings.json": {"context_servers": {"off": OFF}},
+    ".config/goose/config.yaml": "extensions: {off: {cmd: touch, enabled: false}}\n",
+    ".codeium/windsurf/mcp_config.json": {"mcpServers": {"off": OFF}},
+    ".config/Code/User/settings.json": {"editor.tabSize": 2},
+}
+
+
+def test_init_knows_the_files_of_clients_and_what_to_paste_into_each(mats, tmp_path):
+    for file, content in OF_CLIENTS.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(content if isinstance(content, str) else json.dumps(content))
+    out = mats("init", str(tmp_path), HOME=str(tmp_path), COLUMNS="400").done().out
+    blocks = re.findall(
+        r"^To search from \S+, add this to (\S+):\n(.*?)(?=^To search|\Z)", out, re.DOTALL | re.MULTILINE
+    )
+    assert {file for file, _ in blocks} == {str(tmp_path / file) for file in [*OF_CLIENTS][:-1]}
+    for file, text in blocks:
+        (mine,) = servers_of(decode(text.encode(), name=file)) or ()
+        assert (mine.name, is_mats(mine)) == ("mats", True)
 
 
 def test_init_without_a_configuration_says_where_it_looked(mats, tmp_path):

@@ -324,4 +324,4 @@ def test_no_command_is_started_that_another_machine_names(mats: Mats):
     config = {"mcpServers": {"evil": {"command": "touch", "args": ["/tmp/evil"]}}}
     with site(lambda asked: config) as url:
         for arguments in (["import", url, "--live"], ["source", "add", url, "--live"]):
-            mats(*arguments).fails(2, "--live: is for an `mcpServers` file on this machine")
+            mats(*arguments).fails(2, "--live: is for the file of an MCP client on this machine")

@@ -98,7 +98,9 @@ def test_a_published_server_prefers_its_remote():
         ({"registryType": "npm", "identifier": "@a/b", "version": "1.2"}, "npx -y @a/b@1.2"),
         ({"registry_name": "npm", "name": "b", "version": "1"}, "npx -y b@1"),
         ({"registryType": "pypi", "identifier": "tides", "version": "1.4.0"}, "uvx tides@1.4.0"),
-        ({"registryType": "pypi", "identifier": "tides", "runtimeHint": "pipx"}, "pipx tides"),
+        ({"registryType": "pypi", "identifier": "tides", "version": "1", "runtimeHint": "pipx"}, "pipx run tides==1"),
+        ({"registryType": "npm", "identifier": "b", "runtimeHint": "node"}, "npx -y b"),
+        ({"identifier": "tides", "runtimeHint": "uvx"}, "uvx tides"),
         ({"registryType": "nuget", "identifier": "Tides", "version": "1"}, "dnx Tides@1 --yes"),
         (
             {"registryType": "oci", "identifier": "docker.io/a/b:2", "environmentVariables": [{"name": "KEY"}]},
@@ -116,16 +118,102 @@ def test_a_published_server_prefers_its_remote():
                     {"type": "positional", "valueHint": "unused"},
                 ],
             },
-            "npx -y b {folder} --mode fast --key {key} --verbose",
+            "npx -y b {folder} --mode fast --key {key}",
+        ),
+        (
+            {
+                "registryType": "oci",
+                "identifier": "a/b",
+                "runtimeArguments": [
+                    *({"type": "named", "value": value} for value in ("-i", "--rm")),
+                    {"type": "named", "name": "--network"},
+                    {"type": "named", "name": "-v", "value": "{src}:/d", "variables": {"src": {"isRequired": True}}},
+                    {"type": "named", "name": "--env", "value": "KEY={key}", "variables": {"key": {"isSecret": True}}},
+                ],
+            },
+            "docker run -i --rm -v {src}:/d --env KEY a/b",
+        ),
+        (
+            {
+                "registry_type": "pypi",
+                "identifier": "tides",
+                "runtime_hint": "uvx",
+                "runtime_arguments": [{"type": "named", "name": "--from", "value": "tides[mcp]==2"}],
+                "package_arguments": [{"type": "positional", "value_hint": "port", "is_required": True}, "serve", 8080],
+            },
+            "uvx --from tides[mcp]==2 {port} serve 8080",
         ),
         ({"registryType": "mcpb", "identifier": "https://x.example/x.mcpb"}, None),
         ({"registryType": "npm", "identifier": "--eval"}, None),
+        ({"registryType": "npm", "identifier": "b", "packageArguments": [None]}, None),
         ({"registryType": "npm", "identifier": "b", "transport": {"type": "sse", "url": "http://localhost"}}, None),
     ],
 )
 def test_a_package_is_started_by_its_runner(package, command):
     found = published(packages=[package])
     assert (" ".join([found["command"], *found["args"]]) if found else None) == command
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ({"format": "filepath"}, ""),
+        ({"isRequired": True}, "--x {x}"),
+        ({"type": None, "value": "a"}, "--x a"),
+        ({"type": None, "name": "x", "value": "a"}, "a"),
+        ({"default": 8080}, "--x 8080"),
+        ({"value": ""}, "--x"),
+        ({"value": "--x fast"}, "--x fast"),
+        ({"name": "--x /data", "value": "--x /data"}, "--x /data"),
+        ({"name": "--x=fast", "value": "--x=fast"}, "--x=fast"),
+        *(({"format": "boolean", **given}, "--x") for given in ({"value": True}, {"default": "true"})),
+        *(({"format": "boolean", **given}, "") for given in ({}, {"value": False}, {"default": "false"})),
+        ({"format": "boolean", "isRequired": True}, "--x"),
+        ({"value": "{a}", "variables": {"a": {}}}, ""),
+        ({"value": "{a}", "variables": {"a": {"isRequired": True}}}, "--x {a}"),
+        ({"value": "{a}", "variables": {"a": {"default": "eu"}}}, "--x eu"),
+    ],
+)  # fmt: skip
+def test_a_named_argument_is_there_with_a_value_or_if_it_is_required(argument, words):
+    package = {
+        "registryType": "npm",
+        "identifier": "b",
+        "packageArguments": [{"type": "named", "name": "--x"} | argument],
+    }
+    assert " ".join(published(packages=[package])["args"]) == f"-y b {words}".strip()
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({"command": "uvx", "args": ["x", 8080, True, 0.5], "env": {"PORT": 1}}, "uvx x 8080 true 0.5 PORT"),
+        ({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": "b"}}, "npx -y x A"),
+        ({"command": {"path": "/bin/x", "args": ["a"], "env": {"A": "b"}}}, "/bin/x a A"),
+        ({"cmd": "uvx", "args": ["x"], "envs": {"A": "b"}, "env_keys": ["B"]}, "uvx x A B"),
+        ({"transport": {"type": "stdio", "command": "uvx", "args": ["x"]}}, "uvx x"),
+        ({"command": "npx -y x"}, "npx -y x"),
+        ({"command": "uvx", "args": "x --stdio"}, "uvx x --stdio"),
+        ({"command": "x", "args": ["${A_HOST}:${env:B_PORT}", "${input:the-org}"]}, "x {A_HOST}:{B_PORT} {the-org}"),
+        ({"command": "x", "args": ["--token", "${A}", "--key=${B}", "C=${D}"]}, "x --token {A} --key={B} C={D}"),
+        ({"command": "x", "args": ["--secret", "{aaaaaaaa-1111-2222-3333-444444444444}"]}, "x --secret {secret}"),
+        ({"command": "x", "args": ["--at", "${A:-${B}}", "$C", "%D%", "$(e)"]}, "x --at {A} {C} {D} {value}"),
+        ({"httpUrl": MCP_URL, "headers": {"Authorization": "Bearer ${T}"}}, f"{MCP_URL} bearer"),
+        ({"serverUrl": "https://x.example/sse"}, "https://x.example/sse sse"),
+        ({"type": "streamable_http", "uri": "https://${HOST:-x}/mcp"}, "https://{HOST}/mcp"),
+        ({"url": MCP_URL, "bearer_token_env_var": "T", "env_http_headers": {"X-A": "B"}}, f"{MCP_URL} bearer X-A"),
+        ({"url": MCP_URL, "requestOptions": {"headers": {"X-A": "b"}}}, f"{MCP_URL} X-A"),
+        ({"url": MCP_URL, "headers": ["Authorization: Bearer x", "X-A: b"]}, f"{MCP_URL} bearer X-A"),
+        *(({"command": "x", "args": args}, None) for args in ([None], [["a"]], {"a": "b"})),
+    ],
+)  # fmt: skip
+def test_an_entry_of_any_client_is_a_whole_command_or_an_address(entry, found):
+    server = call(descriptor={"server": entry})
+    if server and "command" in server:
+        shown = [server["command"], *server.get("args", ()), *server.get("env", ())]
+    elif server:
+        auth = [scheme["scheme"] for scheme in server.get("auth", ())]
+        shown = [server["url"], *(["sse"] if server["transport"] == "sse" else []), *auth, *server.get("headers", ())]
+    assert (" ".join(shown) if server else None) == found
 
 
 def operation(**descriptor: Any) -> Any:
@@ -253,7 +341,7 @@ def test_a_model_of_bedrock(item, shown):
         {"kind": "skill", "descriptor": {"instructions": " "}},
         {"descriptor": {"server": {"command": "x\u200b"}}},
         {"descriptor": {"server": {"command": "x", "args": ["a\u202e"]}}},
-        {"descriptor": {"server": {"command": "x", "args": [1]}}},
+        {"descriptor": {"server": {"command": "x", "args": [{}]}}},
         {"descriptor": {"server": {"command": "x", "args": ["a" * 20_000]}}},
         {"descriptor": {"server": {"url": "https://x.example/\u200b"}}},
         {"descriptor": {"server": {"url": f"https://x.example/{'a' * 300_000}"}}},

@@ -82,6 +82,7 @@ def test_a_document_becomes_its_registrations(name: str):
         ({"model": "m", "tools": [{"type": "web_search"}, FUNCTION]}, "openai-tool"),
         ({"entries": [{"identifier": "urn:air:a.example.com:x"}]}, "ard-entry"),
         ({"namespace": "a", "name": "b", "kind": "tool"}, "registrations"),
+        ({"tools": [{"name": "a", "description": "b"}]}, "mcp-tools"),
         ([{"type": "web_search_20250305", "name": "web_search"}], "openai-tool"),
     ],
 )
@@ -97,6 +98,7 @@ def test_a_format_is_detected_by_content(value: Any, name: str):
         None, 1, "text", [], {}, {"name": "left-pad", "version": "1.0.0"}, {"tools": ["hammer"]}, [1, 2],
         {"info": {"name": "Tides", "schema": "https://schema.getpostman.com/collection.json"}, "item": []},
         {"project": {"name": "tides", "urls": {"home": "https://x.example"}}, "tool": {"ruff": {}}},
+        {"asyncapi": "2.6.0", "servers": {"a": {"url": "https://x.example", "protocol": "https"}}},
     ],
 )  # fmt: skip
 def test_an_unknown_format_is_one_fault(value: Any):
@@ -105,6 +107,34 @@ def test_an_unknown_format_is_one_fault(value: Any):
         (only,) = map_value(value, Source("x"), is_line=is_line)
         assert [fault.attribute for fault in only.faults] == [""]
         assert only.faults[0].message.startswith("is of no known format; known are")
+
+
+RUN, ASK = {"command": "uvx", "args": ["a"]}, {"type": "http", "url": "https://x.example/mcp"}
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ({"a": RUN, "b": ASK}, "a b"),
+        ({"$schema": "https://x.example/schema", "a": RUN}, "a"),
+        ({"mcpServers": {"a": RUN}, "projects": {"/srv": {"mcpServers": {"b": RUN}}, "/tmp": {}}}, "a b"),
+        ({"mcpServers": [{"name": "a", **RUN}, {"name": "b", **ASK}]}, "a b"),
+        ({"inputs": [], "servers": {"a": ASK}}, "a"),
+        ({"editor.tabSize": 2, "mcp": {"inputs": [], "servers": {"a": RUN}}}, "a"),
+        ({"mcp": {"a": {"type": "local", "command": ["uvx", "a"]}, "b": {"type": "remote", **ASK}}}, "a b"),
+        ({"mcp_servers": {"a": RUN}, "model": "m"}, "a"),
+        ({"context_servers": {"a": {"command": {"path": "a"}}, "b": {"settings": {}}}}, "a -b"),
+        ({"extensions": {"a": {"cmd": "a", "type": "stdio"}, "b": {"type": "builtin", "enabled": True}}}, "a -b"),
+        ({"experimental": {"modelContextProtocolServers": [{"name": "a", "transport": RUN}]}}, "a"),
+        ({"mcpServers": {"a": {**RUN, "enabled": False}, "b": {**ASK, "isActive": False}}}, "-a -b"),
+        ({"mcpServers": {"a": {"command": "x", "args": [None]}}}, "!a"),
+    ],
+)  # fmt: skip
+def test_the_servers_of_any_clients_configuration(value: Any, names: str):
+    found = list(map_value(value, Source("x", namespace="com.acme")))
+    marks = ["" if one.registration else "!" if one.faults else "-" for one in found]
+    assert " ".join(f"{mark}{one.where.rpartition('.')[2]}" for mark, one in zip(marks, found, strict=True)) == names
+    assert all(invocation_of(one.registration) for one in found if one.registration)
 
 
 SCHEMA = {"type": "object", "properties": {"type": {"type": "string"}}}
@@ -140,6 +170,18 @@ def test_the_tools_of_models_apis(value: Any, skipped: int):
     assert [len(one.notes) for one in found if not one.registration] == [1] * skipped
 
 
+BY_SERVER = {"Pay me": [REFUND], "b": {"tools": [REFUND]}}
+
+
+@pytest.mark.parametrize("value", [BY_SERVER, {"servers": BY_SERVER}])
+def test_the_tools_of_several_servers_are_in_a_namespace_each(value: Any):
+    found = map_value(value, Source("x", namespace="com.acme"))
+    assert [one.registration and one.registration.id for one in found] == [
+        "com.acme.pay-me/refund",
+        "com.acme.b/refund",
+    ]
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -160,6 +202,22 @@ def test_a_card_of_python_is_the_same_as_one_of_json():
 
     [one], [other] = (map_value(card, Source("x")) for card in (d.CARD, to_snake_case(d.CARD)))
     assert other.registration == one.registration is not None
+
+
+@pytest.mark.parametrize(
+    ("package", "note"),
+    [
+        ({"transport": {"type": "sse", "url": "http://localhost:1/sse?key=x"}}, "over sse at http://localhost:1/sse?key={key}"),
+        ({"registryType": "mcpb"}, "no runner is known for the registryType 'mcpb'"),
+        ({"packageArguments": [{"type": "positional", "value": "a"}, []]}, "not all short and plain texts"),
+        ({"identifier": "a b"}, "'a b' is no name of a package"),
+    ],
+)  # fmt: skip
+def test_a_package_that_is_not_called_has_a_note(package: Any, note: str):
+    server = {"name": "com.acme/a", "version": "1", "packages": [{"registryType": "npm", "identifier": "a", **package}]}
+    (mapped,) = map_value(server, Source("x"))
+    assert mapped.registration
+    assert note in mapped.notes[0].message
 
 
 def test_a_given_namespace_overrides_the_document():

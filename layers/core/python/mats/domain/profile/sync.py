@@ -36,7 +36,7 @@ class TrackedSource:
     kind: SourceKind
     location: tuple[str, ...] = ()  # An address, a path, or a command with its arguments
     namespace: str = ""
-    live: bool = False  # True if the servers that an `mcpServers` file names are asked for their tools
+    live: bool = False  # True if the servers that the file of an MCP client names are asked for their tools
     timeout_s: float = 30
 
 

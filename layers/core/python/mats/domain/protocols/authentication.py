@@ -105,14 +105,14 @@ def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str,
     """The schemes of a client's headers, and the names of the other headers.
 
     `headers` is an object of values, or a list of names or of objects with `name`, `value` and `isSecret`. Of a value
-    only its first word counts, if that is an authentication scheme.
+    only its first word counts, if that is an authentication scheme; without one, `Authorization` is a bearer token.
     """
     schemes, others = list[AuthScheme](), list[str]()
     named = ((name, value, False) for name, value in mapping_at(headers).items())
     for name, value, secret in chain(named, _in_list(headers)):
         if not (header := _token(name)):
             continue
-        first = value.split(" ", 1)[0].lower() if isinstance(value, str) else ""
+        first = value.split(" ", 1)[0].lower() if isinstance(value, str) and value else "bearer"
         if header.lower() == "authorization" and first in ("bearer", "basic"):
             schemes.append(AuthScheme(scheme=first))
         elif secret or names_secret(header):
@@ -125,7 +125,8 @@ def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str,
 def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:
     for header in headers if isinstance(headers, list | tuple) else ():
         if isinstance(header, str):
-            yield header, None, False
+            name, _, value = header.partition(":")
+            yield name.strip(), value.strip(), False
         elif isinstance(header, Mapping):
             secret = header.get("isSecret") is True or header.get("is_secret") is True
             yield header.get("name"), header.get("value"), secret

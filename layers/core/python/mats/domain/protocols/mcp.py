@@ -5,7 +5,7 @@ by one.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from mats.domain.capability.capability import Kind
@@ -18,6 +18,7 @@ from mats.domain.protocols.mcp_server import (
     McpStdio,
     address_transport,
     best_first,
+    plain_entry,
     published_server,
     remote_server,
     server_entry,
@@ -32,12 +33,15 @@ from mats.domain.protocols.protocol import (
     Source,
     first_of,
     id_of_item,
+    join_labels,
     map_each,
+    mapping_at,
     namespace_of_domain,
     namespace_of_url,
     objects,
     rejection,
     text_at,
+    to_label,
     value_at,
 )
 
@@ -45,7 +49,6 @@ REGISTRY_META = "io.modelcontextprotocol.registry/official"
 """The entry of `_meta` in which MCP's registry tells about a server."""
 _SERVER, _CONFIG, _TOOL = "mcp-server", "mcp-config", "mcp-tool"
 _SCHEMAS = ("inputSchema", "input_schema")
-_CONFIG_KEYS = ("mcpServers", "servers")
 _SERVER_SCHEMAS = ("server.schema.json", "server-card.schema.json")
 
 
@@ -143,26 +146,68 @@ def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue
     draft.set_words("tags", [MCP])
     if status == "deprecated":
         draft.set("lifecycle", "deprecated")
+    if isinstance(reason := published_server(value), str) and reason:
+        draft.add_note("packages", reason)
     return draft.finish()
 
 
-def servers_of(value: Json) -> tuple[str, Mapping[str, Any]] | None:
-    """The key under which a client's configuration names its servers, and those; None if it is none.
+_FORMS = (
+    "mcpServers",  # Claude, Cursor, Windsurf, Cline, Roo, Gemini, LM Studio, Amazon Q, Kiro; as a list: Continue
+    "projects * mcpServers",  # ~/.claude.json
+    "mcp_servers",  # Codex
+    "context_servers",  # Zed
+    "servers", "mcp servers", "mcp.servers",  # VS Code, opencode 2
+    "mcp",  # opencode, Crush
+    "extensions",  # Goose
+    "amp.mcpServers", "experimental modelContextProtocolServers",  # Amp, Continue's config.json
+    "",  # .mcp.json without a key around: each of its values starts or reaches a server
+)  # fmt: skip
+"""Where clients' configurations have their servers: keys, `*` for any. The form of another client is a row here."""
+_CERTAIN = frozenset({"mcpServers", "mcp_servers", "context_servers"})  # Keys of these configurations alone
+_OF_CLIENT = frozenset({"settings", "source", "enabled"})  # Of entries that neither start nor reach a server
+_OFF = (("disabled", True), ("enabled", False), ("isActive", False))
 
-    Clients have `.mcp.json`, `claude_desktop_config.json` and `.vscode/mcp.json`.
-    """
-    for key in _CONFIG_KEYS:
-        servers = value_at(value, key)
-        if isinstance(servers, Mapping) and (
-            key == _CONFIG_KEYS[0] or any("command" in one or "url" in one for one in objects([*servers.values()]))
-        ):
-            return key, servers
-    return None
+
+class ConfiguredServer(NamedTuple):
+    """An entry of a client's configuration."""
+
+    where: str
+    name: str
+    entry: Json
+
+    @property
+    def is_disabled(self) -> bool:
+        return any(value_at(self.entry, key) is off for key, off in _OFF)
+
+    @property
+    def is_called(self) -> bool:
+        """True if it says how the server is started or reached."""
+        plain = plain_entry(self.entry)
+        return bool(plain["command"] or str(plain["url"]).startswith(("http://", "https://", "$")))
 
 
-def is_disabled(entry: Json) -> bool:
-    """True if a server is switched off, as some clients do."""
-    return value_at(entry, "disabled") is True or value_at(entry, "enabled") is False
+def servers_of(value: Json) -> list[ConfiguredServer] | None:
+    """The servers that a client's configuration names, disabled ones too; None if it is none."""
+    if not isinstance(value, Mapping) or "asyncapi" in value:
+        return None
+    found, is_certain = list[ConfiguredServer](), any(isinstance(value.get(key), Mapping | list) for key in _CERTAIN)
+    for form in _FORMS:
+        for place, servers in _at_path(value, form.split()):
+            listed = [(text_at(each, "name"), each) for each in objects(servers)] or mapping_at(servers).items()
+            known = [each for each in listed if form or each[0][:1] not in "$_"]
+            named = [ConfiguredServer(f"{place}.{name}"[1:], name, each) for name, each in known]
+            called = [one.is_called for one in named]
+            if (any(called) or form.split()[-1] in _CERTAIN) if form else (called and all(called)):
+                found += named
+    return found if found or is_certain else None
+
+
+def _at_path(value: Json, path: list[str], place: str = "") -> Iterator[tuple[str, Json]]:
+    if not path:
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key in value if path[0] == "*" else value.keys() & {path[0]}:
+            yield from _at_path(value[key], path[1:], f"{place}.{key}")
 
 
 def config_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
@@ -170,38 +215,36 @@ def config_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 
     Of variables and headers only the names are kept; arguments that may be secret are replaced by placeholders.
     """
-    key, servers = servers_of(value) or ("", {})
-    if key and not servers:
+    servers = servers_of(value) or []
+    for key in () if servers else _CERTAIN & mapping_at(value).keys():
         yield MappedValue(key, notes=(Fault(key, "names no server"),))
-    for name, entry in servers.items():
-        yield _from_config(f"{key}.{name}", name, entry, source)
+    for server in servers:
+        yield _from_config(server, source)
 
 
-def _from_config(where: str, name: str, entry: Json, source: Source) -> MappedValue:
+def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
+    where, name, entry = configured
     server = server_of(entry)
+    url = server.url.partition("?")[0] if isinstance(server, McpRemote) else ""
+    namespace = source.namespace or namespace_of_url(url)
+    if configured.is_disabled or (not configured.is_called and mapping_at(entry).keys() & _OF_CLIENT):
+        note = Fault(name, f"is {'disabled' if configured.is_disabled else 'part of the client itself'}; skipped")
+        return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
     if server is None:
         return rejection(where, "must have a `command` with plain arguments, or an http or https `url`")
-    if isinstance(server, McpStdio):
-        url, reached = "", f"started by `{' '.join((server.command, *server.args))}`"
-    else:
-        url = server.url.partition("?")[0]
-        reached = f"at {url}"
-    namespace = source.namespace or namespace_of_url(url)
-    if is_disabled(entry):
-        note = Fault(name, "is disabled; skipped")
-        return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
+    started = f"started by `{' '.join((server.command, *server.args))}`" if isinstance(server, McpStdio) else ""
     draft = ItemDraft.create(where, "tool", namespace, {SERVER: server_entry(server)}, format=_CONFIG)
     draft.set_text("name", name)
-    draft.set_text("description", text_at(entry, "description") or f"The MCP server {name}, {reached}.")
+    draft.set_text("description", text_at(entry, "description") or f"The MCP server {name}, {started or f'at {url}'}.")
     draft.set_endpoint(url)
     draft.set_words("tags", [MCP])
     return draft.finish()
 
 
 def is_tool_list(value: Json) -> bool:
-    """True if a value is a result or response with `tools`, or a list that begins with a tool or a response."""
+    """True if a value is a result with `tools`, a list of these or of tools, or an object of them by server."""
     first = first_of(value)
-    return _is_page(first) or (isinstance(value, list) and _is_tool(first))
+    return _is_page(first) or (isinstance(value, list) and _is_tool(first)) or bool(_by_server(value))
 
 
 def _is_page(value: object) -> bool:
@@ -212,11 +255,19 @@ def _is_page(value: object) -> bool:
         return False
     response = isinstance(value, Mapping) and "jsonrpc" in value
     empty = not tools and answer.keys() <= {"tools", "skills", "nextCursor", "_meta"}
-    return response or empty or any(map(_is_tool, tools))
+    return response or empty or any(_is_tool(tool, *_SCHEMAS, "description") for tool in tools)
 
 
-def _is_tool(value: object) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("name"), str) and any(key in value for key in _SCHEMAS)
+def _is_tool(value: object, *marks: str) -> bool:
+    is_named = isinstance(value, Mapping) and isinstance(value.get("name"), str)
+    return is_named and any(key in mapping_at(value) for key in marks or _SCHEMAS)
+
+
+def _by_server(value: Json) -> Mapping[str, Json]:
+    """The pages by the names of their servers, of an object whose every value is a page or a list of tools."""
+    listed = mapping_at(value, "servers") or mapping_at(value)
+    pages = {name: {"tools": each} if isinstance(each, list) else each for name, each in listed.items()}
+    return pages if not _is_page(value) and all(_is_page(page) and page.get("tools") for page in pages.values()) else {}
 
 
 def _result(value: object) -> Mapping[str, Any]:
@@ -230,14 +281,18 @@ def _result(value: object) -> Mapping[str, Any]:
 def tool_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """Each tool of a result of `tools/list`, of the JSON-RPC response, of pages of them, or of a list of tools.
 
-    A last page with a cursor has a note.
+    A last page with a cursor has a note. The tools of several servers are in a namespace of its own for each.
     """
+    by_server = _by_server(value)
+    for server, page in by_server.items():
+        own = join_labels((source.namespace, to_label(server))) if source.namespace else ""
+        yield from _page(f"{server}.", page, source._replace(namespace=own), last=True)
     if isinstance(value, list) and value and not _is_page(value[0]):
         yield from map_each("", value, source, _tool, what="tools")
     elif isinstance(value, list):
         for position, page in enumerate(value):
             yield from _page(f"[{position}].", page, source, last=position == len(value) - 1)
-    else:
+    elif not by_server:
         yield from _page("", value, source, last=True)
 
 
@@ -277,7 +332,8 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> Mcp
     """The server that the descriptor describes, or one at the endpoint, if that is declared to be an MCP server."""
     format = descriptor.get(FORMAT)
     if format == _SERVER:
-        return published_server(descriptor)
+        published = published_server(descriptor)
+        return None if isinstance(published, str) else published
     if format == _CONFIG:
         return server_of(descriptor.get(SERVER))
     tool = registration.name if registration.kind is Kind.TOOL else ""
@@ -290,7 +346,13 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> Mcp
 PROTOCOL = Protocol(
     formats=(
         Format(_SERVER, "an MCP server.json or server card", 40, is_server, server_registrations),
-        Format(_CONFIG, "an `mcpServers` file", 50, lambda value: servers_of(value) is not None, config_registrations),
+        Format(
+            _CONFIG,
+            "a client's configuration of MCP servers",
+            50,
+            lambda value: servers_of(value) is not None,
+            config_registrations,
+        ),
         Format("mcp-tools", "an MCP tools/list result", 80, is_tool_list, tool_registrations),
     ),
     searched={_SERVER: frozenset({"tools"}), _CONFIG: frozenset(), _TOOL: frozenset({"outputSchema"})},

@@ -4,40 +4,41 @@ It is read from what an importer or an owner wrote into a descriptor: `server`, 
 `server.json`.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
-from mats.domain.protocols.protocol import Call, Facts, mapping_at, objects
+from mats.domain.protocols.protocol import Call, Facts, mapping_at, objects, text_at, to_camel_case, value_at
 from mats.domain.text import redaction
 from mats.domain.text.words import word_set
 
 Transport = Literal["streamable-http", "sse"]
 
-_TRANSPORTS: Mapping[str, Transport] = {
-    "streamable-http": "streamable-http",
-    "streamable": "streamable-http",
-    "streamableHttp": "streamable-http",
-    "http": "streamable-http",
-    "sse": "sse",
-}
+_TRANSPORTS = ("streamable-http", "streamable", "streamableHttp", "streamable_http", "http", "sse")
 """Best first: the last is deprecated."""
 _ADDRESS_ENDS = {"mcp": "streamable-http", "sse": "sse"}
-_COMMAND_ENTRY = frozenset({"command", "args", "env"})
-_ADDRESS_ENTRY = frozenset({"url", "transport", "auth", "headers"})
+_ENTRY = frozenset({"command", "args", "env", "url", "auth", "headers"})
 _MAX_ARGUMENTS, _MAX_LINE = 100, 16_000  # Limits of a command in arguments and characters
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.*)", re.DOTALL)
 _CONTAINER_RUNNERS = frozenset({"docker", "podman", "nerdctl"})
-_RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "docker": "docker", "nuget": "dnx"}
-_PACKAGE_RUNNERS = frozenset(
-    {*_RUNNERS.values(), *_CONTAINER_RUNNERS, "npm", "pnpm", "yarn", "bunx", "bun", "uv", "pipx"}
-)
+_RUNNER_OF = {"npm": "npx", "pypi": "uvx", "oci": "docker", "docker": "docker", "nuget": "dnx"}
+_RUNNERS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "npx": (("-y",), "@"), "bunx": ((), "@"), "pnpm": (("dlx",), "@"),
+    "uvx": ((), "@"), "uv": (("tool", "run"), "@"), "pipx": (("run",), "=="), "dnx": ((), "@"),
+    **dict.fromkeys(_CONTAINER_RUNNERS, (("run", "-i", "--rm"), ":")),
+}  # fmt: skip
+"""What starts a package: the arguments before its name, and what separates its name from its version."""
+_PACKAGE_RUNNERS = frozenset({*_RUNNERS, "npm", "yarn", "bun"})
+_PASSES_ON = ("-e", "--env")  # Options of container runners for a variable
 _SUBCOMMANDS = word_set("run exec dlx x tool container")
 _NAMES_A_PACKAGE = word_set("--from --package -p --image")
+_INSTEAD = frozenset({"--from", "--package"})  # Options of runners after which no name of a package follows
 _TAKES_A_VALUE = word_set(
     "-e --env --env-file -v --volume --mount --name --network --net --publish -w --workdir -u --user --entrypoint "
     "--python --with --platform --pull --gpus --add-host -h --hostname -l --label --index-url --registry "
@@ -89,38 +90,74 @@ class McpRemote(Call):
 McpServer = McpStdio | McpRemote
 
 
-def server_of(written: object, tool: str = "") -> McpServer | None:
-    """The server of an entry as `.mcp.json` files have it: `command`, `args`, `env`, or `url`, `transport`, `headers`.
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "command": ("command", "cmd"),
+    "args": ("args", "arguments"),
+    "env": ("env", "environment", "envs", "env_vars", "env_keys"),
+    "url": ("httpUrl", "url", "serverUrl", "server_url", "uri"),
+    "headers": ("headers", "http_headers"),
+    "transport": ("transport", "transportType", "type"),
+    "auth": ("auth",),
+}
+"""The keys under which clients write what starts or reaches a server. The first that is given counts."""
+_NESTED = ("transport", "command", "config", "requestOptions")  # With such keys inside: Continue, Zed, Goose
 
-    Of variables and headers only names are kept.
-    """
-    if not isinstance(written, Mapping):
-        return None
-    if isinstance(command := written.get("command"), str) and command.strip():
-        env = written.get("env")
-        names = list(env) if isinstance(env, Mapping | list | tuple) else []
-        return stdio_server(command, written.get("args"), names, tool)
-    stated = written.get("transport") or written.get("type")
-    return remote_server(
-        written.get("url"), stated, written.get("headers"), auth_from_list(written.get("auth")), tool=tool
-    )
+
+def plain_entry(written: object) -> dict[str, Any]:
+    """An entry of any client's configuration under the keys of `.mcp.json`; an argument that is no scalar is None."""
+    given = mapping_at(written)
+    for key in _NESTED:
+        if inner := mapping_at(given, key):
+            given = {**given, key: inner.get("path"), **inner}
+    entry: dict[str, Any] = {k: next((given[n] for n in each if given.get(n)), None) for k, each in _KEYS.items()}
+    command, args = entry["command"], entry["args"]
+    if isinstance(command, str) and not args and _program(command.partition(" ")[0]) in _PACKAGE_RUNNERS:
+        command = command.split()
+    line = [*_to_list(command), *(args.split() if isinstance(args, str) else _to_list(args))]
+    entry["command"], *entry["args"] = map(as_text, line or [None])
+    entry["env"] = {}
+    for env in (given.get(key) for key in _KEYS["env"]):
+        names = (text_at(each, "name") or str(each).partition("=")[0] for each in _to_list(env))
+        entry["env"].update(env if isinstance(env, Mapping) else dict.fromkeys(names))
+    sent = {name: f"${{{variable}}}" for name, variable in mapping_at(given, "env_http_headers").items()}
+    if token := given.get("bearer_token_env_var"):
+        sent["Authorization"] = f"Bearer ${{{token}}}"
+    entry["headers"] = {**mapping_at(entry, "headers"), **sent} if sent else entry["headers"]
+    return entry
+
+
+def _to_list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def as_text(value: object) -> str | None:
+    """A text, number or boolean as a command line has it."""
+    return value if isinstance(value, str) else json.dumps(value) if isinstance(value, int | float) else None
+
+
+def server_of(written: object, tool: str = "") -> McpServer | None:
+    """The server of an entry, or of a descriptor. Of variables and headers only names are kept."""
+    entry = plain_entry(written)
+    if (command := entry["command"]) and command.strip():
+        return stdio_server(command, entry["args"], list(entry["env"]), tool)
+    return remote_server(entry["url"], entry["transport"], entry["headers"], auth_from_list(entry["auth"]), tool=tool)
 
 
 def server_entry(server: McpServer) -> dict[str, Any]:
     """The entry of a descriptor from which `server_of` makes this server again."""
-    kept = _COMMAND_ENTRY if isinstance(server, McpStdio) else _ADDRESS_ENTRY
+    kept = _ENTRY if isinstance(server, McpStdio) else _ENTRY | {"transport"}
     return {key: value for key, value in server.model_dump(mode="json").items() if key in kept}
 
 
-def stdio_server(command: str, arguments: object, env: Sequence[object] = (), tool: str = "") -> McpStdio | None:
+def stdio_server(command: str, arguments: Sequence[Any], env: Sequence[object] = (), tool: str = "") -> McpStdio | None:
     """A command without values of variables and what looks like a secret; None if it is not plain text.
 
     `env NAME=value COMMAND` is the command with that variable; so is `docker run -e NAME=value`.
     """
-    given = arguments if isinstance(arguments, list | tuple) else ()
-    line = [command.strip(), *given]
+    line = [command.strip(), *arguments]
     if len(line) > _MAX_ARGUMENTS or not all(map(_is_argument, line)) or sum(map(len, line)) > _MAX_LINE:
         return None
+    line = list(map(redaction.name_variables, line))
     names = [name for name in env if isinstance(name, str)]
     if _program(line[0]) == "env":
         while len(line) > 1 and (assigned := _ASSIGNMENT.fullmatch(line[1])):
@@ -169,30 +206,28 @@ def _pass_on_variables(line: Sequence[str], names: list[str]) -> Iterator[str]:
     """The line of a container runner, each variable passed on by its name, which is added to `names`."""
     before = ""
     for argument in line:
-        option, sign, rest = argument.partition("=")
-        if before in ("-e", "--env") and _VARIABLE_NAME.fullmatch(option):
-            names.append(option)
-            yield option
-        elif option in ("-e", "--env") and sign and _VARIABLE_NAME.fullmatch(rest.partition("=")[0]):
-            names.append(rest.partition("=")[0])
-            yield f"{option}={names[-1]}"
-        else:
-            yield argument
-        before = argument
+        option, _, rest = argument.partition("=")
+        start, assigned = (
+            (f"{option}=", rest) if option in _PASSES_ON else ("", argument if before in _PASSES_ON else "")
+        )
+        before, name = argument, assigned.partition("=")[0]
+        is_variable = _VARIABLE_NAME.fullmatch(name)
+        names += [name] if is_variable else []
+        yield start + name if is_variable else argument
 
 
 def remote_server(
     url: object, transport: object = None, headers: object = None, auth: tuple[AuthScheme, ...] = (), *, tool: str = ""
 ) -> McpRemote | None:
     """A server at an http or https address. An unknown transport is what the end of the address says, else HTTP."""
-    given = redaction.redact_url(url) if isinstance(url, str) else None
+    given = redaction.redact_url(redaction.name_variables(url)) if isinstance(url, str) else None
     if given is None:
         return None
     shown = redaction.without_expansions(given)
-    named = _TRANSPORTS.get(transport) if isinstance(transport, str) else None
+    is_sse = transport == "sse" if transport in _TRANSPORTS else address_transport(shown) == "sse"
     of_headers, others = auth_of_headers(headers)
     return McpRemote(
-        transport=named or ("sse" if address_transport(shown) == "sse" else "streamable-http"),
+        transport="sse" if is_sse else "streamable-http",
         url=shown,
         auth=(*auth, *(scheme for scheme in of_headers if scheme not in auth)),
         headers=others,
@@ -207,70 +242,81 @@ def address_transport(url: str) -> str:
     return _ADDRESS_ENDS.get(last, "")
 
 
-def published_server(descriptor: Mapping[str, Any]) -> McpServer | None:
-    """The server of a `server.json`: the best remote, else the first package that a known runner starts."""
-    remotes = (
-        remote_server(_filled_in(each, "url"), _type(each), each.get("headers"))
-        for each in best_first(descriptor.get("remotes"))
-    )
-    packages = map(_package, objects(descriptor.get("packages")))
-    return next(filter(None, remotes), None) or next(filter(None, packages), None)
+def published_server(descriptor: Mapping[str, Any]) -> McpServer | str:
+    """The server of a `server.json`: the best remote, else the first package that a known runner starts; or why not."""
+    for each in best_first(descriptor.get("remotes")):
+        if remote := remote_server(_filled_in(each, "url"), _type(each), each.get("headers")):
+            return remote
+    tried = [_package(to_camel_case(package)) for package in objects(descriptor.get("packages"))]
+    return next((found for found in tried if not isinstance(found, str)), next(iter(tried), ""))
 
 
 def best_first(remotes: object) -> list[Mapping[str, Any]]:
     """The remotes of a `server.json`, those of better transports first."""
-    order = list(_TRANSPORTS)
-    return sorted(objects(remotes), key=lambda each: order.index(t) if (t := _type(each)) in order else len(order))
+    return sorted(objects(remotes), key=lambda each: (*_TRANSPORTS, _type(each)).index(_type(each)))
 
 
 def _type(remote: Mapping[str, Any]) -> str:
     return _text(remote, "type", "transport_type")
 
 
-def _package(package: Mapping[str, Any]) -> McpStdio | None:
+def _package(package: Mapping[str, Any]) -> McpStdio | str:
+    """The command that starts a package, whole, or the reason why there is none."""
     identifier, version = _text(package, "identifier", "name"), _text(package, "version")
-    runner = _RUNNERS.get(_text(package, "registryType", "registry_name"))
-    transport = package.get("transport")
-    type = transport.get("type") if isinstance(transport, Mapping) else "stdio"
-    if runner is None or type != "stdio" or not _WORD.fullmatch(identifier):
-        return None
-    variables = objects(package.get("environmentVariables") or package.get("environment_variables"))
-    env = [str(variable["name"]) for variable in variables if isinstance(variable.get("name"), str)]
-    runtime = list(_arguments(package.get("runtimeArguments") or package.get("runtime_arguments")))
-    own = list(_arguments(package.get("packageArguments") or package.get("package_arguments")))
-    match runner:
-        case "npx":
-            runtime = runtime or ["-y"]
-        case "docker":
-            runtime = ["run", "-i", "--rm", *(part for name in env for part in ("-e", name)), *runtime]
-        case "dnx":
-            own = ["--yes", *(["--", *own] if own else [])]
-    separator = ":" if runner == "docker" else "@"
+    registry, hint = _text(package, "registryType", "registryName"), _program(_text(package, "runtimeHint"))
+    runner = hint if hint in _RUNNERS else _RUNNER_OF.get(registry, "")
+    runtime, own = (_arguments(package.get(key)) for key in ("runtimeArguments", "packageArguments"))
+    type, url = (_text(mapping_at(package, "transport"), key) for key in ("type", "url"))
+    if type not in ("", "stdio"):
+        address = redaction.redact_url(url) or "an address of its own"
+        return f"is not called: once started, it is reached over {type[:40]} at {address}; register that address"
+    if not runner:
+        return f"is not called: no runner is known for the registryType {registry[:40]!r}"
+    if not _WORD.fullmatch(identifier):
+        return f"is not called: {identifier[:100]!r} is no name of a package"
+    env = [name for each in objects(package.get("environmentVariables")) if (name := _text(each, "name"))]
+    before, separator = _RUNNERS[runner]
     has_version = separator in identifier.rpartition("/")[2].removeprefix("@")
     name = f"{identifier}{separator}{version}" if _WORD.fullmatch(version) and not has_version else identifier
-    hint = _text(package, "runtimeHint", "runtime_hint")
-    return stdio_server(hint if _WORD.fullmatch(hint) else runner, [*runtime, name, *own], env)
+    if runner == "dnx":
+        own = ["--yes", *(["--", *own] if own else [])]
+    passed_on = [part for name in env for part in ("-e", name)] if runner in _CONTAINER_RUNNERS else []
+    line = [*before, *passed_on, *(part for part in runtime if part not in before)]
+    if not ({identifier, name} & {*runtime} or _INSTEAD & {*runtime[:-1]}):
+        line.append(name)
+    return stdio_server(runner, [*line, *own], env) or "is not called: its arguments are not all short and plain texts"
 
 
-def _arguments(written: object) -> Iterator[str]:
-    for argument in objects(written):
-        name, value = _text(argument, "name"), _value(argument)
-        if argument.get("type") == "named" and name:
-            yield name
-        if value:
-            yield value
+def _arguments(written: object) -> list[str | None]:
+    """The words of a package's arguments; None for what is no argument."""
+    words = (_argument(each) if isinstance(each, Mapping) else [as_text(each)] for each in _to_list(written))
+    return list(chain.from_iterable(words))
 
 
-def _value(argument: Mapping[str, Any]) -> str:
-    """The value of an argument, or a placeholder where the caller has to give one."""
-    hint = _text(argument, "valueHint", "value_hint", "name").lstrip("-")
+def _argument(argument: Mapping[str, Any]) -> list[str | None]:
+    """The words of an argument: none for one that is not required and has no value, and for a switch that is off."""
+    name, is_required = _text(argument, "name"), argument.get("isRequired") is True
+    value, is_switch = _filled_in(argument, "value") or _text(argument, "default"), argument.get("format") == "boolean"
+    hint = (_text(argument, "valueHint") or name).lstrip("-")
     unknown = f"{{{hint}}}" if re.fullmatch(r"[A-Za-z][\w.-]*", hint) else "{value}"
-    secret = argument.get("isSecret") is True or argument.get("is_secret") is True
-    value = _filled_in(argument, "value") or _text(argument, "default")
+    if (value and argument.get("isSecret") is True) or (not value and is_required and not is_switch):
+        value = unknown
+    if not name or argument.get("type") not in ("named", None) or not (argument.get("type") or name.startswith("-")):
+        return [value] if value else []
+    words: list[str | None] = [*name.split(None, 1)]  # some write the value into the name, too
+    if value == name or is_switch:
+        return words if value in ("true", name) or (is_required and not value) else []
+    left = [each for key, each in mapping_at(argument, "variables").items() if f"{{{key}}}" in value]
+    if (
+        left
+        and not is_required
+        and name not in _PASSES_ON
+        and not any(value_at(each, "isRequired") is True for each in left)
+    ):
+        return []
     if value:
-        return unknown if secret else value
-    required = argument.get("isRequired") is True or argument.get("is_required") is True
-    return unknown if required and argument.get("format") != "boolean" else ""
+        return [*words, value.removeprefix(f"{name} ").removeprefix(f"{name}=")]
+    return words if is_required or len(words) > 1 or argument.get("value") == "" else []
 
 
 def _filled_in(entry: Mapping[str, Any], key: str) -> str:
@@ -286,4 +332,5 @@ def _filled_in(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _text(value: Mapping[str, Any], *keys: str) -> str:
-    return next((found.strip() for key in keys if isinstance(found := value.get(key), str) and found.strip()), "")
+    """The first text, number or boolean under these keys, as text."""
+    return next((text for key in keys if (text := (as_text(value.get(key)) or "").strip())), "")

@@ -48,11 +48,31 @@ _EXPANSION = re.compile(
 """`${NAME}`, `${env:NAME}`, `$(command)`, `$NAME`, `$env:NAME`, `%NAME%`, backquotes; `%C3%` is a percent-encoding."""
 
 
+_NAMED_EXPANSION = re.compile(r"[$%]+\{?(?:\w+:)?([A-Za-z_][\w.-]*)(?::[-=?+].*)?[}%]?", re.ASCII | re.DOTALL)
+_IN_BRACES = re.compile(r"\$\{(?:[^${}]|\{[^${}]*\})*\}")
+
+
 def without_expansions(text: str) -> str:
-    """The text with a placeholder of ours for whatever a client or a shell would replace by a variable or a command."""
-    while (after := _EXPANSION.sub("{value}", text)) != text:
+    """The text with a placeholder for what a client or a shell would put in: by the variable's name, or `{value}`."""
+    return _name_all(_EXPANSION, text)
+
+
+def name_variables(text: str) -> str:
+    """The text with `{NAME}` for `${NAME}`, `${env:NAME}`, `${input:NAME}` and `${NAME:-default}`."""
+    return _name_all(_IN_BRACES, text)
+
+
+def _name_all(pattern: re.Pattern[str], text: str) -> str:
+    while (after := pattern.sub(_name_expansion, text)) != text:
         text = after
     return text
+
+
+def _name_expansion(found: re.Match[str]) -> str:
+    if found[0] in ("${/}", "${pathSeparator}"):
+        return "/"
+    named = _NAMED_EXPANSION.fullmatch(found[0])
+    return _placeholder(named[1].lstrip("_")) if named else "{value}"
 
 
 def is_plain(text: str) -> bool:
@@ -78,7 +98,7 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
         if follows_option and before in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
             shown.append(f"{header[1]}: {_placeholder(header[1])}")
         elif follows_option and names_secret(before):
-            shown.append(_placeholder(before))
+            shown.append(_hide(before, argument))
         else:
             shown.append(_redact(argument))
         before = argument
@@ -100,11 +120,11 @@ def redact_prose(text: str) -> str:
 
 def _redact(argument: str) -> str:
     if variable := _VARIABLE.fullmatch(argument):
-        return f"{variable[1]}={_placeholder(variable[1])}"
+        return f"{variable[1]}={_hide(*variable.groups())}"
     if option := _OPTION.fullmatch(argument):
         name, value = option.groups()
         if names_secret(name):
-            return f"{name}={_placeholder(name)}"
+            return f"{name}={_hide(name, value)}"
         header = _HEADER.fullmatch(value) if name in _HEADER_OPTIONS else None
         if header:
             return f"{name}={header[1]}: {_placeholder(header[1])}"
@@ -189,6 +209,11 @@ def _redact_query(query: str) -> str:
         if sign and name
     ]
     return f"?{'&'.join(kept)}" if kept else ""
+
+
+def _hide(name: str, value: str) -> str:
+    """A placeholder of this name; a value that is one already stays."""
+    return value if _PLACEHOLDER.fullmatch(value) and _redact_tokens(value) == value else _placeholder(name)
 
 
 def _placeholder(name: str) -> str:

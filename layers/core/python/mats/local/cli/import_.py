@@ -53,10 +53,10 @@ def import_(
     """Register many capabilities from existing descriptions.
 
     Reads what `mats export` writes; JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`,
-    `description`), also .gz; MCP server.json files, tools/list results, `mcpServers` files, registries and live
-    servers; A2A agent cards; ARD catalogs; OpenAPI 3 and Swagger 2 documents; tool lists of OpenAI and Anthropic;
-    folders of Agent Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are rejected with
-    all their faults.
+    `description`), also .gz; MCP server.json files, tools/list results, files of MCP clients, registries and live
+    servers; A2A agent cards; ARD catalogs; OpenAPI 3 and Swagger 2 documents; tool lists of models' APIs; folders of
+    Agent Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are rejected with all their
+    faults.
     You can interrupt it and run it again: rows that are registered already are unchanged. `mats source add` remembers
     a source for `mats sync`.
     """

@@ -98,7 +98,7 @@ Effects = Annotated[
 IntoNamespace = Annotated[
     str, option("Register under this namespace, not under those of the documents.", show_default=False)
 ]
-Live = Annotated[bool, option("Ask the servers that an `mcpServers` file names for their tools.", "--live")]
+Live = Annotated[bool, option("Ask the servers that the file of an MCP client names for their tools.", "--live")]
 
 
 def parse_id(text: str) -> str:

@@ -15,8 +15,9 @@ from mats.bootstrap.local import SystemClock, local_system, source_book, table_t
 from mats.domain.errors import Fault, Invalid, NotPossible, RequestInvalid
 from mats.domain.profile.changes import ChangeClass, worst
 from mats.domain.profile.sync import SourceKind, TrackedSource
-from mats.domain.protocols.mcp_server import McpStdio, server_of
-from mats.domain.protocols.protocol import Json, join_labels, to_label
+from mats.domain.protocols.mcp import ConfiguredServer
+from mats.domain.protocols.mcp_server import McpStdio, plain_entry, server_of
+from mats.domain.protocols.protocol import join_labels, to_label
 from mats.domain.text.redaction import redact_arguments
 from mats.edge.snippets import json_text
 from mats.local.cli import output as ui
@@ -70,7 +71,7 @@ def add_source(
     if kind is SourceKind.DOCUMENT and not is_address(location[0]):
         location = (_path(location[0]),)
     if live and (kind is not SourceKind.DOCUMENT or is_address(location[0])):
-        raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
+        raise RequestInvalid([Fault("--live", "is for the file of an MCP client on this machine")])
     name = name or _default_name(kind, location)
     ui.check_name(name, "--name")
     source = TrackedSource(name=name, kind=kind, location=location, namespace=namespace, live=live, timeout_s=timeout)
@@ -276,20 +277,41 @@ def _as_dict(result: Synced) -> dict[str, Any]:
     }
 
 
-_PROJECT = (("claude-code", ".mcp.json"), ("cursor", ".cursor/mcp.json"), ("vscode", ".vscode/mcp.json"))
-_DESKTOP = "Claude/claude_desktop_config.json"
+_PROJECT = (
+    ("claude-code", ".mcp.json"), ("cursor", ".cursor/mcp.json"),
+    ("vscode", ".vscode/mcp.json"), ("vscode", ".vscode/settings.json"), ("gemini", ".gemini/settings.json"),
+    ("codex", ".codex/config.toml"), ("opencode", "opencode.json"), ("opencode", "opencode.jsonc"),
+    ("zed", ".zed/settings.json"), ("roo", ".roo/mcp.json"), ("kiro", ".kiro/settings/mcp.json"),
+    ("amazon-q", ".amazonq/mcp.json"),
+)  # fmt: skip
+_DATA = ("Library/Application Support", ".config", "AppData/Roaming")  # Of applications: macOS, Linux, Windows
 _USER = (
-    ("cursor", ".cursor/mcp.json"),
-    *(("claude-desktop", f"{at}/{_DESKTOP}") for at in ("Library/Application Support", ".config", "AppData/Roaming")),
-)
-_TYPED = ("claude-code", "vscode")  # Clients whose entries say their type
+    ("cursor", ".cursor/mcp.json"), ("claude-code", ".claude.json"), ("codex", ".codex/config.toml"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json"), ("gemini", ".gemini/settings.json"),
+    ("lm-studio", ".lmstudio/mcp.json"), ("kiro", ".kiro/settings/mcp.json"), ("amazon-q", ".aws/amazonq/mcp.json"),
+    ("opencode", ".config/opencode/opencode.json"), ("opencode", ".config/opencode/opencode.jsonc"),
+    ("zed", ".config/zed/settings.json"), ("goose", ".config/goose/config.yaml"),
+    *(
+        (client, f"{data}/{file}")
+        for client, file in (
+            ("claude-desktop", "Claude/claude_desktop_config.json"),
+            ("vscode", "Code/User/mcp.json"), ("vscode", "Code/User/settings.json"),
+            ("cline", "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+            ("roo", "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+        )
+        for data in _DATA
+    ),
+)  # fmt: skip
+"""Clients, and the files of their servers: in a project, and in the home of a user."""
+_KEYS = {"zed": "context_servers", "opencode": "mcp", "goose": "extensions"}
+"""The key of servers, where it is another one than `mcpServers`; VS Code has two."""
 _NAMESPACE = "local"
 
 
 class _Client(NamedTuple):
     name: str
     file: Path
-    servers: Mapping[str, Json]  # Those to ask, neither disabled nor mats itself
+    servers: Sequence[ConfiguredServer]  # Those to ask, neither disabled nor mats itself
     has_mats: bool
 
 
@@ -302,10 +324,10 @@ def init(
 ) -> None:
     """Register the servers of your MCP clients, each with its tools, and print how to add mats to these clients.
 
-    Looks for `.mcp.json`, `.cursor/mcp.json` and `.vscode/mcp.json` in the folder, and for the files of Cursor and
-    Claude Desktop in your home. Shows the commands and addresses, and starts and asks them only if you agree. Each file
-    becomes a source, which `mats sync` reads again. Values of variables and headers are neither stored nor shown. You
-    can run it again.
+    Looks for the files of Claude, Cursor, VS Code, Windsurf, Gemini CLI, Codex, opencode, Zed, Cline, Roo, Goose,
+    LM Studio, Kiro and Amazon Q, in the folder and in your home. Shows the commands and addresses, and starts and asks
+    them only if you agree. Each file becomes a source, which `mats sync` reads again. Values of variables and headers
+    are neither stored nor shown. You can run it again.
     """
     check_namespace(namespace, "--namespace")
     clients = list(_find_clients(folder.absolute()))
@@ -339,11 +361,13 @@ def _find_clients(folder: Path) -> Iterator[_Client]:
         if not file.is_file():
             continue
         try:
-            _, servers = servers_in(str(file))
+            servers = servers_in(str(file))
+        except RequestInvalid:
+            continue  # settings without servers
         except Invalid as error:
             ui.note(f"{file} is passed over: {error}")
             continue
-        asked = {server: entry for server, entry in servers.items() if not is_mats(server, entry)}
+        asked = [server for server in servers if not is_mats(server)]
         yield _Client(name, file, asked, has_mats=len(asked) < len(servers))
 
 
@@ -351,14 +375,14 @@ def _show_init(clients: Sequence[_Client]) -> int:
     """Show what would be started and asked; the number of servers."""
     table = ui.table_of("file", "server", "starts or asks", "with")
     for client in clients:
-        for name, entry in client.servers.items():
+        for _, name, entry in client.servers:
             server = server_of(entry)
             if server is None:
                 reached, given = "nothing: it has neither a plain command nor an address", list[str]()
             elif isinstance(server, McpStdio):
                 reached, given = shlex.join((server.command, *server.args)), list(server.env)
             else:
-                headers = entry.get("headers") if isinstance(entry, Mapping) else None
+                headers = plain_entry(entry)["headers"]
                 reached, given = server.url, [*map(str, headers)] if isinstance(headers, Mapping) else []
             table.add_row(*map(ui.plain, (client.file, name, reached, ", ".join(given))))
     ui.out.print(table if table.row_count else "These files name no server beside mats.")
@@ -395,9 +419,26 @@ def _show_configurations(clients: Sequence[_Client], settings: Settings) -> None
         if client.has_mats:
             ui.say(f"{client.file} names mats already.")
             continue
-        typed = {"type": "stdio", **entry} if client.name in _TYPED else entry
-        servers = {"servers" if client.name == "vscode" else "mcpServers": {"mats": typed}}
+        shown = _addition(client.name, client.file, entry)
         ui.out.print(
             ui.plain(f"To search from {client.name}, add this to {client.file}:"), style="bold", soft_wrap=True
         )
-        ui.say(json_text(servers, indent=2))
+        ui.say(shown)
+
+
+def _addition(client: str, file: Path, entry: Mapping[str, Any]) -> str:
+    """What names mats in the file of a client."""
+    command, args, env = entry["command"], entry["args"], entry["env"]
+    match client:
+        case "codex":
+            lines = [f"{key} = {json_text(entry[key])}" for key in ("command", "args")]
+            variables = [f"{name} = {json_text(value)}" for name, value in env.items()]
+            return "\n".join(("[mcp_servers.mats]", *lines, "", "[mcp_servers.mats.env]", *variables))
+        case "opencode":
+            entry = {"type": "local", "command": [command, *args], "environment": env}
+        case "goose":
+            entry = {"type": "stdio", "enabled": True, "cmd": command, "args": args, "envs": env}
+        case "claude-code" | "vscode":
+            entry = {"type": "stdio", **entry}
+    servers: dict[str, Any] = {_KEYS.get(client, "servers" if client == "vscode" else "mcpServers"): {"mats": entry}}
+    return json_text({"mcp": servers} if (client, file.name) == ("vscode", "settings.json") else servers, indent=2)

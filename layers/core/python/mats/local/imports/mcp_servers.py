@@ -12,12 +12,13 @@ from mcp.shared.exceptions import MCPError
 from mats.client.mcp_session import GRACE_S, ServerFailed, Session, ask_address, ask_command, list_all
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
 from mats.domain.protocols.addresses import redact, without_query
-from mats.domain.protocols.mcp import is_disabled, servers_of
-from mats.domain.protocols.mcp_server import McpStdio, server_entry, server_of
+from mats.domain.protocols.mcp import ConfiguredServer, servers_of
+from mats.domain.protocols.mcp_server import McpStdio, as_text, plain_entry, server_entry, server_of
 from mats.domain.protocols.protocol import (
     Json,
     Source,
     join_labels,
+    mapping_at,
     namespace_of_url,
     objects,
     text_at,
@@ -105,49 +106,51 @@ _UNKNOWN = re.compile(r"\$\{[^}]*\}")
 
 
 def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[Source, Stream]]:
-    """The tools of each server of an `mcpServers` file; the reason instead, for one that does not list them.
+    """The tools of each server in a client's configuration; the reason instead, for one that does not list them.
 
     The tools of a server are in a namespace of its own below `namespace`, without one in that of its address.
 
     Raises:
         RequestInvalid: it is no such file on this machine: mats starts no command that another machine names.
     """
-    key, servers = servers_in(path)
-    for name, entry in servers.items():
-        if not is_mats(name, entry):
-            yield _open(Location(path, where=f"{key}.{name}"), name, entry, namespace, timeout_s)
+    for server in servers_in(path):
+        if not is_mats(server):
+            yield _open(path, server, namespace, timeout_s)
 
 
-def servers_in(path: str) -> tuple[str, Mapping[str, Json]]:
-    """The key under which an `mcpServers` file names its servers, and those that are not disabled.
+def servers_in(path: str) -> list[ConfiguredServer]:
+    """The servers of a client's configuration that are not disabled.
 
     Raises:
         RequestInvalid: it is no such file on this machine.
         Undecodable: it is malformed.
     """
     if is_address(path) or not Path(path).is_file():
-        raise RequestInvalid([Fault("--live", "is for an `mcpServers` file on this machine")])
+        raise RequestInvalid([Fault("--live", "is for the file of an MCP client on this machine")])
     with Path(path).open("rb") as file:
-        found = servers_of(decode(file.read(MAX_DOCUMENT_BYTES + 1), name="mcp.json"))
+        found = servers_of(decode(file.read(MAX_DOCUMENT_BYTES + 1), name=path))
     if found is None:
-        raise RequestInvalid([Fault("--live", f"is for an `mcpServers` file, and {path} is none")])
-    key, servers = found
-    return key, {name: entry for name, entry in servers.items() if not is_disabled(entry)}
+        raise RequestInvalid([Fault("--live", f"is for the file of an MCP client, and {path} is none")])
+    return [server for server in found if not server.is_disabled]
 
 
-def is_mats(name: str, entry: Json) -> bool:
+def is_mats(configured: ConfiguredServer) -> bool:
     """True if a server is mats itself, whose tools are no capabilities of its registry."""
-    server = server_of(entry)
+    server = server_of(configured.entry)
     if not isinstance(server, McpStdio):
-        return name == "mats"
+        return configured.name == "mats"
     return "mcp" in server.args and (Path(server.command).name == "mats" or "mats.local.cli" in server.args)
 
 
-def _open(place: Location, name: str, entry: Json, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
-    server = server_of(entry)
-    url = entry.get("url") if isinstance(entry, Mapping) and "command" not in entry else None
+def _open(path: str, configured: ConfiguredServer, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
+    place, server, entry = (
+        Location(path, where=configured.where),
+        server_of(configured.entry),
+        plain_entry(configured.entry),
+    )
+    url = entry["url"] if not entry["command"] else None
     shown = without_query(url) if isinstance(url, str) and "${" not in url else ""
-    own = join_labels((namespace, to_label(name))) if namespace else namespace_of_url(shown)
+    own = join_labels((namespace, to_label(configured.name))) if namespace else namespace_of_url(shown)
 
     def tools() -> Stream:
         try:
@@ -163,19 +166,17 @@ def _open(place: Location, name: str, entry: Json, namespace: str, timeout_s: fl
 
 
 def _list_configured(entry: Mapping[str, Any], timeout_s: float) -> Json:
-    if isinstance(command := entry.get("command"), str):
-        arguments = [one for one in entry.get("args") or () if isinstance(one, str)]
-        return list_by_command([command, *arguments], timeout_s=timeout_s, env=_texts(entry.get("env")))
-    url = str(entry.get("url"))
+    if command := entry["command"]:
+        return list_by_command([command, *entry["args"]], timeout_s=timeout_s, env=_texts(entry["env"]))
+    url = str(entry["url"])
     try:
-        return list_by_address(url, timeout_s=timeout_s, headers=_texts(entry.get("headers")))
+        return list_by_address(url, timeout_s=timeout_s, headers=_texts(entry["headers"]))
     except DependencyFailed as error:
         raise DependencyFailed(f"{redact(url)}: {error}") from error
 
 
 def _texts(value: object) -> dict[str, str]:
-    given = value.items() if isinstance(value, Mapping) else ()
-    return {str(name): text for name, text in given if isinstance(text, str)}
+    return {str(name): text for name, each in mapping_at(value).items() if (text := as_text(each)) is not None}
 
 
 def _fill_in(value: Any) -> Any:
