@@ -77,7 +77,7 @@ def _sync(folder: Path, *, prune: bool = False) -> None:
 
 def _index(folder: Path) -> None:
     local = local_system(Settings(home=(folder / HOME).parent), encoder=FakeEncoder())
-    with patch.object(worker, "MANY", 65):
+    with patch.multiple(worker, MANY=65, BATCH=64):
         worker.drain(local)
     local.close()
 

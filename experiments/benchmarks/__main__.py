@@ -14,6 +14,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
     "scale": pipeline.scale,
     "import": pipeline.import_,
+    "operations": pipeline.operations,
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,

@@ -119,6 +119,17 @@ def test_untrusted_text_cannot_steer_the_terminal(mats):
         assert "[bold]" in ran.out
 
 
+def test_what_is_printed_for_a_person_is_short_and_not_padded(mats):
+    schema = {"type": "object", "properties": {"amount": {}, "currency": {}}}
+    mats("add", "-", stdin=rows(tool("pay", input_schema=schema, descriptor={"summary": "Pay", "note": "x" * 900})))
+    shown = mats("show", "com.acme/pay").out
+    assert ["inputs", "amount,", "currency"] in [line.split() for line in shown.splitlines()]
+    assert "xxx" not in shown
+    assert mats("show", "com.acme/pay", "--json").json["registration"]["descriptor"]["note"]
+    for ran in (shown, mats("list").out, mats("stats").out, mats("search", "pay").out):
+        assert [line for line in ran.splitlines() if line.endswith(" ")] == []
+
+
 def test_a_caller_sees_only_what_its_audiences_may(mats):
     mats("add", "-", stdin=rows(tool("secret", description="payroll", visible_to=["finance"])))
     assert mats("search", "payroll", "--json").json["results"] == []

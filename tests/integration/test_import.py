@@ -39,6 +39,17 @@ def test_an_import_says_what_was_flagged_and_how_that_is_cleared(mats: Mats):
     assert "flagged" not in mats("import", "-", stdin=rows(items[1])).done().err
 
 
+@pytest.mark.parametrize(("empty", "code"), [(1, 0), (2, 1)])
+def test_an_import_of_which_more_than_a_tenth_is_empty_fails_with_the_reason(mats: Mats, empty: int, code: int):
+    paths = {f"/{n}": {"get": {"operationId": f"o{n}", "summary": "" if n < empty else "Get it."}} for n in range(10)}
+    document = json.dumps({"openapi": "3.1.0", "info": {"title": "Bills", "version": "1"}, "paths": paths}).encode()
+    ran = mats("import", "-", "--namespace", "n", stdin=document)
+    assert (ran.code, f"{empty} empty" in ran.out) == (code, True)
+    assert (f"error: {empty} of 10 are empty" in ran.err) == bool(code)
+    dry = mats("import", "-", "--namespace", "n", "--dry-run", "--json", stdin=document)
+    assert (dry.code, dry.json["empty"]) == (code, [f"n/o{n}" for n in range(empty)])
+
+
 def test_dry_run_prints_the_items_and_writes_nothing(mats: Mats, tmp_path: Path):
     ran = mats("import", "--dry-run", "--json", "--namespace", "org.mine", str(FORMATS)).done()
     assert ran.json["dry_run"] is True

@@ -48,6 +48,23 @@ def test_an_api_is_kept_in_step(mats: Mats):
         assert mats("source", "list", "--json").json[0]["entries"] == 6
 
 
+def test_each_entry_is_counted_once_also_if_it_was_edited_here(mats: Mats, tmp_path):
+    def listed(**changes: Any) -> None:
+        rows = [{"namespace": "n", "name": name, "kind": "tool", **changes} for name in ("keep", "merge", "new")]
+        (tmp_path / "list.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    listed()
+    mats("source", "add", str(tmp_path / "list.jsonl"))
+    sync(mats)
+    mats("edit", "n/keep", "--endpoint", "https://example.com")
+    mats("edit", "n/merge", "--tag", "mine")
+    listed(description="Pays a bill.")
+    after = sync(mats)
+    assert {key: after[key] for key in ("new", "changed", "unchanged")} == {"new": 0, "changed": 2, "unchanged": 0}
+    assert ([one["id"] for one in after["left"]], [one["id"] for one in after["merged"]]) == (["n/keep"], ["n/merge"])
+    assert "0 changed, 1 unchanged, 2 left as they are" in mats("sync").out
+
+
 def test_a_source_writes_nothing_that_operators_trust_unless_it_is_bound_or_wrote_there_before(mats: Mats, tmp_path):
     def listed(*names: str) -> None:
         rows = (json.dumps({"namespace": "com.acme.pay", "name": name, "kind": "tool"}) for name in names)

@@ -55,6 +55,7 @@ def test_failed_events_stay_queued(events):
 
 def test_unsettled_batch_is_processed_again(events, monkeypatch):
     monkeypatch.setattr(worker, "_RETRY_S", 0)
+    monkeypatch.setattr(worker, "BATCH", 64)
     settled, done = SqliteQueue.settle, threading.Event()
 
     def settle(self, taken, failed, reason=""):
@@ -124,6 +125,7 @@ def hundred(tmp_path):
 
 def test_everything_is_findable_by_words_before_the_first_vector(hundred, monkeypatch):
     monkeypatch.setattr(worker, "MANY", 100)
+    monkeypatch.setattr(worker, "BATCH", 64)
     local, encoder = hundred
     completed, findable = [], []
     drain(local, completed.append, on_findable=findable.append)

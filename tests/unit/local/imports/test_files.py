@@ -46,6 +46,11 @@ def held(name: str, content: bytes) -> str:
         ("-", b'[\n{"name": "a", "inputSchema": {}},\n{"name": "b", "inputSchema": {}}\n]', "document"),
         ("-", d.SKILL.encode(), "document"),
         ("x.yaml", b"openapi: 3.1.0\npaths: {}\n", "document"),
+        ("x.yaml", b"a:\n" + row("b"), "document"),
+        ("x.json", b'{"tools": [\n' + row("a") + b"]}", "document"),
+        ("-", b"\xef\xbb\xbf[\n" + row("a") + b"]", "document"),
+        ("x.toml.gz", b"a = 1\n" + row("b"), "document"),
+        ("SKILL.md", b"---\n---\n" + row("b"), "document"),
     ],
 )
 def test_lines_and_documents_are_distinguished(name, text, what):
@@ -70,6 +75,8 @@ LIST = json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1).encode
     [
         ("servers.jsonl", SEVERAL, 4, []),
         ("list.json", LIST, 1, [("[1]", 0, 3), ("[2]", 0, 1)]),
+        ("rows.json", row("a") + row("b", kind="robot"), 1, [("", 2, 1)]),
+        ("odd.json", b'{"tools": [\n' + row("a") + row("b") + b"]}", 0, [("", 0, 1)]),
         ("rows.txt", b"{not json}\n" + row("a"), 1, [("", 1, 1)]),
     ],
 )
@@ -79,6 +86,16 @@ def test_what_is_rejected_is_reported_by_its_place_and_the_rest_is_imported(tmp_
     assert report.placed[Placed.NEW] == new
     assert report.rows == new + len(rejected)
     assert [(bad.place.where, bad.place.line, len(bad.faults)) for bad in report.rejected] == rejected
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {"kind": "robot", "namespace": "n"}, {"tools": 5}, [1]])
+def test_a_json_document_has_the_same_faults_on_one_line(tmp_path, value):
+    faults = []
+    for indent in (None, 1):
+        (tmp_path / "x.json").write_text(json.dumps(value, indent=indent))
+        (rejected,) = imported(tmp_path / "x.json").report.rejected
+        faults.append((rejected.place, rejected.faults))
+    assert faults[0] == faults[1]
 
 
 def test_too_large_document_is_rejected_early(tmp_path, monkeypatch):
@@ -217,6 +234,14 @@ def test_a_skill_lists_the_files_of_its_folder(tmp_path):
     registry = imported(str(tmp_path), "com.acme").registry
     (item,) = registry.get(list(registry.ids())).values()
     assert item["descriptor"]["files"] == ["SKILL.md", "scripts/fill.py"]
+
+
+def test_a_skill_below_a_skill_is_one_of_its_own(tmp_path):
+    for folder in ("pay", "pay/refund", "pay/docs/deep/check"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "SKILL.md").write_text("---\ndescription: Pays.\n---\n")
+    (tmp_path / "pay" / "docs" / "server.json").write_text(json.dumps(d.SERVER))
+    assert sorted(imported(tmp_path, "n").registry.items) == ["n/check", "n/pay", "n/refund"]
 
 
 def test_a_skill_lists_a_limited_number_of_files(tmp_path):

@@ -15,10 +15,10 @@ from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
 from mats.usecases.drafts import Pass, ProfileMaker
 
-BATCH = 64  # Events per batch without a writer: enough for the encoder to sort them by length
+BATCH = 128  # Events per batch without a writer: enough for the encoder to sort them by length
 _RAW_BATCH = 256  # Events per batch that calls no model: its time is that of its transactions
 _AT_ONCE = 2  # Batches in progress where a local encoder does most of the work
-MANY = 512
+MANY = 1_024
 """Waiting events from which on all are made findable before the first is encoded; fewer are complete in seconds."""
 _POLL_S = 0.25
 _RETRY_S = 5

@@ -55,13 +55,17 @@ class _Case:
     def digest(self) -> str:
         return fingerprint(self.draft.registration.item()) if self.draft.registration else ""
 
+    def has(self, digest: str) -> bool:
+        """True if its registration has this digest; where that is empty, as mostly, none is computed."""
+        return bool(digest) and self.digest == digest
+
     def decide(self, similarity: float | None, cause: Cause) -> Draft:
         """The draft, or what is to be saved while its registration waits."""
         reasons: Sequence[Reason] = _NEW
         if self.approved and self.after:
             own = own_domain(self.draft.target.profile.namespace)
             reasons = compare(self.approved, self.after, similarity, own=own) or (WORDING,)
-        rejected = self.digest == self.assigned.rejected
+        rejected = self.has(self.assigned.rejected)
         reviewed = self.assigned.policy is Policy.REVIEW
         if rejected or reviewed or worst(reasons) is ChangeClass.DANGEROUS:
             return self._hold(reasons, cause, rejected=rejected)
@@ -128,7 +132,7 @@ class Gate:
             held = case.last.profile.held if case.last else None
             if not (self.run.maker.encoder and id in told and told[id] is None):
                 decided[id] = case.decide(told.get(id), self.causes[id])
-            elif case.last and held and held.digest == case.digest and not self.limit:
+            elif case.last and held and case.has(held.digest) and not self.limit:
                 waiting = case.last.profile.with_assigned(case.assigned).seal()
                 decided[id] = Draft(target=replace(case.last, profile=waiting))
             else:
@@ -144,9 +148,9 @@ class Gate:
         """The case that a decision compares; the draft itself, if it needs none."""
         case, made = _Case(draft, last, assigned), draft.target.profile
         gated = assigned.is_rated or assigned.policy is Policy.REVIEW
-        if assigned.policy is Policy.OPEN or case.digest == assigned.approved:
+        if assigned.policy is Policy.OPEN or case.has(assigned.approved):
             return draft
-        rejected = case.digest == assigned.rejected
+        rejected = case.has(assigned.rejected)
         if last and not rejected and is_made_from(last.profile, draft):
             return _with_approved(draft, last.profile.approved if gated else None)
         known = last.profile if last and (last.profile.findable or last.profile.approved) else None
@@ -195,7 +199,7 @@ def _is_unclear(case: _Case) -> bool:
     """True if only the similarity of the texts decides."""
     if not case.approved or not case.after or case.after.description in ("", case.approved.description):
         return False
-    decided = case.assigned.policy is Policy.REVIEW or case.digest == case.assigned.rejected
+    decided = case.assigned.policy is Policy.REVIEW or case.has(case.assigned.rejected)
     return not decided and worst(compare(case.approved, case.after)) is not ChangeClass.DANGEROUS
 
 

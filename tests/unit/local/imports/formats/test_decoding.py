@@ -116,6 +116,35 @@ def test_version_is_text_as_written():
     }
 
 
+FRONT = [
+    ("description: !urgent for invoices", {"description": "!urgent for invoices"}),
+    ("description: *all* invoices", {"description": "*all* invoices"}),
+    ("description: `pay` invoices", {"description": "`pay` invoices"}),
+    ("description: Steps: pay\nversion: 1.10", {"description": "Steps: pay", "version": "1.10"}),
+    ("a: 1\na: 2", {"a": 2}),
+    ("a: b: c\nkeywords:\n  - bill\n  - due: now: ever", {"a": "b: c", "keywords": ["bill", "due: now: ever"]}),
+    ("a: b: c\nkeywords:\n- bill\n- 'due'", {"a": "b: c", "keywords": ["bill", "due"]}),
+    ("keywords: [*bill, 'due']", {"keywords": ["*bill", "due"]}),
+    ("metadata:\n\ttags: [bill]\n\tof:\n\t\t- c", {"metadata": {"tags": ["bill"], "of": ["c"]}}),
+    ("metadata:\n  tags: [bill]\n  note: a: b", {"metadata": {"tags": ["bill"], "note": "a: b"}}),
+    ("a: b: c\ntext: |\n  one: 1\n  two", {"a": "b: c", "text": "one: 1\ntwo\n"}),
+    ("text: >\n  !one: 1\n  two\nb: !c", {"text": "!one: 1 two\n", "b": "!c"}),
+    ("text: it pays: all\n  of them\n# remark\nand more", {"text": "it pays: all of them and more"}),
+    ("text: 'Don't pay'", {"text": "Don't pay"}),
+    ('text: "pay" or: not', {"text": '"pay" or: not'}),
+    ("name:pay\ntext:all", {"name": "pay", "text": "all"}),
+    ("a: \x01", {"a": "\x01"}),
+]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize(("front", "becomes"), FRONT)
+def test_front_matter_that_yaml_refuses_is_parsed_key_by_key(front, becomes, line_end):
+    text = f"\ufeff---\n{front}\n---\nDo.\n".replace("\n", line_end)
+    value = decode(text.encode(), name="SKILL.md")
+    assert value == skill.to_value(becomes, "Do.", wrong=value["unreadable"])
+
+
 def test_a_skill_may_have_windows_line_ends_and_a_byte_order_mark():
     text = "\ufeff---\r\nname: a\r\nversion: 1.0\r\n---\r\nDo.\r\n"
     assert decode(text.encode(), name="SKILL.md") == skill.to_value({"name": "a", "version": "1.0"}, "Do.")

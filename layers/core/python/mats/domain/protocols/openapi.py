@@ -360,6 +360,13 @@ def _json_first(media_type: str) -> tuple[bool, bool]:
     return not media_type.startswith("application/json"), "json" not in media_type
 
 
+def is_empty(registration: Registration) -> bool:
+    """True for an operation of which its document says nothing: no text, no inputs, no responses."""
+    inputs = mapping_at(registration.input_schema, "properties")
+    told = registration.description or inputs or value_at(registration.descriptor, "responses")
+    return text_at(registration.descriptor, "format") == _OPERATION and not told
+
+
 PROTOCOL = Protocol(
     formats=(Format("openapi", "an OpenAPI 3 or Swagger 2 document", 5, is_document, registrations),),
     searched={_OPERATION: frozenset()},

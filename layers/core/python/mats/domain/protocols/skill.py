@@ -17,6 +17,7 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Protocol,
     Source,
+    mapping_at,
     namespace_of_url,
     objects,
     rejection,
@@ -33,8 +34,14 @@ _MAX_FILES = 200
 _LONGEST_BODY = 100_000
 _SKILL = "agent-skill"
 _FRONT, _WRONG = "frontMatter", "unreadable"
+_SEPARATOR = re.compile(r"[ _-]")
+_SEARCHED = {
+    **dict.fromkeys(("tags", "keywords", "triggerkeywords"), "tags"),
+    **dict.fromkeys(("triggers", "triggerphrases"), "examples"),
+    **dict.fromkeys(("whentouse", "usewhen"), "description"),
+}
+"""The attributes of a registration that hold what loaders of skills search, in the front matter or its `metadata`."""
 _FENCE = re.compile(r"\A\ufeff?\s*---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 
 
 class SkillReading(Call):
@@ -60,21 +67,12 @@ def to_value(front: Json, body: str, *, wrong: str = "") -> Json:
     return {_FRONT: front, INSTRUCTIONS: body.strip(), **({_WRONG: wrong} if wrong else {})}
 
 
-def parse_by_line(front: str) -> dict[str, str]:
-    """Parse front matter that YAML does not accept: `key: text` and its indented lines.
-
-    A colon in a description that is not quoted is common.
-    """
-    texts: dict[str, str] = {}
-    key = ""
-    for line in front.splitlines():
-        if found := _LINE.match(line):
-            key = found[1]
-            texts[key] = found[2].strip().strip("\"'")
-        elif key and line[:1] in (" ", "\t"):
-            joined = f"{texts[key].removeprefix('|').removeprefix('>').strip()} {line.strip()}"
-            texts[key] = joined.strip()
-    return texts
+def _words(value: object) -> Iterator[str]:
+    """The texts of a list, at any depth, or those between the commas of one text."""
+    if isinstance(value, str):
+        yield from filter(str.strip, value.split(","))
+    for entry in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from [text] if (text := text_at({"": entry}, "")) else _words(entry)
 
 
 def is_skill(value: Json) -> bool:
@@ -83,16 +81,13 @@ def is_skill(value: Json) -> bool:
 
 
 def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
-    front = value_at(value, _FRONT)
-    if not isinstance(front, Mapping):
-        yield rejection("front matter", "must be `key: value` lines between two lines of `---`")
-        return
+    front = mapping_at(value, _FRONT)
     keys = ("homepage", "repository", "url", "source")
     owners = [text_at(level, key) for level in (front, front.get("metadata")) for key in keys]
     namespace = source.namespace or namespace_of_url(*owners, source.url)
     draft = ItemDraft.create("", "skill", namespace, front, format=_SKILL)
     if wrong := text_at(value, _WRONG):
-        draft.add_note("front matter", f"{wrong}; it was parsed line by line")
+        draft.add_note("front matter", f"{wrong}; each key was parsed by itself")
     name = draft.move_text("name")
     if not name and source.folder:
         draft.set_text("name", source.folder)
@@ -104,10 +99,13 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         draft.set_text("version", text_at(front, "metadata", "version"))
     author = value_at(front, "metadata", "author") or front.get("author")
     draft.set_text("provider", author.strip() if isinstance(author, str) else "")
-    for key in ("tags", "keywords"):
-        given = front.get(key)
-        if given and "tags" not in draft.item:
-            draft.set_words("tags", given.split(",") if isinstance(given, str) else given)
+    said: dict[str, list[str]] = {"tags": [], "examples": [], "description": [draft.item.get("description", "")]}
+    for key, given in (*front.items(), *mapping_at(front, "metadata").items()):
+        if attribute := _SEARCHED.get(_SEPARATOR.sub("", key.lower())):
+            said[attribute] += _words([given] if attribute == "description" else given)
+    draft.set_words("tags", said["tags"])
+    draft.set_words("examples", said["examples"])
+    draft.set_text("description", "\n\n".join(filter(None, said["description"])))
     draft.set_endpoint(source.url, is_in_descriptor=False)
     body = text_at(value, INSTRUCTIONS)
     if len(body) > _LONGEST_BODY:

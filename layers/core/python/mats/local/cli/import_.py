@@ -79,7 +79,9 @@ def import_(
     if not found:
         reason = "the notes say why" if report.noted else "no file there is of a known format"
         ui.complain(f"nothing to import in {', '.join(what)}: {reason}")
-    if report.rejected or not found:
+    if report.problem:
+        ui.complain(report.problem)
+    if report.rejected or report.problem or not found:
         raise typer.Exit(ui.Exit.REFUSED)
 
 
@@ -124,8 +126,6 @@ def _run(
     indexed, findable_s = index(local) if local else (0, 0.0)
     seconds, findable_s = time.monotonic() - began, registered + findable_s
     report = importer.report
-    if not ui.is_json():
-        _show_remarks(report)
     rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""
     elsewhere = report.placed[Placed.NEW] + report.placed[Placed.CHANGED] - indexed
     by_service = f", {elsewhere:,} by the running service" if elsewhere > 0 else ""
@@ -133,6 +133,7 @@ def _run(
     waits = f", {held:,} held: mats review" if held else ""
     flags = count_flags(local, report.listed) if local else {}
     if not ui.is_json():
+        _show_remarks(report)
         show_flags(flags)
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}{waits}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
@@ -238,7 +239,8 @@ def _counts(report: Report) -> str:
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items())
     passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
     trust = "".join(f", trust of {count:,} {name.replace('_', ' ')}" for name, count in report.trust.items())
-    return f"{counts}, {len(report.rejected):,} rejected{passed}{trust}"
+    empty = f", {len(report.empty):,} empty" if report.empty else ""
+    return f"{counts}, {len(report.rejected):,} rejected{empty}{passed}{trust}"
 
 
 def _show_remarks(report: Report) -> None:

@@ -158,9 +158,12 @@ def print_json(value: Any) -> None:
     sys.stdout.write(escape_hidden(text) + "\n")
 
 
-def say(text: object, style: str = "") -> None:
-    """Print untrusted text on standard output; lines are not wrapped, so that ids can be copied whole."""
-    out.print(text if isinstance(text, Text) else plain(text), style=style, soft_wrap=True)
+def say(shown: RenderableType, style: str = "") -> None:
+    """Print untrusted text, its lines not wrapped so that ids can be copied whole, or a table without its padding."""
+    with out.capture() as printed:
+        text = plain(shown) if isinstance(shown, str) else shown
+        out.print(text, style=style, soft_wrap=isinstance(text, Text))
+    sys.stdout.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
 
 
 def show(value: Any, *shown: RenderableType | Lines) -> None:
@@ -170,7 +173,7 @@ def show(value: Any, *shown: RenderableType | Lines) -> None:
         return
     for each in shown:
         for one in each if isinstance(each, Iterator) else (each,):
-            say(one) if isinstance(one, str | Text) else out.print(one)
+            say(one)
 
 
 def complain(message: str) -> None:
@@ -211,10 +214,13 @@ def readable(value: dict[str, int] | list[str] | int | str, separator: str = "\n
     return value
 
 
-class _Rate(progress.ProgressColumn):
+class _Pace(progress.ProgressColumn):
+    """The rate since the beginning and the time that is left, from the first batch on."""
+
     def render(self, task: progress.Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f}/s" if speed else "", style="dim")
+        rate = task.completed / (task.finished_time or task.elapsed or 1)
+        left = f", {task.remaining / rate:,.0f} s left" if rate and task.remaining else ""
+        return Text(f"{rate:,.0f}/s{left}" if rate else "", style="dim")
 
 
 @dataclass(slots=True)
@@ -232,9 +238,8 @@ class Bar:
 
 @contextmanager
 def bars(*titles: str, total: int | None) -> Iterator[list[Bar]]:
-    """Progress bars on standard error: count, rate and remaining time."""
-    count, left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
-    columns = ("{task.description}", progress.BarColumn(), count, _Rate(), left)
+    """Progress bars on standard error, if it is a terminal or TTY_COMPATIBLE=1: count, rate and remaining time."""
+    columns = ("{task.description}", progress.BarColumn(), progress.MofNCompleteColumn(), _Pace())
     with progress.Progress(*columns, console=err, disable=not err.is_terminal) as display:
         yield [Bar(display, display.add_task(title, total=total)) for title in titles]
 

@@ -18,7 +18,8 @@ from mats.domain.errors import CapabilityNotFound, Fault, KindConflict, NotPossi
 from mats.domain.profile.assignment import namespace_of_pattern, parse_target
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Status
-from mats.domain.protocols.catalogue import from_text
+from mats.domain.protocols.catalogue import Invocation, from_text
+from mats.domain.protocols.protocol import mapping_at
 from mats.edge.http import LOCAL, local_caller
 from mats.edge.routes import page_of
 from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListParameters
@@ -199,7 +200,7 @@ def show(
         "vector": len(stored.vector) if stored and stored.vector else None,
         "versions": [version.model_dump(mode="json") for version in stores.profiles.versions(key)],
     }
-    ui.show(shown, ui.plain(id, "bold cyan"), ui.facts(_facts_of(shown)))
+    ui.show(shown, ui.plain(id, "bold cyan"), ui.facts(_facts_of(shown, invocation)))
 
 
 def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
@@ -217,14 +218,14 @@ def _snippet(local: LocalSystem, id: Id, format: SnippetFormat) -> str:
     raise NotPossible([Fault("--as", f"{format} cannot call it ({snippets.facts['protocol']}){instead}")])
 
 
-def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
+def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[tuple[str, object]]:
     """The version that is shown, what is held beside it, and the profile's state; --json has all of it."""
     item, profile, held = shown["registration"] or {"registration": "removed"}, shown["profile"], shown["held"]
     changed = {each["field"]: each for each in held["fields"]} if held else {}
     for key, value in item.items():
         if key in changed:
             yield key, changed[key]["shown"] or "none"
-        elif key != "provider":
+        elif key not in ("provider", "input_schema", "descriptor"):
             yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if verified := shown["verified_provider"]:
         yield "provider", f"{verified} (verified)"
@@ -243,11 +244,10 @@ def _facts_of(shown: dict[str, Any]) -> Iterator[tuple[str, object]]:
         return
     state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
     indexed = "" if profile["indexed_rev"] == profile["rev"] else ", not indexed yet"
-    yield (
-        "status",
-        f"{state}: {profile['error']}" if profile["error"] else f"{state}, revision {profile['rev']}{indexed}",
-    )
-    yield "call", profile["invocation"] or "its owner gave no way to call it"
+    yield "status", state + (f": {error}" if (error := profile["error"]) else f", revision {profile['rev']}{indexed}")
+    said = [text for _, text in invocation.facts() if text] if invocation else ["its owner gave no way to call it"]
+    yield "call", ", ".join(said)
+    yield "inputs", ", ".join(mapping_at(item, "input_schema", "properties")) or "none"
     yield "summary", profile["enrichment"]["summary"] or "none"
     yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
     for refusal in profile["refused"]:

@@ -231,14 +231,14 @@ def sync(
 def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
     report, pruned = result.report, result.pruned or Pruned((), ())
-    left = [*result.kept, *pruned.kept]
+    left = [*result.left, *pruned.kept]
     numbers = {
         "rejected": len(report.rejected),
         "left as they are": len(left),
         "would be removed" if dry_run else "removed": len(pruned.removed),
         "no longer listed": 0 if result.pruned and not pruned.refused else len(result.gone),
     }
-    counts = [*report.counts.items(), *((name, count) for name, count in numbers.items() if count)]
+    counts = [*result.counts.items(), *((name, count) for name, count in numbers.items() if count)]
     text = Text(f"{result.name}: ", style="bold")
     if result.error:
         text += Text("failed ", style="bold red") + ui.plain(f"{result.error}; ")
@@ -248,8 +248,10 @@ def _show(result: Synced, *, dry_run: bool) -> None:
         text += Text(", ".join(f"{count:,} {name}" for name, count in counts))
     ui.say(text + Text(f", not pruned: {pruned.refused}" if pruned.refused else ""))
     remarks = (
+        list(filter(None, [report.problem])),
         [f"rejected {one.place.file} {one.place}: {one.text}" for one in report.rejected if not result.error],
         [f"changed {id}: {why}" for id, reasons in result.changed for why in reasons if why.change in _TELLING],
+        [f"changed {id}: {reason}" for id, reason in result.kept if (id, reason) not in left],
         [f"left {id}: {reason}" for id, reason in left],
         [f"removed {id}" for id in pruned.removed],
         [f"no longer listed: {id}" for id in result.gone if numbers["no longer listed"]],
@@ -265,11 +267,12 @@ def _as_dict(result: Synced) -> dict[str, Any]:
     pruned = result.pruned
     return {
         "name": result.name,
-        **result.report.counts,
+        **result.counts,
         "rejected": [finding.to_json() for finding in result.report.rejected],
         "classes": Counter(worst(reasons) for _, reasons in result.changed),
         "changed_entries": [{"id": id, "changes": list(map(str, reasons))} for id, reasons in result.changed],
-        "left": [entry._asdict() for entry in [*result.kept, *(pruned.kept if pruned else ())]],
+        "left": [entry._asdict() for entry in [*result.left, *(pruned.kept if pruned else ())]],
+        "merged": [entry._asdict() for entry in result.kept if entry not in result.left],
         "gone": list(result.gone),
         "removed": list(pruned.removed) if pruned else [],
         "not_pruned": (pruned.refused or None) if pruned else None,

@@ -8,7 +8,9 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 from mats.domain.errors import Fault, Invalid
@@ -31,6 +33,9 @@ _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_KEY = re.compile(r"""^["']?([A-Za-z][\w.-]*)["']?[ \t]*:(?!//)""", re.MULTILINE)
+_ENTRY = re.compile(r"\n *- ")  # Of a list in YAML
+_BLOCK = re.compile(r"^[|>][+-]?[0-9]?(?= |$) *")  # The sign before a text of several lines
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})")
 _FLOAT = re.compile(r"[-+]?([0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30}|[0-9]{1,30}(?=[eE]))([eE][-+]?[0-9]{1,3})?")
 _TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in "str int float bool null map seq timestamp".split()) | {"!"}
@@ -45,8 +50,8 @@ class Undecodable(Invalid):
         self.message = message
 
 
-class YamlInvalid(Undecodable):
-    """A text that is not YAML, as opposed to one beyond the bounds."""
+class TooLarge(Undecodable):
+    """A document beyond the bounds, as opposed to a malformed one."""
 
 
 def decode(content: bytes, *, name: str = "") -> Json:
@@ -56,7 +61,7 @@ def decode(content: bytes, *, name: str = "") -> Json:
         Undecodable: it is malformed or beyond the bounds.
     """
     if len(content) > MAX_BYTES:
-        raise Undecodable(f"is larger than {MAX_BYTES:,} bytes: split it, or use JSON Lines")
+        raise TooLarge(f"is larger than {MAX_BYTES:,} bytes: split it, or use JSON Lines")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -101,7 +106,7 @@ def _blank(found: re.Match[str]) -> str:
 def _parse_json(text: str) -> Json:
     """The value of a JSON text, in which keys are distinct."""
     if sum(text.count(mark) for mark in ",[{") > _MAX_VALUES:
-        raise Undecodable(_TOO_MANY)
+        raise TooLarge(_TOO_MANY)
     try:
         value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_number)
     except json.JSONDecodeError as error:
@@ -111,12 +116,12 @@ def _parse_json(text: str) -> Json:
     except ValueError as error:
         raise Undecodable(f"cannot be read: {error}") from error
     except RecursionError as error:
-        raise Undecodable(_TOO_DEEP) from error
+        raise TooLarge(_TOO_DEEP) from error
     level, depth = [value] if isinstance(value, dict | list) else [], 0
     while level:
         depth += 1
         if depth > _MAX_DEPTH:
-            raise Undecodable(_TOO_DEEP)
+            raise TooLarge(_TOO_DEEP)
         children = [node.values() if isinstance(node, dict) else node for node in level]
         level = [entry for entries in children for entry in entries if isinstance(entry, dict | list)]
     return value
@@ -144,18 +149,55 @@ def _parse_skill(text: str) -> Json:
         raise Undecodable("has no front matter: a SKILL.md begins with `key: value` lines between two lines of `---`")
     front, body = split
     try:
-        parsed = parse_yaml(front)
-    except YamlInvalid as error:
-        return skill.to_value(skill.parse_by_line(front), body, wrong=error.message)
-    return skill.to_value(parsed if parsed is not None else {}, body)
+        if isinstance(parsed := parse_yaml(front) or {}, dict):
+            return skill.to_value(parsed, body)
+        raise Undecodable("has a front matter that is not `key: value` lines")
+    except TooLarge:
+        raise
+    except Undecodable as error:
+        if by_key := _parse_by_key(front.expandtabs(4)):
+            return skill.to_value(by_key, body, wrong=error.message)
+        raise
+
+
+def _parse_by_key(text: str, *, is_nested: bool = False) -> dict[str, Json]:
+    """The value of each key by itself, the last if it is repeated; what YAML refuses is text, in lists and below keys.
+
+    Colons, tags, aliases and tabs that nobody meant as YAML are common, and no YAML library recovers from them.
+    """
+    _, *parts = _KEY.split(dedent(text))
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {key: _parse_entry(key, value, is_nested=is_nested) for key, value in pairs}
+
+
+def _parse_entry(key: str, text: str, *, is_nested: bool) -> Json:
+    with suppress(Undecodable):
+        parsed = parse_yaml(f"{key}: {text}")
+        if isinstance(parsed, dict) and parsed.keys() == {key}:
+            return parsed[key]
+    first, _, more = text.partition("\n")
+    line = " ".join(line.strip() for line in text.splitlines() if not line.startswith("#")).strip()
+    if not first.strip() and _KEY.match(dedent(more)) and not is_nested:
+        return _parse_by_key(more, is_nested=True)
+    if not first.strip() and line.startswith("- "):
+        return list(map(_unquote, _ENTRY.split(f"\n{more}")[1:]))
+    if listed := re.fullmatch(r"\[([^][]*)\]", line):
+        return list(map(_unquote, listed[1].split(",")))
+    return _unquote(_BLOCK.sub("", line))
+
+
+def _unquote(text: str) -> str:
+    text = " ".join(text.split())
+    quoted = re.fullmatch(r"""(["'])(.*)\1""", text)
+    return quoted[2] if quoted else text
 
 
 def parse_yaml(text: str) -> Json:
     """The value of a YAML text with one document: keys are text and distinct, dates are text, tags make no objects."""
     if len(text) > MAX_YAML_BYTES:
-        raise Undecodable(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")
+        raise TooLarge(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")
     if sum(text.count(mark) for mark in ",[{\n") > 2 * _MAX_VALUES:
-        raise Undecodable(_TOO_MANY)
+        raise TooLarge(_TOO_MANY)
     import yaml  # noqa: PLC0415 - loads PyYAML only if needed
     from yaml.reader import ReaderError  # noqa: PLC0415 - as above
 
@@ -163,12 +205,10 @@ def parse_yaml(text: str) -> Json:
         return _build_value(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except ReaderError as error:
         raise Undecodable(f"holds a character that YAML forbids ({error.reason})") from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise YamlInvalid(f"is not YAML: {error.problem}{where}") from error
     except yaml.YAMLError as error:
-        raise YamlInvalid(f"is not YAML: {str(error)[:200]}") from error
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)[:200]
+        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise Undecodable(f"is not YAML: {problem}{where}") from error
 
 
 class _Node(NamedTuple):
@@ -190,7 +230,7 @@ class _Collection:
     def add(self, node: _Node) -> None:
         self.weight += node.weight
         if self.weight > _MAX_YAML_WEIGHT:
-            raise Undecodable(f"has more than {_MAX_YAML_WEIGHT:,} characters with its aliases expanded")
+            raise TooLarge(f"has more than {_MAX_YAML_WEIGHT:,} characters with its aliases expanded")
         if isinstance(self.value, list):
             self.value.append(node.value)
         elif self.key is None:
@@ -228,7 +268,7 @@ def _build_value(events: Iterable[Any]) -> Json:
             raise Undecodable("holds several YAML documents: write each to its own file")
         if kind in ("SequenceStartEvent", "MappingStartEvent"):
             if len(open_ones) > _MAX_DEPTH:
-                raise Undecodable(_TOO_DEEP)
+                raise TooLarge(_TOO_DEEP)
             open_ones.append(_Collection(anchor, [] if kind == "SequenceStartEvent" else {}))
             continue
         if kind == "AliasEvent":
@@ -245,7 +285,7 @@ def _build_value(events: Iterable[Any]) -> Json:
             continue
         count += 1 if node.text is not None else 2
         if count > 2 * _MAX_VALUES:
-            raise Undecodable(_TOO_MANY)
+            raise TooLarge(_TOO_MANY)
         if anchor:
             complete[anchor] = node
         open_ones[-1].add(node)

@@ -165,8 +165,8 @@ class File(NamedTuple):
 def find_files(name: str) -> Iterator[File]:
     """The file itself, or the files of a folder that may be of a known format, sorted by name.
 
-    A folder with a SKILL.md is one skill: its other files belong to it. Links are followed only to files inside the
-    folder.
+    A folder with a SKILL.md is one skill: the files there and below belong to it, apart from other skills. Links are
+    followed only to files inside the folder.
     """
     root = Path(name)
     if not name:
@@ -177,10 +177,13 @@ def find_files(name: str) -> Iterator[File]:
         return
     count, home = 0, root.resolve()
     errors: list[OSError] = []
+    of_skills: set[str] = set()
     for folder, folders, files in os.walk(root, onerror=errors.append, followlinks=False):
         skills = [file for file in files if file.lower() == skill.FILE.lower()]
-        folders[:] = [] if skills else sorted(set(folders) - _SKIPPED_FOLDERS)
-        for file in skills[:1] or sorted(files):
+        folders[:] = sorted(set(folders) - _SKIPPED_FOLDERS)
+        if skills or folder in of_skills:
+            of_skills.update(os.path.join(folder, inner) for inner in folders)  # noqa: PTH118 - as os.walk joins them
+        for file in skills[:1] or sorted(() if folder in of_skills else files):
             if candidate := _candidate(Path(folder) / file, home):
                 count += 1
                 if count > MAX_FILES:
@@ -225,13 +228,24 @@ def _leads_into(link: Path, home: Path) -> bool:
         return False
 
 
-def read_content(name: str, file: IO[bytes]) -> tuple[bytes, IO[bytes] | None]:
-    """The document in a file, and its lines if it may hold some; by name and first lines.
+_NAMED = (".json", ".jsonc", ".md", ".yaml", ".yml", ".toml")
+"""Extensions of files that are documents, whatever their lines look like; JSON may be several objects, one a line."""
+_BLANK = b"\xef\xbb\xbf \t\r\n"  # What may stand before a document: a byte order mark, white space
 
-    The document is empty if the file certainly holds lines, to be read one by one.
+
+def read_content(name: str, file: IO[bytes]) -> tuple[bytes, IO[bytes] | None]:
+    """The document in a file, and its lines if it may hold some; by name, else by its first lines.
+
+    The document is empty if the file certainly holds lines, to be read one by one. A .json file may be one of lines.
     """
-    if name.lower().removesuffix(".gz").endswith(LINE_ENDINGS):
+    plain = name.lower().removesuffix(".gz")
+    if plain.endswith(LINE_ENDINGS):
         return b"", file
+    if plain.endswith(_NAMED):
+        head = file.read(MAX_BYTES + 1) or b"\n"
+        first, more, _ = head.strip(_BLANK).partition(b"\n")
+        is_several = plain.endswith(".json") and more and _has_lines(first, ended=True)
+        return head, _chain(head, file) if is_several else None
     read, probed, ended, is_lines = bytearray(), 0, False, False
     while len(read) <= MAX_BYTES and not ended and not is_lines:
         more = _read_available(file, _CHUNK)
@@ -240,7 +254,7 @@ def read_content(name: str, file: IO[bytes]) -> tuple[bytes, IO[bytes] | None]:
         if ended or len(read) >= 2 * probed:
             probed = len(read)
             is_single = ended and b"\n" not in read.strip()  # One value, in whatever notation
-            is_lines = not is_single and read.lstrip()[:1] != b"[" and _has_lines(bytes(read), ended=ended)
+            is_lines = not is_single and read.lstrip(_BLANK)[:1] != b"[" and _has_lines(bytes(read), ended=ended)
     head = bytes(read)
     lines = _chain(head, file)
     if is_lines or not head.strip():

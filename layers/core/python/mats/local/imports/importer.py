@@ -12,12 +12,14 @@ from mats.domain.profile import origin
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.sync import content_digest
+from mats.domain.protocols.openapi import is_empty
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.local.imports import formats
 from mats.local.imports.files import Location, Skipped, Stream
 from mats.ports import ImportTarget, Item, TrustBook
 
 BATCH = 256  # Registrations per transaction, acknowledged together
+_MOST_EMPTY = 10  # Entries, of which one may be empty
 COUNTED = (Placed.NEW, Placed.CHANGED, Placed.UNCHANGED)  # The outcomes of registrations that were accepted
 
 
@@ -55,6 +57,7 @@ class Report:
     """Numbers of rows of trust that were `assigned`, `unchanged` or `passed_over`."""
     listed: set[str] = field(default_factory=set)  # Ids of registrations and rejections
     withdrawn: set[str] = field(default_factory=set)  # Ids that a source says it no longer offers
+    empty: list[Id] = field(default_factory=list)  # Operations of which their documents say nothing
     unreadable: list[Finding] = field(default_factory=list)
     """Of the rejections: those without an id, such as files that cannot be read."""
 
@@ -62,10 +65,20 @@ class Report:
     def counts(self) -> dict[str, int]:
         return {outcome.value: self.placed[outcome] for outcome in COUNTED}
 
+    @property
+    def problem(self) -> str:
+        """Why this is no import to keep, though nothing was rejected: over a tenth of it came out empty."""
+        accepted = sum(self.counts.values())
+        if not accepted or len(self.empty) * _MOST_EMPTY <= accepted:
+            return ""
+        share = f"{len(self.empty):,} of {accepted:,} are empty, without text, inputs or responses"
+        return f"{share}, such as {self.empty[0]}: what it refers to is missing; bundle it into one file"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "rows": self.rows,
             **self.counts,
+            **({"empty": self.empty} if self.empty else {}),
             **({"trust": dict(self.trust)} if self.trust else {}),
             "rejected": [finding.to_json() for finding in self.rejected],
             "notes": [finding.to_json("notes") for finding in self.noted],
@@ -196,6 +209,7 @@ class Importer:
         first, before = self._first.setdefault(id, (place, digest))
         if first is place:
             batch.append((place, mapped.registration))
+            self.report.empty += [id] if is_empty(mapped.registration) else []
         elif before == digest:
             self.report.placed[Placed.UNCHANGED] += 1
         else:
@@ -219,16 +233,13 @@ class Importer:
                 free.append((place, registration))
         placed = self.registry.put([registration for _, registration in free]) if free else {}
         for place, registration in free:
-            if faults := self.refusals.get(registration.id):
-                self.report.rejected.append(Finding(place, faults))
+            id, faults = registration.id, self.refusals.get(registration.id)
+            if faults or placed[id] is Placed.OTHER_KIND:
+                self.report.rejected.append(Finding(place, faults or KindConflict(id).faults))
                 continue
-            outcome = placed[registration.id]
-            if outcome is Placed.OTHER_KIND:
-                self.report.rejected.append(Finding(place, KindConflict(registration.id).faults))
-                continue
-            self.report.placed[outcome] += 1
+            self.report.placed[placed[id]] += 1
             if not place.line:
-                self.report.registered.append((registration.id, outcome, place))
+                self.report.registered.append((id, placed[id], place))
 
 
 _TRUST = "trust"

@@ -164,7 +164,7 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
     format = formats.detect_format(value)
     if format is None and not file.claimed:
         yield Location(file.path), Skipped("is of no known format")
-    elif lines and isinstance(value, dict) and format in (None, registrations.FORMAT):
+    elif lines and b"\n" not in document.strip() and format in (None, registrations.FORMAT):
         yield from read_lines(file.path, lines)
     else:
         yield Location(file.path), value

@@ -216,9 +216,21 @@ class Synced:
     error: str = ""
 
     @property
+    def left(self) -> Sequence[Kept]:
+        """Entries that stay as they are. Others in `kept` are changed, and keep what was edited here."""
+        changed = {id for id, _ in self.changed}
+        return [entry for entry in self.kept if entry.id not in changed]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Each accepted entry once."""
+        counts = self.report.counts
+        return {**counts, Placed.UNCHANGED: counts[Placed.UNCHANGED] - len(self.left)}
+
+    @property
     def needs_attention(self) -> bool:
         """True if it failed, or left something out that it should not have."""
-        return bool(self.error or self.report.rejected or (self.pruned and self.pruned.refused))
+        return bool(self.error or self.report.rejected or self.report.problem or (self.pruned and self.pruned.refused))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
