@@ -18,7 +18,7 @@ from mats.domain.profile.index_fields import (
 )
 from mats.domain.profile.origin import Placed, Recipe, fingerprint, place, version_of
 from mats.domain.profile.profile import Cause, Contract, Enrichment, Profile, SourceText, Status, is_sparse, profile_of
-from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES
+from mats.domain.protocols.descriptors import MAX_SCHEMA_BYTES, SCHEMA_CUT
 from mats.domain.text.words import pairs, query_terms
 from tests.builders import a_profile, a_registration, an_item
 
@@ -144,11 +144,17 @@ def test_the_schema_of_the_input_is_carried_as_text(said, carried):
     assert json.loads(text or "null") == carried
 
 
-def test_a_schema_that_no_model_would_be_given_is_not_carried():
+def test_a_schema_too_large_for_a_model_is_cut_and_noted():
     frame = len(json.dumps({"description": ""}, separators=(",", ":")))
     most = "é" * ((MAX_SCHEMA_BYTES - frame) // 2)
-    assert a_profile(input_schema={"description": most}).input_schema
-    assert not a_profile(input_schema={"description": most + "éé"}).input_schema
+    assert not a_profile(input_schema={"description": most}).notes
+    inputs = {"required": ["id"], "properties": {"id": {"type": "string"}}}
+    cut = a_profile(input_schema={"description": most + "éé", **inputs})
+    schema = json.loads(cut.input_schema)
+    assert {key: schema[key] for key in inputs} == inputs
+    assert 0 < len(schema["description"]) < 1_000
+    assert cut.notes == (SCHEMA_CUT,)
+    assert profile_of(a_registration(), origin="", notes=(*cut.notes, "other")).notes == ("other",)
 
 
 def test_a_profile_with_an_approved_version_is_a_key_of_caches():

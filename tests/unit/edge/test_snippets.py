@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
+from mats.domain.capability.json_schema import example_of
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.catalogue import to_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
@@ -20,7 +21,6 @@ from mats.domain.text.fence import find_hidden
 from mats.edge.http import Request
 from mats.edge.routes import respond
 from mats.edge.snippets import WAYS_TO_CALL, Snippets
-from mats.edge.tools.json_schema import example_of
 from tests.builders import a_profile
 from tests.world import an_application
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -19,12 +20,12 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
 from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of
-from mats.domain.protocols.openapi import FORM, MULTIPART, HttpCall, Parameter, media_type_of
+from mats.domain.protocols.openapi import FORM, JSON, MULTIPART, HttpCall, Parameter, is_json, media_type_of
 from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.redaction import names_secret
 
 _NOT_OWNERS = re.compile(
-    r"host|authorization|cookie|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|"
+    r"host|authorization|cookie|connection|content-(?!md5$|range$|language$|disposition$).*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|"
     r"x-forwarded-.*|forwarded",
     re.IGNORECASE,
 )
@@ -32,6 +33,8 @@ _NOT_OWNERS = re.compile(
 _HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _SENT = ("bearer", "oauth2", "openIdConnect", "apiKey", "basic", "none")
 _TEXT = "text/plain"
+_RESERVED_IN_PATH, _RESERVED_IN_QUERY = "/:@!$'()*,;=", ":/?@!$'()*,;"
+"""Reserved characters that end neither."""
 _OPEN = (AuthScheme(scheme="bearer", option=1), AuthScheme(scheme="none", option=2))
 """Where nothing is known of authentication, a token is sent if its variable is set."""
 
@@ -144,15 +147,18 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
         RequestInvalid: an argument is missing, unknown, or cannot be sent in its place.
     """
     left = {name: value for name, value in arguments.items() if value is not None}
-    base, _, own_query = url.partition("?")
-    query, headers, cookies = list(filter(None, own_query.split("&"))), dict[str, str](), list[str]()
+    query, headers, cookies = list[str](), dict[str, str](), list[str]()
     for parameter in call.parameters:
         value = left.pop(parameter.property or parameter.name, None)
         match parameter.in_:
             case "path":
-                base = _with_path_value(base, parameter, value)
+                url = _with_path_value(url, parameter, value)
             case "query" if value is not None:
                 query += _pairs(parameter, value)
+            case "querystring" if isinstance(value, Mapping) and not is_json(parameter.content):
+                query += _pairs(Parameter(name=parameter.name, in_="query"), value)
+            case "querystring" if value is not None:
+                query.append(quote(_text(value), safe="=&"))
             case "cookie" if value is not None:
                 cookies += _pairs(parameter, value)
             case "header" if value is not None:
@@ -163,10 +169,11 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
     body = left.pop(call.body_property or "body", None) if call.body else None
     if left:
         raise refuse(next(iter(left)), "is no input of this operation: see its input schema")
+    base, _, fixed = url.partition("?")
     if "{" in base:
         raise refuse("url", "has a placeholder that no parameter fills in: ask its owner")
-    address = f"{base}?{'&'.join(query)}" if query else base
-    return _request(call.method, address, headers, cookies, secrets, **_body(call.body, body))
+    address = f"{base}?{'&'.join(filter(None, (fixed, *query)))}" if fixed or query else base
+    return _request(call.method, address, headers, cookies, secrets, **_body(call, body))
 
 
 def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list[Credential]) -> httpx2.Request:
@@ -218,13 +225,13 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _encode(value: object) -> str:
-    return quote(_text(value), safe="")
+def _encode(value: object, safe: str = "") -> str:
+    return quote(_text(value), safe=safe)
 
 
 def _explodes(parameter: Parameter) -> bool:
     """What is stated, or the default of OpenAPI: only values of the style `form` are exploded."""
-    is_form = parameter.style == "form" or (not parameter.style and parameter.in_ in ("query", "cookie"))
+    is_form = parameter.style == "form" or (not parameter.style and parameter.in_ in ("query", "cookie", "form"))
     return is_form if parameter.explode is None else parameter.explode
 
 
@@ -239,17 +246,18 @@ def _join(value: Any, separator: str, encode: Any, *, explode: bool) -> str:
 def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
     """A value in a query or cookie, as the parameter's style has it: `name=value`, percent-encoded."""
     name, explode = quote(parameter.name, safe="[]"), _explodes(parameter)
+    encode = partial(_encode, safe=_RESERVED_IN_QUERY if parameter.reserved else "")
     if parameter.content:
-        yield f"{name}={_encode(json.dumps(value))}"
+        yield f"{name}={encode(json.dumps(value) if is_json(parameter.content) else value)}"
     elif isinstance(value, Mapping) and parameter.style == "deepObject":
         yield from _deep(name, value)
     elif isinstance(value, Mapping) and explode:
-        yield from (f"{quote(key, safe='')}={_encode(entry)}" for key, entry in value.items())
+        yield from (f"{quote(key, safe='')}={encode(entry)}" for key, entry in value.items())
     elif isinstance(value, list | tuple) and explode:
-        yield from (f"{name}={_encode(entry)}" for entry in value)
+        yield from (f"{name}={encode(entry)}" for entry in value)
     else:
         separator = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}.get(parameter.style, ",")
-        yield f"{name}={_join(value, separator, _encode, explode=False)}"
+        yield f"{name}={_join(value, separator, encode, explode=False)}"
 
 
 def _deep(name: str, value: Any) -> Iterator[str]:
@@ -270,7 +278,7 @@ def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
         raise refuse(name, "is required: it is a part of the path")
     if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(_join(value, "/", _text, explode=False)))):
         raise refuse(name, "must not have a path segment `.` or `..`")
-    explode = _explodes(parameter)
+    explode, encode = _explodes(parameter), partial(_encode, safe=_RESERVED_IN_PATH if parameter.reserved else "")
     match parameter.style:
         case "label":
             written = "." + _join(value, "." if explode else ",", _encode, explode=explode)
@@ -280,7 +288,7 @@ def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
         case "matrix":
             written = f";{quote(name, safe='')}={_join(value, ',', _encode, explode=False)}"
         case _:
-            written = _join(value, ",", _encode, explode=explode)
+            written = _join(value, ",", encode, explode=explode)
     authority = base.find("/", base.find("://") + 3)
     if authority < 0 or place in base[:authority]:
         raise refuse(name, "would be a part of the host, which no input may choose")
@@ -300,30 +308,62 @@ def header_value(name: str, text: str) -> str:
     return text
 
 
-def _body(media_type: str, value: Any) -> dict[str, Any]:
+def _body(call: HttpCall, value: Any) -> dict[str, Any]:
     """The arguments of a request with this body."""
-    kind = media_type_of(media_type)
+    kind = media_type_of(call.body)
     if value is None:
         return {}
     if kind in (FORM, MULTIPART):
         if not isinstance(value, Mapping):
             raise refuse("body", "must be an object: it is sent as a form")
-        entries = [(name, one) for name, v in value.items() for one in (v if isinstance(v, list) else [v])]
+        encoding = {each.name: each for each in call.encoding}
+        fields = [
+            (encoding.get(name) or Parameter(name=name, in_="form"), v) for name, v in value.items() if v is not None
+        ]
         if kind == MULTIPART:
-            return {"files": [(name, _part(one)) for name, one in entries]}
-        text = "&".join(f"{quote(name, safe='')}={_encode(one)}" for name, one in entries)
+            return {
+                "files": [(field.name, _part(one, field.content)) for field, v in fields for one in _parts(field, v)]
+            }
+        text = "&".join(pair for field, v in fields for pair in _field_pairs(field, v))
         return {"content": text.encode(), "media_type": FORM}
-    if "json" in kind:
-        return {"content": json.dumps(value, ensure_ascii=False).encode(), "media_type": media_type}
-    return {"content": _text(value).encode(), "media_type": media_type or _TEXT}
+    if is_json(kind):
+        return {"content": json.dumps(value, ensure_ascii=False).encode(), "media_type": call.body}
+    if _is_file(value):
+        return {"content": _part(value)[1], "media_type": call.body}
+    if isinstance(value, Mapping | list) and kind:
+        raise refuse("body", f"must be text, or a file with `filename` and `base64`: it is sent as {kind}")
+    return {"content": _text(value).encode(), "media_type": call.body or _TEXT}
 
 
-def _part(value: Any) -> tuple[str | None, bytes, str]:
+def _field_pairs(field: Parameter, value: Any) -> Iterator[str]:
+    """A field of a form; an object is JSON unless a style says how it is written."""
+    is_styled = bool(field.style or field.reserved) or field.explode is not None
+    content = "" if is_styled else JSON if isinstance(value, Mapping) else field.content
+    return _pairs(field.model_copy(update={"content": content}), value)
+
+
+def _parts(field: Parameter, value: Any) -> list[Any]:
+    if isinstance(value, list) and field.explode is False:
+        return [_join(value, ",", _text, explode=False)]
+    return value if isinstance(value, list) and not is_json(field.content) else [value]
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, Mapping) and "filename" in value
+
+
+def _part(value: Any, media_type: str = "") -> tuple[str | None, bytes, str]:
     """A field of a form, or a file if it is an object with `filename`, and `content` or `base64`."""
-    if isinstance(value, Mapping) and "filename" in value:
+    stated = media_type if media_type and "*" not in media_type else ""
+    if _is_file(value):
         try:
             content = base64.b64decode(str(value.get("base64", "")), validate=True)
         except ValueError as error:
             raise refuse("body", "has a file whose `base64` is not base64") from error
-        return str(value["filename"]), content or _text(value.get("content", "")).encode(), "application/octet-stream"
-    return None, _text(value).encode(), _TEXT if isinstance(value, str) else "application/json"
+        return (
+            str(value["filename"]),
+            content or _text(value.get("content", "")).encode(),
+            stated or "application/octet-stream",
+        )
+    text = json.dumps(value, ensure_ascii=False) if is_json(stated) else _text(value)
+    return None, text.encode(), stated or (_TEXT if isinstance(value, str) else JSON)

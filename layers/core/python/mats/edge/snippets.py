@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Kind, parts
+from mats.domain.capability.json_schema import example_of
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of
@@ -26,7 +27,6 @@ from mats.domain.protocols.openapi import FORM, MULTIPART, HttpCall, media_type_
 from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 from mats.edge.schema import Capability
-from mats.edge.tools.json_schema import example_of
 
 WAYS_TO_CALL: Mapping[Kind, str] = {
     Kind.TOOL: "add `descriptor.server` with the command or the address of its MCP server, or `endpoint` and "

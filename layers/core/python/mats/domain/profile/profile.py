@@ -165,7 +165,7 @@ class Profile(_Frozen):
     source: SourceText | None = None
     version: str = ""
     endpoint: str = ""
-    input_schema: str = ""  # As JSON text; empty if there is none or it is too large
+    input_schema: str = ""  # As JSON text; empty if there is none
     invocation: str = ""  # How it is called, as JSON text; empty if its owner gave no way
     instructions: str = ""  # Those of a skill
     provider: str = ""  # The verified one, or what the owner wrote: `provider_verified` tells which
@@ -340,6 +340,7 @@ def profile_of(
 ) -> Profile:
     """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
     call = invocation_of(registration)
+    (input_schema, is_cut), cut = descriptors.input_schema_of(registration), descriptors.SCHEMA_CUT
     profile = Profile(
         **registration.model_dump(include=_CARRIED_OVER),
         provider=assigned.provider or registration.provider,
@@ -348,7 +349,7 @@ def profile_of(
         enrichment=enrichment or as_written(registration),
         owner_examples=len(set(registration.examples)),
         source=SourceText.of(registration),
-        input_schema=descriptors.input_schema_of(registration),
+        input_schema=input_schema,
         invocation=to_text(call),
         instructions=instructions_of(registration),
         trust=assigned.trust,
@@ -356,7 +357,7 @@ def profile_of(
         suspicious=_flags(registration, enrichment, assigned),
         effects=descriptors.effects_of(registration.descriptor, getattr(call, "method", "").upper()),
         origin=origin,
-        notes=notes,
+        notes=(*(note for note in notes if note != cut), *((cut,) if is_cut else ())),
     )
     if profile.instructions and _size(profile) > MAX_PROFILE_BYTES:
         profile = profile.model_copy(update={"instructions": ""})

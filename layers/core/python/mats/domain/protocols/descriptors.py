@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from mats.domain.capability.registration import Registration
+from mats.domain.protocols.references import References
 from mats.domain.text.redaction import is_plain
 
 FORMAT = "format"  # The entry that names the format of an imported descriptor
@@ -19,7 +20,10 @@ TITLES = ("summary", "title")  # The entries that may hold the title of a capabi
 _LONGEST_TITLE, _LONGEST_TEXT = 200, 2_048
 ABOUT_ITSELF = (*TITLES, "category", "domain", "provider_description", INSTRUCTIONS)
 """Entries about the capability as a whole, not about its parameters or skills."""
-MAX_SCHEMA_BYTES = 32_000  # A larger input schema is left out: too large for a model's context
+MAX_SCHEMA_BYTES = 32_000  # A larger input schema is cut: too large for a model's context
+SCHEMA_CUT = (
+    f"input_schema: is larger than {MAX_SCHEMA_BYTES:,} bytes: its texts are shortened, its deepest parts left out"
+)
 
 
 def without_call(descriptor: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -45,12 +49,15 @@ def about_itself(descriptor: Mapping[str, object] | None) -> list[object]:
     return [value for key, value in (descriptor or {}).items() if key in ABOUT_ITSELF and value != title]
 
 
-def input_schema_of(registration: Registration) -> str:
-    """The input schema as JSON text, so that stores need not nest it and ranking need not parse it."""
+def input_schema_of(registration: Registration) -> tuple[str, bool]:
+    """The input schema as JSON text, so that stores need not nest it and ranking need not parse it; and if cut."""
     described = (registration.descriptor or {}).get("inputSchema")
     schema = registration.input_schema or (described if isinstance(described, dict) else None)
     text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False) if schema else ""
-    return text if len(text.encode()) <= MAX_SCHEMA_BYTES else ""
+    if len(text.encode()) <= MAX_SCHEMA_BYTES:
+        return text, False
+    cut = References(schema or {}, is_openapi=False).expand(schema, MAX_SCHEMA_BYTES)
+    return json.dumps(cut, separators=(",", ":"), ensure_ascii=False), True
 
 
 def has_tag(registration: Registration, tag: str) -> bool:

@@ -1,11 +1,11 @@
 """OpenAPI 3 and, converted to it, Swagger 2: one tool per operation, and the call of one.
 
-Its input schema has a property for each parameter, and `body` for the request body. References within the document are
-expanded in place, within bounds; none is fetched.
+Its input schema has a property for each parameter, and `body` for the request body. References are expanded in place,
+within bounds, also to files of the document's folder; no address is fetched.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urljoin
 
@@ -15,8 +15,18 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
-from mats.domain.protocols.openapi_document import METHODS, References, SharedSentences, Unresolved, to_openapi, weight
+from mats.domain.protocols.openapi_document import (
+    METHODS,
+    SharedSentences,
+    Swagger,
+    address_of,
+    home_of,
+    to_openapi,
+    to_template,
+    weight,
+)
 from mats.domain.protocols.protocol import (
+    EMPTY,
     Call,
     Compact,
     Facts,
@@ -36,6 +46,8 @@ from mats.domain.protocols.protocol import (
     texts,
     value_at,
 )
+from mats.domain.protocols.references import References, Unresolved
+from mats.domain.text.fence import visible
 from mats.domain.text.redaction import is_plain, placeholders, redact_url
 from mats.domain.text.words import word_set
 
@@ -48,8 +60,12 @@ _HTTP_HEADERS = frozenset(("accept", "content-type", "authorization"))
 _HOW_TO_SEND = ("name", "in", "style", "explode", "allowReserved")
 _OF_PARAMETER = (*_HOW_TO_SEND, "description", "required", "schema", "content")
 _MAX_PARAMETERS = 200
-_PLACES = word_set("path query header cookie")
-_MEDIA_TYPE = re.compile(r"[\w.+*-]+/[\w.+*-]+(?:; ?[\w.=\"-]+)*")
+_PLACES = word_set("path query header cookie querystring form")
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,19}")
+_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(?:; ?[\w.=\"-]+)*")
+_OF_RANGE = {"*": "application/json", "application": "application/json", "text": "text/plain"}
+"""The media type that is sent for a range such as `text/*`; for others bytes are."""
+_MOST_RESPONSES = 100_000  # Weight of responses whose references are followed; larger ones stay as they are
 
 
 class Parameter(Compact):
@@ -60,15 +76,20 @@ class Parameter(Compact):
     property: str = ""  # The input's property that has its value; empty: that of its own name
     style: str = ""  # As OpenAPI defines it, like `explode`
     explode: bool | None = None
+    reserved: bool | None = None  # Whether characters such as `/` and `:` are sent as they are
     content: str = ""  # The media type in which a value is written
 
 
-FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 def media_type_of(header: str) -> str:
     """The media type in lower case, without parameters such as `charset`."""
     return header.partition(";")[0].strip().lower()
+
+
+def is_json(media_type: str) -> bool:
+    return media_type_of(media_type).endswith(("/json", "+json"))
 
 
 class HttpCall(Call):
@@ -80,6 +101,7 @@ class HttpCall(Call):
     parameters: tuple[Parameter, ...] = ()
     body: str = ""  # Its media type
     body_property: str = ""  # The input's property that is the body; empty: `body`
+    encoding: tuple[Parameter, ...] = ()  # How fields of a form are written, unless by their type
     auth: tuple[AuthScheme, ...] = ()
     inputs: tuple[str, ...] = ()  # The names in braces in `url` that are not path parameters
 
@@ -101,6 +123,7 @@ def is_document(value: Json) -> bool:
 def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     if not isinstance(value, Mapping):
         return
+    given = value
     if "openapi" not in value and text_at(value, "swagger").startswith("2"):
         value = to_openapi(value)
     version = text_at(value, "openapi")
@@ -108,15 +131,20 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         stated = version or value.get("swagger") or value.get("openapi")
         yield rejection("openapi", f"is of version {str(stated)[:20]!r}: convert it to 3.0 or 3.1")
         return
-    paths = value.get("paths", {} if "webhooks" in value or "components" in value else None)
+    api = _Api(value, given, source)
+    paths = api.references.follow_if_possible(
+        value.get("paths", {} if "webhooks" in value or "components" in value else None)
+    )
     if not isinstance(paths, Mapping):
         yield rejection("paths", "must be an object of paths")
         return
-    api = _Api(value, paths, source)
+    api.sentences = api.shared_sentences(paths)
+    if api.note:
+        yield MappedValue("servers", notes=(Fault("endpoint", api.note),))
     count, path = 0, ""
     try:
-        for path, methods in paths.items():
-            for mapped_one in api.path(path, methods) if not path.startswith("x-") else ():
+        for path, item in paths.items():
+            for mapped_one in api.path(path, item) if not path.startswith("x-") else ():
                 count += 1
                 if count > _MOST_OPERATIONS:
                     problem = f"the document has more than {_MOST_OPERATIONS:,} operations; split it"
@@ -134,24 +162,44 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 class _Api:
     """The parts of a document that its operations share."""
 
-    def __init__(self, document: Mapping[str, Any], paths: Mapping[str, Any], source: Source) -> None:
-        self.references = References(document)
+    def __init__(self, document: Mapping[str, Any], given: Mapping[str, Any], source: Source) -> None:
+        self.references = References(given, source.read_file)
+        self.swagger = None if document is given else Swagger(given, self.references)
+        self.sentences = SharedSentences.of(())
         self._work_left = _MOST_WORK
-        self.title, self.version = text_at(document, "info", "title"), text_at(document, "info", "version")
+        self._names = set[str]()
+        info = self.references.at(document, "info")
+        self.title, self.version = text_at(info, "title"), text_at(info, "version")
         self.security = document.get("security")
-        self.schemes = mapping_at(document, "components", "securitySchemes")
-        servers = [_server(server) for server in objects(document.get("servers"))]
-        self.server = next((url for url in servers if url), "")
+        self.schemes = self.references.at(document, "components", "securitySchemes")
+        self.base, self.note = source.url, ""
+        servers = self._servers(document)
+        self.server = self._address(servers)
         if source.url and "{" not in self.server:
             self.server = urljoin(source.url, self.server or "/")
-        home = namespace_of_url(*servers, text_at(document, "info", "contact", "url"), source.url)
+        if servers and not namespace_of_url(self.server):
+            self.note = f"is at {self.server[:100]!r}, which has no public host"
+        elif servers and (first := address_of(servers[0])) and not self.server.endswith(first):
+            self.note = f"is at {self.server}, the first server with a public host; {first[:100]} is passed over"
+        home = namespace_of_url(*map(home_of, servers), text_at(info, "contact", "url"), source.url)
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
-        described = (text_at(item, method, "description") for item in paths.values() for method in METHODS)
-        self.sentences = SharedSentences.of(filter(None, described))
+
+    def shared_sentences(self, paths: Mapping[str, Any]) -> SharedSentences:
+        operations = (one for item in paths.values() for _, one in _methods(self.references.follow_if_possible(item)))
+        described = (text_at(self.references.follow_if_possible(one), "description") for one in operations)
+        return SharedSentences.of(filter(None, described))
+
+    def _servers(self, level: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        return objects([self.references.at(one) for one in _entries(self.references.at(level, "servers"))])
+
+    def _address(self, servers: Sequence[Mapping[str, Any]]) -> str:
+        """The address of the first server with a public host, else of the first."""
+        urls = [url for server in servers if (url := address_of(server))]
+        return next(filter(namespace_of_url, urls), urls[0] if urls else "")
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
-        """The operations of a path; a path item may be a reference itself."""
+        """The operations of a path; the path and each of them may be a reference."""
         where = f"paths.{path}"
         try:
             methods = self.references.follow(item)
@@ -163,40 +211,77 @@ class _Api:
         if not isinstance(methods, Mapping):
             yield rejection(where, "must be an object of operations")
             return
-        for method in METHODS:
-            if method not in methods:
+        for method, given in _methods(methods):
+            try:
+                operation = self.references.follow(given)
+            except Unresolved as error:
+                yield rejection(f"{where}.{method}", str(error))
                 continue
-            if isinstance(methods[method], Mapping):
-                yield self._operation(path, method, methods, methods[method])
+            if isinstance(operation, Mapping):
+                yield self._operation(path, method, methods, operation)
             else:
                 yield rejection(f"{where}.{method}", "must be an object: an operation")
 
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
         where = f"paths.{path}.{method}"
+        item = {key: self.references.follow_if_possible(one) for key, one in item.items()}
+        operation = {key: self.references.follow_if_possible(one) for key, one in operation.items()}
+        if self.swagger:
+            operation = self.swagger.to_operation(item.pop("parameters", None), operation)
         draft = ItemDraft.create(where, "tool", self.namespace, operation, format=_OPERATION)
-        if not draft.move_text("name", "operationId"):
-            draft.set("name", f"{method.upper()} {path}")
+        self._set_name(draft, f"{method.upper()} {path}")
         self._describe(draft, item)
-        draft.set_words("tags", draft.rest.pop("tags", None))
+        draft.move_words("tags")
         draft.set_text("provider", self.title)
         draft.set_text("version", self.version)
         if operation.get("deprecated") is True:
             draft.set("lifecycle", "deprecated")
-        own = [_server(server) for level in (operation, item) for server in objects(level.get("servers"))]
-        server = next((url for url in own if url), self.server)
-        endpoint = server.rstrip("/") + (path if path.startswith("/") else f"/{path}") if server else ""
-        draft.set_endpoint(endpoint, is_in_descriptor=False)
-        self._input(draft, item, operation)
+        parameters = self._parameters(draft, item, operation)
+        template = to_template(path, parameters)
+        self._input(draft, [*parameters.values(), *template.undeclared], operation)
+        own = self._address(self._servers(operation)) or self._address(self._servers(item))
+        server = urljoin(self.base, own) if own and self.base and "{" not in own else own or self.server
+        if template.fragment:
+            draft.add_note("endpoint", f"`#{template.fragment[:100]}` of its path is not sent: it cannot be called")
+        elif server:
+            draft.set_endpoint(server.rstrip("/") + template.path, is_in_descriptor=False)
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
         draft.rest = {**first, **extensions, **draft.rest}
+        for key in ("responses", "callbacks"):
+            followed = self._follow_within(draft.rest.get(key), 3)
+            if followed is not None and weight(followed, _MOST_RESPONSES) <= _MOST_RESPONSES:
+                draft.rest[key] = followed
         if self.security and "security" not in draft.rest:
             draft.rest["security"] = self.security
         named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
-        if known := {name: self.schemes[name] for name in sorted(named) if name in self.schemes}:
+        schemes = ((name, self.references.at(self.schemes, name)) for name in sorted(named))
+        if known := {name: scheme for name, scheme in schemes if scheme is not None}:
             draft.rest["securitySchemes"] = known
+        said = draft.item.get("description"), draft.item["input_schema"]["properties"], operation.get("responses")
+        if not any(said):
+            draft.notes[EMPTY] = None
         self._charge([draft.item, draft.rest])
         return draft.finish()
+
+    def _set_name(self, draft: ItemDraft, otherwise: str) -> None:
+        """Set the name to the operationId, unless an operation before it has it, or it cannot be a name."""
+        name = text_at(draft.rest, "operationId")
+        is_name = is_plain(name) and name.splitlines() == [name] and "\t" not in name
+        if name and (name in self._names or not is_name):
+            reason = "is that of another operation, too" if is_name else "has hidden or control characters"
+            draft.add_note("name", f"`operationId` {reason}; it stays in the descriptor")
+        elif name := draft.move_text("name", "operationId"):
+            self._names.add(name)
+        if "name" not in draft.item:
+            draft.set_text("name", visible(otherwise))
+
+    def _follow_within(self, value: Json, levels: int) -> Json:
+        """A value with what references on its first levels lead to."""
+        value = self.references.follow_if_possible(value)
+        if levels and isinstance(value, Mapping):
+            return {key: self._follow_within(entry, levels - 1) for key, entry in value.items()}
+        return value
 
     def _charge(self, value: Json) -> None:
         """Deduct the weight of what an operation holds or repeats; raises `_TooMuch`."""
@@ -221,11 +306,11 @@ class _Api:
             del operation["description"]
         operation |= {key: value for key, value in (("summary", summary), ("remarks", shared)) if value}
 
-    def _input(self, draft: ItemDraft, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+    def _input(self, draft: ItemDraft, parameters: list[Mapping[str, Any]], operation: Mapping[str, Any]) -> None:
         properties: dict[str, Any] = {}
         required: list[str] = []
         sent: list[dict[str, Any]] = []
-        for parameter in self._parameters(draft, item, operation):
+        for parameter in parameters:
             name = parameter["name"]
             if name in properties:
                 name = f"{name}_{parameter['in']}"
@@ -239,7 +324,7 @@ class _Api:
                     **({"content": next(iter(content))} if isinstance(content, Mapping) and content else {}),
                 }
             )
-            if parameter.get("required") is True:
+            if parameter.get("required") is True or parameter["in"] == "path":
                 required.append(name)
         if (body := self._body(draft, operation)) is not None:
             name = "body" if "body" not in properties else "requestBody"
@@ -256,28 +341,28 @@ class _Api:
 
     def _parameters(
         self, draft: ItemDraft, item: Mapping[str, Any], operation: Mapping[str, Any]
-    ) -> list[Mapping[str, Any]]:
-        """Those of the operation and of its path, the former winning, each as an object with name and place."""
+    ) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """Those of the operation and of its path, the former winning, by name and place; each has both."""
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for level in (item, operation):
-            given = level.get("parameters")
-            for entry in given if isinstance(given, list) else []:
-                try:
-                    parameter = self.references.follow(entry)
-                except Unresolved as error:
-                    draft.add_note("input_schema", f"a parameter is missing: {error}")
-                    continue
-                name, place = text_at(parameter, "name"), text_at(parameter, "in")
-                if not name or not place:
-                    draft.add_note("input_schema", "a parameter without name or place is left out")
-                elif not (place == "header" and name.lower() in _HTTP_HEADERS):
-                    kept = {key: parameter[key] for key in _OF_PARAMETER if key in parameter}
-                    found[name, place] = {**kept, "name": name, "in": place}
-        return list(found.values())
+        for entry in (*_entries(item.get("parameters")), *_entries(operation.get("parameters"))):
+            try:
+                parameter = self.references.follow(entry)
+            except Unresolved as error:
+                draft.add_note("input_schema", f"a parameter is missing: {error}")
+                continue
+            name, place = text_at(parameter, "name"), text_at(parameter, "in")
+            if not name or not place:
+                draft.add_note("input_schema", "a parameter without name or place is left out")
+            elif not (place == "header" and name.lower() in _HTTP_HEADERS):
+                kept = {
+                    key: self.references.follow_if_possible(parameter[key]) for key in _OF_PARAMETER if key in parameter
+                }
+                found[name, place] = {**kept, "name": name, "in": place}
+        return found
 
     def _schema(self, media: Json, owner: Json) -> dict[str, Any]:
         """The schema of a media type or parameter, with the description of its parameter or body."""
-        schema = self.references.expand(value_at(media, "schema"))
+        schema = self.references.expand(value_at(self.references.follow_if_possible(media), "schema"))
         about = {"description": text} if (text := text_at(owner, "description")) else {}
         return {**about, **schema} if isinstance(schema, Mapping) else about
 
@@ -291,43 +376,56 @@ class _Api:
         content = value_at(body, "content")
         if not isinstance(content, Mapping) or not content:
             return None
-        types = sorted(content, key=_json_first)
+        best = min(content, key=_rank)
+        media = self.references.follow_if_possible(content[best])
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)
-        return self._schema(content[types[0]], body), body.get("required") is True
+        encoding = mapping_at(media, "encoding") if media_type_of(best) in (FORM, MULTIPART) else {}
+        if written := [_encoded(name, self.references.follow_if_possible(one)) for name, one in encoding.items()]:
+            draft.rest["requestEncoding"] = written
+        return self._schema(media, body), body.get("required") is True
 
 
-def _server(server: Mapping[str, Any]) -> str:
-    """The address of a server, its variables by their defaults; one without a default stays in braces."""
-    url = text_at(server, "url")
-    for name, variable in mapping_at(server, "variables").items():
-        if default := text_at(variable, "default"):
-            url = url.replace(f"{{{name}}}", default)
-        if len(url) > 4_096:
-            return ""
-    return url
+def _methods(item: Json) -> Iterator[tuple[str, Json]]:
+    """The methods of a path, and the operation of each."""
+    named = mapping_at(item)
+    yield from ((method, named[method]) for method in METHODS if method in named)
+    yield from ((str(method), one) for method, one in mapping_at(named, "additionalOperations").items())
+
+
+def _entries(value: Json) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _encoded(name: str, encoding: Json) -> dict[str, Any]:
+    """How a field of a form is written, as a parameter is described."""
+    found = mapping_at(encoding)
+    content = {"content": text.partition(",")[0]} if (text := text_at(found, "contentType")) else {}
+    return {"name": name, "in": "form", **{key: found[key] for key in _HOW_TO_SEND[2:] if key in found}, **content}
 
 
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> HttpCall | None:
-    method, url = plain_text_at(descriptor, "method").upper(), redact_url(registration.endpoint)
-    if method.lower() not in METHODS or url is None:
+    method, path = plain_text_at(descriptor, "method").upper(), plain_text_at(descriptor, "path")
+    fixed = path.partition("?")[2].partition("#")[0]
+    url = redact_url(registration.endpoint, shown=fixed.split("&"))
+    is_known = method.lower() in METHODS or descriptor.get("format") == _OPERATION
+    if not (is_known and _METHOD.fullmatch(method)) or url is None:
         return None
-    parameters = _parameters(descriptor.get("parameters"))
-    if parameters is None:
+    parameters, encoding = _parameters(descriptor.get("parameters")), _parameters(descriptor.get("requestEncoding"))
+    if parameters is None or encoding is None:
         return None
     in_path = {parameter.name for parameter in parameters if parameter.in_ == "path"}
     taken = {parameter.property or parameter.name for parameter in parameters}
     properties = mapping_at(registration.input_schema, "properties")
     body_property = next((name for name in ("body", "requestBody") if name in properties and name not in taken), "")
-    types = texts(descriptor.get("requestMediaTypes")) if body_property else []
-    best = min(types, key=_json_first, default="")
-    media_type = best if _MEDIA_TYPE.fullmatch(best) else ""
+    media_type = _choose_media_type(texts(descriptor.get("requestMediaTypes"))) if body_property else ""
     return HttpCall(
         method=method,
         url=url,
         parameters=parameters,
         body=media_type,
         body_property=body_property if media_type and body_property != "body" else "",
+        encoding=encoding if media_type else (),
         auth=auth_of(descriptor.get("security"), descriptor.get("securitySchemes")),
         inputs=tuple(name for name in placeholders(url) if name not in in_path),
     )
@@ -350,21 +448,32 @@ def _parameters(written: object) -> tuple[Parameter, ...] | None:
                 property=property if property != name else "",
                 style=plain_text_at(entry, "style"),
                 explode=explode if isinstance(explode, bool) else None,
+                reserved=entry.get("allowReserved") is True or None,
                 content=plain_text_at(entry, "content"),
             )
         )
     return tuple(found) if len(found) <= _MAX_PARAMETERS else None
 
 
-def _json_first(media_type: str) -> tuple[bool, bool]:
-    return not media_type.startswith("application/json"), "json" not in media_type
+def _rank(media_type: str) -> int:
+    """How early a media type is chosen: JSON, its other names, ranges that it is in, patches, forms, and others."""
+    kind = media_type_of(media_type)
+    is_range = kind.startswith(("*/", "application/*"))
+    others = (
+        is_json(kind) and not is_range and "patch" not in kind,
+        is_range,
+        is_json(kind),
+        kind in (FORM, MULTIPART),
+    )
+    return 0 if kind == JSON else next((place for place, holds in enumerate(others, 1) if holds), len(others) + 1)
 
 
-def is_empty(registration: Registration) -> bool:
-    """True for an operation of which its document says nothing: no text, no inputs, no responses."""
-    inputs = mapping_at(registration.input_schema, "properties")
-    told = registration.description or inputs or value_at(registration.descriptor, "responses")
-    return text_at(registration.descriptor, "format") == _OPERATION and not told
+def _choose_media_type(media_types: list[str]) -> str:
+    """The media type of those that is sent; empty for none."""
+    best = min(media_types, key=_rank, default="")
+    if "*" in best:
+        return _OF_RANGE.get(best.partition("/")[0], "application/octet-stream")
+    return best if _MEDIA_TYPE.fullmatch(best) else JSON if best else ""
 
 
 PROTOCOL = Protocol(

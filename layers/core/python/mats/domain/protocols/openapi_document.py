@@ -1,22 +1,16 @@
-"""Reading OpenAPI documents within bounds: references, sentences that operations share, Swagger 2.0 as OpenAPI 3."""
+"""Reading OpenAPI documents within bounds: sentences that operations share, Swagger 2.0 as OpenAPI 3, paths."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
-from urllib.parse import unquote
 
-from mats.domain.protocols.protocol import Json, text_at
+from mats.domain.protocols.protocol import Json, mapping_at, text_at
+from mats.domain.protocols.references import References
 from mats.domain.text.words import plain, sentences
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_MAX_DEPTH = 22  # Levels of a schema: an item may have 32, and contains the schema
-_MAX_CHAIN = 16
-_PER_SCHEMA = 1_500  # Budget of values for one schema; models cannot fill in a larger one
-_PER_DOCUMENT = 1_500_000  # Budget of values for one document, which takes a few seconds to expand
-_CONTAINERS = (dict, list)  # Of JSON and YAML; checking for the abstract types takes many times as long
-_TOO_LARGE = "is too large or too deep; parts of it are left out"
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _WEIGHT = 100  # Characters that take as long as one value, whatever it is
 
 _LEAST, _SHARE, _QUOTED = 5, 100, 3
@@ -35,116 +29,72 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "pipes": {"style": "pipeDelimited", "explode": False},
 }
 _MOST_TYPES = 50  # Media types of one body; more are left out
+_PLACE = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
+_NAME = re.compile(r"[\w.$-]+")
+_MANY = re.compile(r"[+*]{1,2}|\.\.\.|:(?:\.[*+]|\*{1,2}|path)|=.*\*.*")
+"""What marks a place of several segments: `{key+}`, `{*key}`, `{key:.*}`, `{name=projects/*}`."""
 _FLOWS = {"application": "clientCredentials", "accessCode": "authorizationCode"}
 
 
-class Unresolved(Exception):
-    """A reference that cannot be resolved; the message has the reason."""
+class Template(NamedTuple):
+    """A path as it is called: `/i/{id:[0-9]+}` as `/i/{id}`."""
+
+    path: str
+    fragment: str = ""  # Values that are not sent; a fragment without any only tells a path from others
+    undeclared: tuple[Mapping[str, Any], ...] = ()  # Parameters that the document does not describe
 
 
-class _Expansion(NamedTuple):
-    schema: Json
-    cuts: dict[str, None]
-    values: int
+def to_template(path: str, parameters: dict[tuple[str, str], Mapping[str, Any]]) -> Template:
+    """A path by its parameters; a parameter whose place may hold several segments gets `allowReserved`."""
+    names = {name for name, _ in parameters}
+
+    def place(found: re.Match[str]) -> str:
+        inner = found[1]
+        if inner[:1] in ("?", "&"):
+            return ""  # as RFC 6570 writes parameters of the query
+        words = [word.strip(".") for word in _NAME.findall(inner)]
+        name = (
+            inner if inner in names else next((word for word in words if word in names), words[0] if words else inner)
+        )
+        mark = inner[-1:] if inner == name else inner.replace(name, "", 1)
+        if (name, "path") in parameters and _MANY.fullmatch(mark):
+            parameters[name, "path"] = {**parameters[name, "path"], "allowReserved": True}
+        return f"{{{name}}}"
+
+    called, _, fragment = _PLACE.sub(place, path if path.startswith("/") else f"/{path}").partition("#")
+    called, _, query = called.partition("?")
+    pairs = [pair for pair in query.split("&") if pair and (pair.partition("=")[2][1:-1], "query") not in parameters]
+    undeclared = [name for name in dict.fromkeys(_PLACE.findall(called)) if (name, "path") not in parameters]
+    return Template(
+        called + (f"?{'&'.join(pairs)}" if pairs else ""),
+        fragment if any("=" in part and part.partition("=")[0] not in names for part in fragment.split("&")) else "",
+        tuple({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in undeclared),
+    )
 
 
-@dataclass(slots=True)
-class References:
-    """Resolves the references of a document. `take_cuts` has the reasons why parts of a schema were not expanded."""
+def address_of(server: Mapping[str, Any]) -> str:
+    """The address of a server, its variables by their defaults; one without a default stays in braces."""
+    url = text_at(server, "url")
+    for name, variable in mapping_at(server, "variables").items():
+        if default := text_at(variable, "default"):
+            url = url.replace(f"{{{name}}}", default)
+        if len(url) > 4_096:
+            return ""
+    return f"https:{url}" if url.startswith("//") else url
 
-    document: Mapping[str, Any]
-    _cuts: dict[str, None] = field(default_factory=dict)
-    _left: int = 0
-    _left_in_document: int = _PER_DOCUMENT
-    _expanded: dict[tuple[str, int], _Expansion] = field(default_factory=dict)
-    """By reference and budget: many operations refer to the same schema."""
-    _targets: dict[str, Json] = field(default_factory=dict)  # By reference
 
-    def follow(self, value: Json) -> Json:
-        """The value that a reference leads to, over further references; any other value itself."""
-        reference: Any = ""
-        for _ in range(_MAX_CHAIN):
-            reference = value.get("$ref") if isinstance(value, Mapping) else None
-            if not isinstance(reference, str):
-                return value
-            value = self._resolve(reference)
-        raise Unresolved(f"{str(reference)[:100]!r} leads in a circle")
-
-    def _resolve(self, reference: str) -> Json:
-        if reference in self._targets:
-            return self._targets[reference]
-        if not reference.startswith("#"):
-            raise Unresolved(f"{reference[:100]!r} lies outside the document; nothing is fetched")
-        found: Json = self.document
-        for part in reference[1:].split("/")[1:]:
-            key = unquote(part).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping) and key in found:
-                found = found[key]
-            elif isinstance(found, list) and key.isascii() and key.isdigit() and len(key) < 7 and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                raise Unresolved(f"{reference[:100]!r} is not in the document")
-        self._targets[reference] = found
-        return found
-
-    def expand(self, schema: Json) -> Json:
-        """A schema with its references expanded, within the budget; beyond it, replaced by their names.
-
-        The result is shared between calls: do not change it.
-        """
-        budget = min(_PER_SCHEMA, self._left_in_document)
-        reference = schema.get("$ref") if isinstance(schema, Mapping) and len(schema) == 1 else None
-        key = (reference, budget) if isinstance(reference, str) else None
-        expansion = self._expanded.get(key) if key else None
-        if expansion is None:
-            earlier, self._cuts, self._left = self._cuts, {}, budget
-            expansion = _Expansion(self._expand(schema, 0, ()), self._cuts, budget - self._left)
-            self._cuts = earlier
-            if key:
-                self._expanded[key] = expansion
-        self._cuts |= expansion.cuts
-        self._left_in_document -= expansion.values
-        return expansion.schema
-
-    def take_cuts(self) -> list[str]:
-        """Return and clear the reasons why parts were left out."""
-        cuts = list(self._cuts)
-        self._cuts.clear()
-        return cuts
-
-    def _expand(self, value: Json, depth: int, inside: tuple[str, ...]) -> Json:
-        self._left -= 1
-        if not isinstance(value, _CONTAINERS):
-            return value
-        if isinstance(value, dict) and isinstance(value.get("$ref"), str):
-            return self._expand_reference(value, depth, inside)
-        if self._left <= 0 or depth >= _MAX_DEPTH:
-            return self._cut(value, inside)
-        if isinstance(value, list):
-            return [self._expand(entry, depth + 1, inside) for entry in value]
-        return {key: self._expand(entry, depth + 1, inside) for key, entry in value.items()}
-
-    def _expand_reference(self, value: Mapping[str, Any], depth: int, inside: tuple[str, ...]) -> Json:
-        reference = value["$ref"]
-        title = {"title": reference.rpartition("/")[2][:200]}
-        if reference in inside:
-            return title  # a recursive schema: expanded once, then named
-        try:
-            target = self._resolve(reference)
-        except Unresolved as error:
-            self._cuts[str(error)] = None
-            return title
-        if self._left <= 0 or depth >= _MAX_DEPTH or len(inside) >= _MAX_CHAIN:
-            return self._cut(value, inside) or title
-        beside = {key: entry for key, entry in value.items() if key != "$ref"}
-        merged = {**target, **beside} if isinstance(target, Mapping) else target
-        return self._expand(merged, depth, (*inside, reference))
-
-    def _cut(self, value: Json, inside: tuple[str, ...]) -> Json:
-        self._cuts[_TOO_LARGE] = None
-        if isinstance(value, list):
-            return []
-        return {"title": inside[-1].rpartition("/")[2][:200]} if inside else {}
+def home_of(server: Mapping[str, Any]) -> str:
+    """The address of a server; of a host with a variable, only what is fixed, at least what can be registered."""
+    written, address = text_at(server, "url"), address_of(server)
+    host = written.partition("://")[2].partition("/")[0] if "://" in written else written
+    if "{" not in host:
+        return address
+    labels = address.partition("://")[2].partition("/")[0].partition(":")[0].split(".")
+    fixed = host.rpartition("}")[2].partition("/")[0].partition(":")[0].strip(".")
+    is_country = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= 3  # co.uk, com.au
+    least = max(3 if is_country else 2, len(fixed.split(".")) if fixed else 0)
+    known = ".".join(labels[-least:])
+    return "" if "{" in known else f"https://{known}"
 
 
 def weight(value: Json, most: int) -> int:
@@ -197,17 +147,13 @@ def _form(sentence: str) -> str:
 
 
 def to_openapi(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document of Swagger 2.0 in the form of 3.0; references stay where they lead, what is malformed as it is.
+    """A document of Swagger 2.0 in the form of 3.0, but for its operations; what is malformed stays as it is.
 
     No maintained library for Python does this conversion; it is small, because only operations and servers differ.
     """
-    paths, swagger = document.get("paths"), _Swagger(document, References(document))
     converted = {**document, "openapi": "3.0.3", "servers": _servers(document)}
-    definitions = document.get("securityDefinitions")
-    if isinstance(definitions, Mapping):
+    if definitions := mapping_at(document, "securityDefinitions"):
         converted["components"] = {"securitySchemes": {name: _scheme(one) for name, one in definitions.items()}}
-    if isinstance(paths, Mapping):
-        converted["paths"] = {path: swagger.path(item) for path, item in paths.items()}
     return converted
 
 
@@ -236,26 +182,15 @@ def _scheme(value: Json) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class _Swagger:
+class Swagger:
     """The parts of a Swagger document that its operations share; a shared parameter is converted once."""
 
     document: Mapping[str, Any]
     references: References
-    _converted: dict[tuple[int, Callable[[Json], Json]], Json] = field(default_factory=dict)
-    """By the identity of the parameter, which the document keeps alive."""
+    _converted: dict[tuple[int, Callable[[Json], Json]], tuple[Json, Json]] = field(default_factory=dict)
+    """By the identity of the parameter, which is kept alive here."""
 
-    def path(self, item: Json) -> Json:
-        if not isinstance(item, Mapping) or "$ref" in item:
-            return item
-        return {
-            key: self._operation(item.get("parameters"), value)
-            if key in METHODS and key != "trace" and isinstance(value, Mapping)
-            else value
-            for key, value in item.items()
-            if key != "parameters"
-        }
-
-    def _operation(self, shared: Json, operation: Mapping[str, Any]) -> dict[str, Any]:
+    def to_operation(self, shared: Json, operation: Mapping[str, Any]) -> dict[str, Any]:
         """An operation with the parameters of its path; those of the body become the request body."""
         moved = ("parameters", "consumes", "produces")
         converted = {key: value for key, value in operation.items() if key not in moved}
@@ -263,7 +198,7 @@ class _Swagger:
         body: Mapping[str, Any] = {}
         form: dict[str, Mapping[str, Any]] = {}
         for given in [*_list(shared), *_list(operation.get("parameters"))]:
-            parameter = self._follow(given)
+            parameter = self.references.follow_if_possible(given)
             match text_at(parameter, "in"):
                 case "body":
                     body = parameter
@@ -294,19 +229,14 @@ class _Swagger:
         }
         form_types = [one for one in types if one in (_FORM, _UPLOAD)]
         type = _UPLOAD if uploads else (form_types or [_FORM])[0]
-        return {"content": {type: {"schema": schema}}, "required": bool(required)}
-
-    def _follow(self, given: Json) -> Json:
-        try:
-            return self.references.follow(given)
-        except Unresolved:
-            return given  # `registrations` says what is missing
+        styles = {text_at(field, "name"): style for field in fields if (style := _style(field))}
+        return {"content": {type: {"schema": schema, "encoding": styles}}, "required": bool(required)}
 
     def _convert(self, parameter: Json, convert: Callable[[Json], Json]) -> Json:
         key = id(parameter), convert
         if key not in self._converted:
-            self._converted[key] = convert(parameter)
-        return self._converted[key]
+            self._converted[key] = parameter, convert(parameter)
+        return self._converted[key][1]
 
 
 def _parameter(parameter: Json) -> Json:
@@ -314,10 +244,12 @@ def _parameter(parameter: Json) -> Json:
     if not isinstance(parameter, Mapping) or "$ref" in parameter:
         return parameter
     about = {key: parameter[key] for key in _ABOUT if key in parameter}
-    style: Mapping[str, Any] = {}
-    if text_at(parameter, "type") == "array":
-        style = _STYLES.get(text_at(parameter, "collectionFormat") or "csv", {})
-    return {**about, **style, "schema": _schema(parameter)}
+    return {**about, **_style(parameter), "schema": _schema(parameter)}
+
+
+def _style(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
+    is_list = text_at(parameter, "type") == "array"
+    return _STYLES.get(text_at(parameter, "collectionFormat") or "csv", {}) if is_list else {}
 
 
 def _field(parameter: Mapping[str, Any]) -> dict[str, Any]:

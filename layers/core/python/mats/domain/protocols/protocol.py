@@ -30,6 +30,8 @@ _TITLED = frozenset({Kind.AGENT, Kind.SKILL})
 """Kinds whose name is a title, often with emoji. Tools and models are called by their exact name."""
 _UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give --namespace, such as com.acme")
 
+EMPTY = Fault("description", "is empty: nothing is said of it, and it has no inputs")
+
 _SHARED = {
     "github.com": "io.github", "raw.githubusercontent.com": "io.github", "gist.githubusercontent.com": "io.github",
     "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
@@ -59,6 +61,8 @@ class Source(NamedTuple):
     server: str = ""  # The address of the live server that listed it, if any
     server_entry: Mapping[str, Any] | None = None  # How that server is called: the entry `server` of a descriptor
     files: tuple[str, ...] = ()  # For a SKILL.md: the files of its folder
+    read_file: Callable[[str], Json] | None = None
+    """Reads another file by its path from this one, within the folder that is imported; raises Invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,27 +159,36 @@ class ItemDraft:
         """Set an attribute to a text, truncated to its limit, unless it is empty."""
         self.set(attribute, text[: _MAX_TEXT[attribute]])
 
-    def set_words(self, attribute: str, values: object) -> None:
-        """Set an attribute to the distinct texts of a list; note those it cannot hold."""
+    def move_words(self, attribute: str) -> None:
+        """Move the texts of a list into an attribute of its name; what it cannot hold stays, with a note."""
+        if left := self.set_words(attribute, self.rest.pop(attribute, None)):
+            self.rest[attribute] = left
+
+    def set_words(self, attribute: str, values: object) -> Json:
+        """Set an attribute to the distinct texts of a list, numbers as text; note and return those it cannot hold."""
         most = _MAX_TEXT[attribute]
         if values is None:
-            return
+            return None
         if not isinstance(values, list | tuple):
             self.add_note(attribute, "is not a list; it stays in the descriptor")
-            return
+            return values
         words: dict[str, None] = {}
+        left = []
         for value in values:
-            if not isinstance(value, str) or not value.strip():
+            text = text_at(value)
+            if text and len(text) <= most and (len(words) < _MAX_ENTRIES or text in words):
+                words[text] = None
+                continue
+            left.append(value)
+            if not text:
                 self.add_note(attribute, "holds something that is not text; it stays in the descriptor")
-            elif len(value.strip()) > most:
+            elif len(text) > most:
                 self.add_note(attribute, f"holds a text longer than {most:,} characters; it stays in the descriptor")
-            elif len(words) == _MAX_ENTRIES and value.strip() not in words:
-                self.add_note(attribute, f"has more than {_MAX_ENTRIES} entries; the others stay in the descriptor")
-                break
             else:
-                words[value.strip()] = None
+                self.add_note(attribute, f"has more than {_MAX_ENTRIES} entries; the others stay in the descriptor")
         if words:
             self.item[attribute] = list(words)
+        return left
 
     def set(self, attribute: str, value: object) -> None:
         if value:

@@ -1,7 +1,7 @@
 """Replaces what may be secret in arguments and addresses by named placeholders: `--api-key={api-key}`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from mats.domain.text.fence import remove_hidden
@@ -166,11 +166,11 @@ def _is_token(found: re.Match[str], text: str) -> bool:
     )
 
 
-def redact_url(url: str) -> str | None:
+def redact_url(url: str, *, shown: Collection[str] = ()) -> str | None:
     """An http or https address that anybody may read; None if it is not one.
 
-    Without user, password and fragment; every value of its query, and what looks like a token in its path, is a
-    placeholder.
+    Without user, password and fragment; every value of its query but for the parts `shown`, and what looks like a token
+    in its path or these parts, is a placeholder.
     """
     text = url.strip()
     if len(text) > MAX_TEXT or not is_plain(text) or text.split() != [text] or "\\" in text:
@@ -184,7 +184,7 @@ def redact_url(url: str) -> str | None:
     if not usable:
         return None
     host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme.lower()}://{host}{_redact_tokens(parts.path)}{_redact_query(parts.query)}"
+    return f"{parts.scheme.lower()}://{host}{_redact_tokens(parts.path)}{_redact_query(parts.query, shown)}"
 
 
 def _redact_address(address: str) -> str:
@@ -200,15 +200,16 @@ def _redact_address(address: str) -> str:
     return f"{scheme}://{shown_user}{at}{host_only}{path}{_redact_query(query)}{kept}"
 
 
-def _redact_query(query: str) -> str:
+def _redact_query(query: str, shown: Collection[str] = ()) -> str:
     """The names of a query with placeholders as values; a value without a name is left out."""
-    named = [part.partition("=") for part in query.split("&")]
-    kept = [
-        f"{name}={value if _PLACEHOLDER.fullmatch(value) else _placeholder(name)}"
-        for name, sign, value in named
-        if sign and name
-    ]
-    return f"?{'&'.join(kept)}" if kept else ""
+    kept = []
+    for part in query.split("&"):
+        name, sign, value = part.partition("=")
+        if part in shown and _redact_text(part) == part:
+            kept.append(part)
+        elif sign and name:
+            kept.append(f"{name}={value if _PLACEHOLDER.fullmatch(value) else _placeholder(name)}")
+    return f"?{'&'.join(kept)}" if any(kept) else ""
 
 
 def _hide(name: str, value: str) -> str:

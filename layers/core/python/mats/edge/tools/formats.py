@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, parts
+from mats.domain.capability.json_schema import drop_invalid_keywords, resolve_reference
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.descriptors import annotations_of
@@ -19,7 +20,6 @@ from mats.domain.search.verdict import Verdict
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
 from mats.edge.schema import Format, ResponseModel
-from mats.edge.tools.json_schema import drop_invalid_keywords, resolve_reference
 
 MAX_NAME = 64
 _MAX_DESCRIPTION = 1_024  # Characters; the smallest limit of the supported APIs
@@ -55,12 +55,17 @@ class ToolDefinition:
     annotations: Mapping[str, bool] = field(default_factory=dict)  # What its owner says of its effects, in MCP's words
 
     @cached_property
+    def valid_schema(self) -> dict[str, Any]:
+        """The schema without what is not JSON Schema 2020-12, which would break a whole list of tools."""
+        return drop_invalid_keywords(self.schema)
+
+    @cached_property
     def flat_schema(self) -> dict[str, Any]:
         """The schema for APIs that take no alternatives at its top: the properties of all, none of them required.
 
-        It accepts everything that the original accepts, and is valid JSON Schema 2020-12.
+        It accepts everything that the original accepts.
         """
-        whole = drop_invalid_keywords(self.schema)
+        whole = self.valid_schema
         flat = {key: value for key, value in whole.items() if key not in _NOT_AT_THE_TOP}
         offered: dict[str, list[Any]] = {}
         options = [option for word in _ALTERNATIVES for option in _list(self.schema.get(word), of=dict)]
@@ -131,7 +136,7 @@ def _description(profile: Profile, kind: Kind) -> str:
 
 
 def _schema(text: str) -> dict[str, Any] | None:
-    """The owner's schema if it describes an object, without invalid entries, which would break a whole list."""
+    """The owner's schema if it describes an object."""
     written = remove_hidden(json.loads(text)) if text else None
     if not isinstance(written, dict) or "object" not in _list(written.get("type", "object")):
         return None
@@ -258,7 +263,7 @@ class _Target(NamedTuple):
 
 
 def _mcp_tool(tool: ToolDefinition) -> dict[str, Any]:
-    named = {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema}
+    named = {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.valid_schema}
     annotations = {"annotations": tool.annotations} if tool.annotations else {}
     return {**named, **annotations, "_meta": {"mats/id": spell_out(tool.id), "mats/kind": tool.kind}}
 

@@ -22,7 +22,7 @@ MAX_FILES = 20_000  # Maximum of a folder and those below it
 
 _CHUNK = 1 << 16
 LINE_ENDINGS = (".jsonl", ".ndjson")  # Extensions of files with one value per line
-_DOCUMENTS = (".json", ".jsonc", ".yaml", ".yml", ".toml")
+DOCUMENTS = (".json", ".jsonc", ".yaml", ".yml", ".toml")
 _CLAIMED = ("server.json", "server-card.json", "agent-card.json", "agent.json")
 _SKIPPED_FOLDERS = frozenset(".git node_modules __pycache__ .venv".split())
 _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
@@ -200,11 +200,11 @@ def _candidate(path: Path, home: Path) -> File | None:
     lower = path.name.lower()
     plain = lower.removesuffix(".gz")
     is_skill = lower == skill.FILE.lower()
-    if not is_skill and not plain.endswith(LINE_ENDINGS + _DOCUMENTS):
+    if not is_skill and not plain.endswith(LINE_ENDINGS + DOCUMENTS):
         return None
     claimed = is_skill or plain.endswith(LINE_ENDINGS) or plain in _CLAIMED or plain.startswith("openapi")
     folder = path.absolute().parent.name if is_skill else ""
-    if path.is_symlink() and not _leads_into(path, home):
+    if path.is_symlink() and not leads_into(path, home):
         return File(str(path), problem="is a link out of the folder or in a circle; it is not followed")
     return File(str(path), folder, claimed) if path.is_file() else None
 
@@ -221,7 +221,8 @@ def _files_below(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name for name in found if name.isprintable())[:_MAX_SKILL_FILES])
 
 
-def _leads_into(link: Path, home: Path) -> bool:
+def leads_into(link: Path, home: Path) -> bool:
+    """True if a path leads into a folder, which has no links in its own path."""
     try:
         return link.resolve().is_relative_to(home)
     except (OSError, RuntimeError):  # RuntimeError: Python up to 3.12, where links lead in a circle

@@ -12,8 +12,7 @@ from mats.domain.profile import origin
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.sync import content_digest
-from mats.domain.protocols.openapi import is_empty
-from mats.domain.protocols.protocol import Json, MappedValue, Source
+from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source
 from mats.local.imports import formats
 from mats.local.imports.files import Location, Skipped, Stream
 from mats.ports import ImportTarget, Item, TrustBook
@@ -209,7 +208,7 @@ class Importer:
         first, before = self._first.setdefault(id, (place, digest))
         if first is place:
             batch.append((place, mapped.registration))
-            self.report.empty += [id] if is_empty(mapped.registration) else []
+            self.report.empty += [id] if EMPTY in mapped.notes else []
         elif before == digest:
             self.report.placed[Placed.UNCHANGED] += 1
         else:

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import IO, Any
 
 from mats.bootstrap.models import bedrock_catalogue
@@ -19,8 +20,9 @@ from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server,
 from mats.domain.protocols.protocol import Json, MappedValue, Source
 from mats.domain.text.redaction import redact_arguments
 from mats.local.imports import formats
-from mats.local.imports.decoding import Undecodable, decode
+from mats.local.imports.decoding import MAX_BYTES, Undecodable, decode
 from mats.local.imports.files import (
+    DOCUMENTS,
     File,
     FileUnreadable,
     Location,
@@ -29,6 +31,7 @@ from mats.local.imports.files import (
     decompress,
     find_files,
     is_address,
+    leads_into,
     open_file,
     read_content,
     read_lines,
@@ -121,7 +124,31 @@ def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Itera
         yield Source(shown, namespace, url=without_query(name)), _read_address(name, shown, timeout_s)
         return
     for file in find_files(name):
-        yield Source(file.path, namespace, folder=file.folder, files=file.files), _read_file(file)
+        read_file = None if name == "-" else partial(_read_beside, file, [MAX_BYTES])
+        yield Source(file.path, namespace, folder=file.folder, files=file.files, read_file=read_file), _read_file(file)
+
+
+def _read_beside(file: File, left: list[int], name: str) -> Json:
+    """The value of another document, in the folder that is imported or else that of the file.
+
+    Args:
+        file: The document that refers to it.
+        left: How many bytes may be read for this file.
+        name: Its path from the file.
+
+    Raises:
+        Invalid: it lies elsewhere, or cannot be read.
+    """
+    path, home = Path(file.path).parent / name, file.home or str(Path(file.path).parent.resolve())
+    is_hidden = any(part.startswith(".") and part.strip(".") for part in Path(name).parts)
+    if is_hidden or not leads_into(path, Path(home)) or not path.name.lower().endswith(DOCUMENTS):
+        raise FileUnreadable([Fault(name, "is no JSON or YAML file in the folder of the document")])
+    with open_file(str(path), home) as stream:
+        content = stream.read(left[0] + 1)
+    left[0] -= len(content)
+    if left[0] < 0:
+        raise FileUnreadable([Fault(name, f"is left out: files of over {MAX_BYTES:,} bytes belong to the document")])
+    return decode(content, name=name)
 
 
 def _read_file(file: File) -> Stream:

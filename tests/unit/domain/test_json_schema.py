@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mats.edge.tools.json_schema import _CHECKS, drop_invalid_keywords
+from mats.domain.capability.json_schema import _CHECKS, drop_invalid_keywords
 
 HONEST = {
     "type": "object",

@@ -1,0 +1,357 @@
+"""Owners' JSON Schemas, valid and of bounded size: APIs reject all tools of a request if one schema is invalid.
+
+https://json-schema.org/draft/2020-12/schema defines the values of each keyword. Keywords with other values are dropped,
+and what is too deep or too large is cut, so that a schema accepts no less than before.
+"""
+
+import json
+import re
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeAlias
+
+_MAX_REFERENCES = 8  # Chained references to follow; they may be circular
+_LONGEST_PATTERN, _PATTERNS = 2_000, "patternProperties"
+_TYPES = frozenset("array boolean integer null number object string".split())
+
+
+def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without keywords whose values are invalid, at any depth."""
+    checked = {word: _CHECKS[word](value) if word in _CHECKS else value for word, value in schema.items()}
+    return {word: value for word, value in checked.items() if value is not _INVALID}
+
+
+def resolve_reference(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The target of a schema's reference within the whole; empty if there is none."""
+    for _ in range(_MAX_REFERENCES):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return schema
+        found: Any = whole
+        for part in reference.removeprefix("#/").split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        schema = found if isinstance(found, dict) else {}
+    return {}
+
+
+_EMPTY: Mapping[str, Any] = {"number": 0, "integer": 0, "boolean": False, "null": None, "array": []}
+_MAX_DEPTH, _MAX_VALUE, _MAX_ENTRIES = 4, 200, 20
+"""Of an example: nested objects, characters of a value that its owner states, properties of an object."""
+
+
+def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> Any:
+    """A value for a schema: the first that it states, else an empty one of its type; of an object what it requires."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return ""
+    schema = resolve_reference(schema, whole)
+    lists = [found for word in ("examples", "enum") if isinstance(found := schema.get(word), list)]
+    stated = [schema[word] for word in ("const", "default", "example") if word in schema]
+    for value in (*stated, *(found[0] for found in lists if found)):
+        if len(json.dumps(value)) <= _MAX_VALUE:
+            return value
+    named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    type = next((type for type in named if isinstance(type, str) and type != "null"), "")
+    if type == "object" or isinstance(schema.get("properties"), dict):
+        properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
+        required = schema["required"] if _are_names(schema.get("required")) else list(properties)
+        chosen = [name for name in properties if name in required] or list(properties)
+        return {name: example_of(properties[name], whole, depth=depth + 1) for name in chosen[:_MAX_ENTRIES]}
+    return _EMPTY.get(type, "")
+
+
+_INVALID: Any = object()  # Marks an invalid value; None can be a valid one
+
+
+def _if(allowed: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    return lambda value: value if allowed(value) else _INVALID
+
+
+def _schema(value: Any) -> Any:
+    return drop_invalid_keywords(value) if isinstance(value, dict) else value if isinstance(value, bool) else _INVALID
+
+
+def _whole(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For keywords that would accept less if a part of their value were dropped."""
+
+    def check_whole(value: Any) -> Any:
+        return value if check(value) == value else _INVALID
+
+    return check_whole
+
+
+def _schemas(value: Any) -> Any:
+    read = [_schema(entry) for entry in value] if isinstance(value, list) else []
+    return read if read and not any(entry is _INVALID for entry in read) else _INVALID
+
+
+def _each_of(check: Callable[[Any], Any], is_key: Callable[[Any], bool] = lambda key: True) -> Callable[[Any], Any]:
+    """For objects: their entries with a valid value; none of an object with an invalid key."""
+
+    def check_entries(value: Any) -> Any:
+        if not isinstance(value, dict) or not all(map(is_key, value)):
+            return _INVALID
+        checked = {name: check(entry) for name, entry in value.items()}
+        return {name: entry for name, entry in checked.items() if entry is not _INVALID}
+
+    return check_entries
+
+
+def _type(value: Any) -> Any:
+    named = value if isinstance(value, list) else [value]
+    known = [name for name in dict.fromkeys(n for n in named if isinstance(n, str)) if name in _TYPES]
+    if not known or len(known) < len(set(map(str, named))):
+        return _INVALID  # unknown names may mean any type
+    return known if isinstance(value, list) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(n, str) for n in value) and len(set(value)) == len(value)
+
+
+def _is_pattern(value: Any) -> bool:
+    """True if a text is a regular expression for Python, too: validators of tools check that."""
+    if not isinstance(value, str) or len(value) > _LONGEST_PATTERN:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return bool(re.compile(value))
+        except (re.error, OverflowError, RecursionError):
+            return False
+
+
+def _all(keywords: str, check: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
+    return dict.fromkeys(keywords.split(), check)
+
+
+_SINGLE = "additionalProperties unevaluatedProperties unevaluatedItems items propertyNames then else contentSchema"
+_SINGLE_WHOLE, _MAPS, _LISTS = "not if contains", "properties patternProperties $defs definitions dependentSchemas", (
+    "allOf anyOf prefixItems"
+)  # fmt: skip
+"""Keywords whose value is a schema, an object of schemas, a list of them; of `not`, none less may be accepted."""
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    **_all(_SINGLE, _schema),
+    **_all(_SINGLE_WHOLE, _whole(_schema)),
+    **_all(_MAPS, _each_of(_schema)),
+    _PATTERNS: _each_of(_schema, _is_pattern),
+    **_all(_LISTS, _schemas),
+    "oneOf": _whole(_schemas),
+    **_all("maximum minimum exclusiveMaximum exclusiveMinimum", _if(_is_number)),
+    **_all("maxLength minLength maxItems minItems maxProperties minProperties maxContains minContains", _if(_is_count)),
+    **_all("uniqueItems deprecated readOnly writeOnly", _if(lambda value: isinstance(value, bool))),
+    **_all(
+        "title description $comment format contentEncoding contentMediaType $ref $dynamicRef",
+        _if(lambda value: isinstance(value, str)),
+    ),
+    "pattern": _if(_is_pattern),
+    **_all("enum examples", _if(lambda value: isinstance(value, list))),
+    **_all("$id $anchor $dynamicAnchor $vocabulary", lambda value: _INVALID),
+    "type": _type,
+    "multipleOf": _if(lambda value: _is_number(value) and value > 0),
+    "required": _if(_are_names),
+    "dependentRequired": _each_of(_if(_are_names)),
+    "dependencies": _each_of(lambda value: value if _are_names(value) else _schema(value)),
+}
+"""Each returns the valid part of a keyword's value. Names of schemas are dropped: they may clash in a list of tools."""
+
+_WORD_OF_ONE = frozenset(f"{_SINGLE} {_SINGLE_WHOLE}".split())
+_WORD_OF_MAP, _WORD_OF_LIST = frozenset(_MAPS.split()), frozenset(f"{_LISTS} oneOf".split())
+_NOT_IF_CUT = frozenset(
+    "not if then else contains minContains maxContains unevaluatedItems unevaluatedProperties".split()
+)
+"""Keywords by which a schema accepts less if one within it accepts more."""
+_LEAST_SIZE = 40  # Bytes that a schema takes with its name, in a list or object of many
+_STUB = ("type", "title", "required", "enum", "format", "description")
+KEYWORDS = tuple(dict.fromkeys((*_STUB, "const", "default", "example", *_CHECKS)))
+"""Those that are copied, in this order."""
+_STUB_SIZE, _STUB_WORD = 200, 120
+_DEEPEST, _DEEPEST_VALUE = 22, 4  # Levels of containers: an item may have 32, and holds the schema and its values
+_LONGEST_TEXT = 150  # Of a description in a schema that is too large
+
+Read: TypeAlias = Callable[[Mapping[str, Any], Any, str], tuple[Mapping[str, Any], Any, bool]]
+"""Reads a schema before it is copied: given it, the state of the schema around it and the keyword between them, returns
+the schema, its own state, and whether it is whole. Only keywords of 2020-12 are copied."""
+
+
+class Copied(NamedTuple):
+    schema: Any
+    is_whole: bool  # False if it had to be cut
+    size: int
+
+
+def copy_schema(
+    schema: Mapping[str, Any], most: int, read: Read = lambda schema, state, word: (schema, state, True)
+) -> Copied:
+    """A copy of at most `most` bytes as JSON. Of one that is larger, descriptions are shortened, then it is cut.
+
+    It is copied level by level while there is room: what is deeper keeps its type, title and what it requires.
+    """
+    copy = _Copy(read, most)
+    copied, is_whole = copy.make(schema), not copy.is_cut
+    if copy.is_cut:
+        copy = _Copy(read, most, _LONGEST_TEXT)
+        copied = copy.make(schema)
+    return Copied(copied, is_whole, most - copy.left)
+
+
+@dataclass(slots=True)
+class _Copy:
+    read: Read
+    left: int  # In bytes
+    longest: int = 0  # Characters of a description; 0: any number
+    is_cut: bool = False
+    _stubs: set[int] = field(default_factory=set)  # The identities of those that stay
+    _waiting: deque[tuple[Any, Any, Mapping[str, Any], Any, int]] = field(default_factory=deque)
+
+    def make(self, schema: Mapping[str, Any]) -> Any:
+        holder: dict[str, Any] = {}
+        self._offer(holder, "", schema, None, "", 0)
+        self.left -= _size(holder[""])
+        while self._waiting:
+            self._complete(*self._waiting.popleft())
+        self._loosen(holder[""])
+        return holder[""]
+
+    def _offer(self, holder: Any, key: Any, schema: Mapping[str, Any], state: Any, word: str, depth: int) -> None:
+        """Put the stub of a schema in its place, to be completed when its level is reached."""
+        read, state, is_whole = self.read(schema, state, word)
+        holder[key] = _stub(read)
+        if is_whole:
+            self._waiting.append((holder, key, read, state, depth))
+        else:
+            self._stubs.add(id(holder[key]))
+
+    def _complete(self, holder: Any, key: Any, schema: Mapping[str, Any], state: Any, depth: int) -> None:
+        """Replace a stub by the whole schema with stubs for those within it, if there is room."""
+        before, length = len(self._waiting), _size(holder[key])
+        made: dict[str, Any] = {}
+        fits = depth <= _DEEPEST
+        for word in KEYWORDS:
+            if word not in schema:
+                continue
+            if word in _WORD_OF_ONE | _WORD_OF_MAP | _WORD_OF_LIST:
+                fits &= self._offer_within(made, word, schema, state, depth)
+            elif (own := self._own(word, schema[word])) is not _INVALID:
+                made[word] = own
+        if fits and (cost := _size(made) - length) <= self.left:
+            self.left -= cost
+            holder[key] = made
+            return
+        while len(self._waiting) > before:
+            self._waiting.pop()
+        self.is_cut = True
+        if depth <= 2 and isinstance(made.get("properties"), dict):
+            holder[key] = self._with_inputs(holder[key], made)
+        self._stubs.add(id(holder[key]))
+
+    def _offer_within(self, made: dict[str, Any], word: str, schema: Mapping[str, Any], state: Any, depth: int) -> bool:
+        """Offer the schemas under a keyword, those of required properties first; false if they are too many."""
+        value, most = schema[word], max(self.left, 0) // _LEAST_SIZE + 1
+        places: Any = made
+        entries: list[tuple[Any, Any]] = [(word, value)]
+        if word in _WORD_OF_MAP:
+            if not isinstance(value, dict) or (word == _PATTERNS and not all(map(_is_pattern, value))):
+                return True
+            required = schema.get("required", [])
+            first = [name for name in required[:most] if name in value] if _are_names(required) else []
+            names = dict.fromkeys(islice(chain(first, value), most))
+            places, entries = made.setdefault(word, {}), [(name, value[name]) for name in names]
+        elif word in _WORD_OF_LIST:
+            if not isinstance(value, list) or not value or not all(map(_is_schema, value)):
+                return True
+            made[word] = places = [None] * min(len(value), most)
+            entries = list(enumerate(value[:most]))
+        for key, inner in entries:
+            if isinstance(inner, Mapping):
+                self._offer(places, key, inner, state, word, depth + (1 if word in _WORD_OF_ONE else 2))
+            elif isinstance(inner, bool):
+                places[key] = inner
+        return word in _WORD_OF_ONE or len(value) <= most
+
+    def _loosen(self, made: Any) -> bool:
+        """Whether there is a stub in a schema, which then loses what accepts less if something in it accepts more."""
+        if not isinstance(made, dict):
+            return False
+        within = [made[word] for word in _WORD_OF_ONE & made.keys()]
+        within += [one for word in _WORD_OF_MAP & made.keys() for one in made[word].values()]
+        within += [one for word in _WORD_OF_LIST & made.keys() for one in made[word]]
+        inner = list(map(self._loosen, within))
+        is_loose = any(inner) or id(made) in self._stubs
+        if is_loose:
+            for word in _NOT_IF_CUT & made.keys():
+                del made[word]
+            if options := made.pop("oneOf", None):
+                made.setdefault("anyOf", options)
+        return is_loose
+
+    def _own(self, word: str, value: Any) -> Any:
+        """The value of a keyword that holds no schemas; invalid if it is not kept."""
+        is_long = isinstance(value, str | list | dict) and len(value) > max(self.left, 0)
+        self.is_cut |= is_long
+        if word == "description" and isinstance(value, str) and (is_long or self.longest):
+            return value[:_LONGEST_TEXT]
+        if is_long or _is_deep(value, self.left):
+            return _INVALID
+        too_long = self.longest and word in ("default", "example", "examples") and _size(value) > self.longest
+        return _INVALID if too_long else _check(word, value)
+
+    def _with_inputs(self, stub: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+        """The stub with all properties, as short as it takes; if not even their names fit, with the required first."""
+        kept, required = made["properties"], [*made.get("required", ())]
+        for words in (("type", "items", "description"), ("type", "items"), ()):
+            if _size(kept) <= self.left:
+                break
+            kept = {name: {word: one[word] for word in words if word in one} for name, one in kept.items()}
+        while _size(kept) > max(self.left, 0) and kept:
+            kept = dict(list(kept.items())[: len(kept) // 2])
+        self.left -= _size(kept)
+        needed = [name for name in required if name in kept]
+        return {**({"required": needed} if needed else {}), **stub, "properties": kept} if kept else stub
+
+
+def _check(word: str, value: Any) -> Any:
+    return _CHECKS[word](value) if word in _CHECKS else value
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass"))
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_deep(value: Any, most: int) -> bool:
+    """Whether a value has too many levels, or more entries on one than that."""
+    level = [value]
+    for _ in range(_DEEPEST_VALUE):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        if sum(map(len, inner)) > most:
+            return True
+        level = [entry for entries in inner for entry in entries]
+    return any(isinstance(one, dict | list) for one in level)
+
+
+def _stub(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A short schema in place of one: it accepts whatever that accepts."""
+    stub: dict[str, Any] = {}
+    room = _STUB_SIZE
+    for word in _STUB:
+        value = schema.get(word)
+        is_long = isinstance(value, str | list | dict) and len(value) > _STUB_WORD
+        value = _INVALID if word not in schema or is_long else _check(word, value)
+        if value is not _INVALID and (size := len(repr(value))) <= min(room, _STUB_WORD):
+            stub[word] = value
+            room -= size
+    return {**stub, "items": {}} if stub.get("type") == "array" else stub
