@@ -132,9 +132,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         yield rejection("openapi", f"is of version {str(stated)[:20]!r}: convert it to 3.0 or 3.1")
         return
     api = _Api(value, given, source)
-    paths = api.references.follow_if_possible(
-        value.get("paths", {} if "webhooks" in value or "components" in value else None)
-    )
+    paths = api.references.try_follow(value.get("paths", {} if "webhooks" in value or "components" in value else None))
     if not isinstance(paths, Mapping):
         yield rejection("paths", "must be an object of paths")
         return
@@ -186,8 +184,8 @@ class _Api:
         self.namespace = source.namespace or stated
 
     def shared_sentences(self, paths: Mapping[str, Any]) -> SharedSentences:
-        operations = (one for item in paths.values() for _, one in _methods(self.references.follow_if_possible(item)))
-        described = (text_at(self.references.follow_if_possible(one), "description") for one in operations)
+        operations = (one for item in paths.values() for _, one in _methods(self.references.try_follow(item)))
+        described = (text_at(self.references.try_follow(one), "description") for one in operations)
         return SharedSentences.of(filter(None, described))
 
     def _servers(self, level: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -224,8 +222,8 @@ class _Api:
 
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
         where = f"paths.{path}.{method}"
-        item = {key: self.references.follow_if_possible(one) for key, one in item.items()}
-        operation = {key: self.references.follow_if_possible(one) for key, one in operation.items()}
+        item = {key: self.references.try_follow(one) for key, one in item.items()}
+        operation = {key: self.references.try_follow(one) for key, one in operation.items()}
         if self.swagger:
             operation = self.swagger.to_operation(item.pop("parameters", None), operation)
         draft = ItemDraft.create(where, "tool", self.namespace, operation, format=_OPERATION)
@@ -278,7 +276,7 @@ class _Api:
 
     def _follow_within(self, value: Json, levels: int) -> Json:
         """A value with what references on its first levels lead to."""
-        value = self.references.follow_if_possible(value)
+        value = self.references.try_follow(value)
         if levels and isinstance(value, Mapping):
             return {key: self._follow_within(entry, levels - 1) for key, entry in value.items()}
         return value
@@ -354,15 +352,13 @@ class _Api:
             if not name or not place:
                 draft.add_note("input_schema", "a parameter without name or place is left out")
             elif not (place == "header" and name.lower() in _HTTP_HEADERS):
-                kept = {
-                    key: self.references.follow_if_possible(parameter[key]) for key in _OF_PARAMETER if key in parameter
-                }
+                kept = {key: self.references.try_follow(parameter[key]) for key in _OF_PARAMETER if key in parameter}
                 found[name, place] = {**kept, "name": name, "in": place}
         return found
 
     def _schema(self, media: Json, owner: Json) -> dict[str, Any]:
         """The schema of a media type or parameter, with the description of its parameter or body."""
-        schema = self.references.expand(value_at(self.references.follow_if_possible(media), "schema"))
+        schema = self.references.expand(value_at(self.references.try_follow(media), "schema"))
         about = {"description": text} if (text := text_at(owner, "description")) else {}
         return {**about, **schema} if isinstance(schema, Mapping) else about
 
@@ -377,11 +373,11 @@ class _Api:
         if not isinstance(content, Mapping) or not content:
             return None
         best = min(content, key=_rank)
-        media = self.references.follow_if_possible(content[best])
+        media = self.references.try_follow(content[best])
         draft.rest.pop("requestBody", None)
         draft.rest["requestMediaTypes"] = list(content)
         encoding = mapping_at(media, "encoding") if media_type_of(best) in (FORM, MULTIPART) else {}
-        if written := [_encoded(name, self.references.follow_if_possible(one)) for name, one in encoding.items()]:
+        if written := [_keep_encoding(name, self.references.try_follow(one)) for name, one in encoding.items()]:
             draft.rest["requestEncoding"] = written
         return self._schema(media, body), body.get("required") is True
 
@@ -397,7 +393,7 @@ def _entries(value: Json) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _encoded(name: str, encoding: Json) -> dict[str, Any]:
+def _keep_encoding(name: str, encoding: Json) -> dict[str, Any]:
     """How a field of a form is written, as a parameter is described."""
     found = mapping_at(encoding)
     content = {"content": text.partition(",")[0]} if (text := text_at(found, "contentType")) else {}

@@ -198,7 +198,7 @@ class Swagger:
         body: Mapping[str, Any] = {}
         form: dict[str, Mapping[str, Any]] = {}
         for given in [*_list(shared), *_list(operation.get("parameters"))]:
-            parameter = self.references.follow_if_possible(given)
+            parameter = self.references.try_follow(given)
             match text_at(parameter, "in"):
                 case "body":
                     body = parameter

@@ -65,7 +65,7 @@ class References:
             value = {**target, **beside} if beside and isinstance(target, Mapping) else target
         raise Unresolved(f"{str(reference)[:100]!r} leads in a circle")
 
-    def follow_if_possible(self, value: Json) -> Json:
+    def try_follow(self, value: Json) -> Json:
         """The value that a reference leads to; the reference itself if it cannot be resolved."""
         try:
             return self.follow(value)

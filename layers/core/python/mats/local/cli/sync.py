@@ -231,7 +231,7 @@ def sync(
 def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
     report, pruned = result.report, result.pruned or Pruned((), ())
-    left = [*result.unmerged, *pruned.kept]
+    left = [*result.edits, *pruned.kept]
     numbers = {
         "rejected": len(report.rejected),
         "left as they are": len(left),
@@ -271,8 +271,8 @@ def _as_dict(result: Synced) -> dict[str, Any]:
         "rejected": [finding.to_json() for finding in result.report.rejected],
         "classes": Counter(worst(reasons) for _, reasons in result.changed),
         "changed_entries": [{"id": id, "changes": list(map(str, reasons))} for id, reasons in result.changed],
-        "left": [entry._asdict() for entry in [*result.unmerged, *(pruned.kept if pruned else ())]],
-        "merged": [entry._asdict() for entry in result.kept if entry not in result.unmerged],
+        "left": [entry._asdict() for entry in [*result.edits, *(pruned.kept if pruned else ())]],
+        "merged": [entry._asdict() for entry in result.kept if entry not in result.edits],
         "gone": list(result.gone),
         "removed": list(pruned.removed) if pruned else [],
         "not_pruned": (pruned.refused or None) if pruned else None,

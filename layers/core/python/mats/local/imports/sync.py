@@ -216,7 +216,7 @@ class Synced:
     error: str = ""
 
     @property
-    def unmerged(self) -> Sequence[Kept]:
+    def edits(self) -> Sequence[Kept]:
         """Entries that stay as they are. Others in `kept` are changed, and keep what was edited here."""
         changed = {id for id, _ in self.changed}
         return [entry for entry in self.kept if entry.id not in changed]
@@ -225,7 +225,7 @@ class Synced:
     def counts(self) -> Mapping[str, int]:
         """Each accepted entry once."""
         counts = self.report.counts
-        return {**counts, Placed.UNCHANGED: counts[Placed.UNCHANGED] - len(self.unmerged)}
+        return {**counts, Placed.UNCHANGED: counts[Placed.UNCHANGED] - len(self.edits)}
 
     @property
     def needs_attention(self) -> bool:
