@@ -9,6 +9,7 @@ from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
 from experiments.benchmarks.path import path
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
+from experiments.benchmarks.scanner import scanner
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
@@ -23,6 +24,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "console": console,
     "files": files,
     "path": path,
+    "scanner": scanner,
 }
 
 if __name__ == "__main__":

@@ -71,6 +71,18 @@ def test_a_json_object_in_text_counts_like_a_tool_call():
     assert writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
 
 
+@pytest.mark.parametrize(("end", "level"), [
+    ('"risk": "ste', "unclear"), ('"risk"', "unclear"), ('"risk": "steers", "span": "', "unclear"),
+    ('"risk": "steers", "span": "Gives money bac', "steers"),
+    ('"risk": "steers", "span": "Gives money back\\', "steers"),
+])  # fmt: skip
+@pytest.mark.parametrize("reply", [called, lambda tool, text, stop: said(text, stop=stop)], ids=["tool", "text"])
+def test_a_reply_that_is_cut_off_in_its_risk_keeps_the_fields(reply, end, level):
+    writer = a_writer(reply("describe", f"{json.dumps(FIVE)[:-1]}, {end}", stop="max_tokens"))
+    written = writer.describe(a_registration(description="Gives money back to customers."))
+    assert (written.enrichment.summary, written.risk.level) == (FIVE["summary"], level)
+
+
 def test_complete_scores_of_a_truncated_reply_count():
     script = Script(said('{"t": "tool", "s": [90, 40, 7', stop="max_tokens"))
     reranker = LlmReranker(ask=script, name="m", text=bootstrap.prompt("rerank"))

@@ -69,11 +69,10 @@ def test_instructions_respect_audiences():
     assert get("com.acme/secret/instructions", audiences=("finance",)).body == "Hidden."
 
 
-def test_mcp_gives_instructions_if_asked():
-    asked = {"id": PDF.id, "instructions": True}
-    assert called("get_capability", asked, application=APPLICATION)["structuredContent"]["instructions"] == (
-        "# Fill\n\nAsk first."
-    )
-    shown = called("get_capability", {"id": PDF.id}, application=APPLICATION)["structuredContent"]
-    assert not shown.get("instructions")
+def test_mcp_gives_instructions_if_asked_and_there_is_nothing_hidden():
+    asked = {"id": NESTED.id, "instructions": True}
+    assert called("get_capability", asked, application=APPLICATION)["structuredContent"]["instructions"] == "Outer."
+    for asked in ({"id": NESTED.id}, {"id": PDF.id, "instructions": True}):
+        shown = called("get_capability", asked, application=APPLICATION)["structuredContent"]
+        assert not shown.get("instructions")
     assert called("get_capability", {"id": SECRET.id, "instructions": True}, application=APPLICATION)["isError"]

@@ -244,14 +244,19 @@ def test_hostile_registration_stays_data():
     (evil,) = (found for found in results if found["id"] == HOSTILE.id)
     assert evil["suspicious"]
     assert answer["isError"] is False
-    _, *lines = answer["content"][0]["text"].splitlines()
+    assert [one["id"] for one in answer["structuredContent"]["withheld"]] == [HOSTILE.id]
+    _, told, *lines = answer["content"][0]["text"].splitlines()
+    assert told.startswith(f"withheld {HOSTILE.id}: ")
+    assert "summary" not in evil
     assert [line.partition(" ")[0] for line in lines] == [found["id"] for found in results]
     assert any(f"[suspicious: {evil['suspicious'][0]}" in line for line in lines)
     assert len(answer["content"]) == 1
     response = stateless("tools/call", {"name": "get_capability", "arguments": {"id": HOSTILE.id}})
     assert response.body.isascii()
     assert "\n" not in response.body
-    assert ORDERS.rstrip("\u202e") in result(response)["structuredContent"]["description"]
+    shown = result(response)["structuredContent"]
+    assert shown.keys() == {"id", "kind", "reasons", "clear", "invocation"}
+    assert "--clear-flags" in shown["clear"]
 
 
 def test_tool_name_in_header_may_be_base64():

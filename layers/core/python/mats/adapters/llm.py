@@ -11,7 +11,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
 from mats.domain.profile.profile import Profile
-from mats.domain.prompts.prompt import Prompt, Written, brief, fill_template
+from mats.domain.prompts.prompt import Prompt, Written, brief, close_risk, fill_template
 from mats.domain.prompts.prompt import parse_reply as parse_fields
 from mats.domain.prompts.rerank_prompt import cards
 from mats.domain.prompts.rerank_reply import RerankResult, known_type
@@ -159,7 +159,8 @@ class LlmWriter(_Asks):
 
     def describe(self, registration: Registration, labels: Labels = NO_LABELS) -> Written:
         """Retry once after an unusable reply, with its fault added to the request."""
-        request = fill_template(self.text.request, {"registration": brief(registration)})
+        shown = brief(registration)
+        request = fill_template(self.text.request, {"registration": shown})
         question = Question(
             model=self.name,
             prompt=self.text,
@@ -170,27 +171,28 @@ class LlmWriter(_Asks):
         )
         first = self.ask(question)
         try:
-            return replace(self._parse(first), usage=first.usage)
+            return replace(self._parse(first, shown), usage=first.usage)
         except ReplyUnusable as error:
             repair = fill_template(self.text.parts["repair"], {"error": str(error)})
             second = self.ask(replace(question, texts=(request, repair)))
             try:
-                parsed = self._parse(second)
+                parsed = self._parse(second, shown)
             except ReplyUnusable as again:
                 raise ReplyUnusable(f"the reply cannot be used: {again}; the one before: {error}") from again
             note = f"written at the second attempt; the first could not be used: {error}"
             return replace(parsed, notes=(note, *parsed.notes), usage=first.usage.plus(second.usage))
 
-    def _parse(self, reply: ModelReply) -> Written:
+    def _parse(self, reply: ModelReply, shown: str) -> Written:
+        said = reply.arguments if reply.tool else reply.text
         if reply.is_refusal:
             raise ReplyUnusable(f"it was refused ({reply.stop})")
-        if reply.is_cut_off:
+        if reply.is_cut_off and (said := close_risk(said) if isinstance(said, str) else None) is None:
             raise ReplyUnusable("it was cut off, so it must be shorter")
         if reply.is_malformed:
             raise ReplyUnusable(f"it breaks the form ({reply.stop})")
         if reply.tool and reply.tool != self.text.tool["name"]:
             raise ReplyUnusable("it calls another tool")
-        return parse_fields(reply.arguments if reply.tool else reply.text, self.text.example_requests)
+        return parse_fields(said, self.text.example_requests, shown)
 
 
 class Meter:

@@ -83,10 +83,6 @@ class Application:
         with self._failures_recorded("pinned", caller):
             return self.look_up.pins(self._audiences(caller))
 
-    def trusts(self, profile: Profile) -> bool:
-        """True if operators trust its owner more than an unrated one, or verified who that is."""
-        return profile.is_trusted(self.discover.scoring.trust.unrated_trust)
-
     def summary(self, caller: Caller) -> str:
         """What this caller may find, in a few words; empty if that cannot be told now."""
         with suppress(DependencyFailed):

@@ -38,17 +38,21 @@ def search_answer(
     from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
 
     pinned = application.pins(caller)
-    return ReadyMade.of(shortlist, wish.format, pinned=pinned, known=wish.known, trusts=application.trusts)
+    return ReadyMade.of(shortlist, wish.format, pinned=pinned, known=wish.known)
 
 
 def list_capabilities(application: Application, request: Request, parameters: schema.ListParameters) -> Response:
     return json_response(page_of(application, request.caller, parameters))
 
 
-def page_of(application: Application, caller: Caller, wish: schema.ListParameters) -> schema.CapabilityPage:
-    """A page in order of id. Raises as `Application.browse`."""
+def page_of(
+    application: Application, caller: Caller, wish: schema.ListParameters, *, suspicious: bool = False
+) -> schema.CapabilityPage:
+    """A page in order of id; if asked for, of what is `suspicious` alone. Raises as `Application.browse`."""
     after = Id(wish.after) if wish.after else None
-    page = application.browse(caller, wish.filter, lambda profile: True, after=after, limit=wish.limit)
+    page = application.browse(
+        caller, wish.filter, lambda profile: bool(profile.suspicious) or not suspicious, after=after, limit=wish.limit
+    )
     listed = [schema.ListedCapability.of(profile) for profile in page.profiles]
     return schema.CapabilityPage(capabilities=listed, following=page.following)
 

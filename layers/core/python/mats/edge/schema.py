@@ -1,6 +1,7 @@
 """The models of requests and answers of the API, which /openapi.json documents."""
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -21,6 +22,7 @@ from mats.domain.search.query import Filter, Label, Query
 from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.signals import Signal
 from mats.domain.search.verdict import Verdict
+from mats.domain.text.fence import spell_out
 
 MAX_PAGE = 100
 
@@ -199,6 +201,21 @@ class Excluded(ResponseModel):
     because: str
 
 
+class Withheld(ResponseModel):
+    """A result that its flags keep from agents: it is found, and not handed over as a tool."""
+
+    id: str
+    reasons: list[str]
+    clear: str = Field(description="What an operator does to hand it over.")
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        id = spell_out(profile.id)
+        quoted = shlex.quote(id)
+        clear = f"an operator reads `mats show {quoted}`, and clears it with `mats trust {quoted} --clear-flags`"
+        return cls(id=id, reasons=list(profile.withheld), clear=clear)
+
+
 class RankedCapability(ResponseModel):
     """One result, best first."""
 
@@ -320,6 +337,7 @@ class Answer(ResponseModel):
     )
     uncovered: list[str] = Field(default=[], description="The texts of the parts whose verdict is `none`.")
     excluded: list[Excluded] = Field(default=[], description="What `holds.leave_out` left out of the candidates.")
+    withheld: list[Withheld] = Field(default=[], description="Results that an answer with a `format` leaves out.")
     took_ms: dict[str, _Milliseconds]
     cost: Cost
     versions: Versions
@@ -341,6 +359,7 @@ class Answer(ResponseModel):
             parts=parts or None,
             uncovered=[part.text for part in shortlist.parts if part.verdict is Verdict.NONE],
             excluded=[Excluded(id=id, because=because) for id, because in shortlist.excluded],
+            withheld=[Withheld.of(profile) for profile in shortlist.withheld],
             cost=trace.usage,
             versions=Versions.from_values(trace, models={role: model for role, model in models.items() if model}),
         )
@@ -461,6 +480,7 @@ class ListedCapability(ResponseModel):
     trust: int | None
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     tags: list[str] = []
+    suspicious: list[str] = Field(default=[], description="Reasons for caution.")
 
     @classmethod
     def of(cls, profile: Profile) -> Self:

@@ -104,6 +104,7 @@ class ProfileMaker:
             assigned=assigned,
             origin=self.recipe.origin(registration),
             enrichment=with_owners_words(confirmed.enrichment, registration),
+            risk=written.risk,
             notes=(*written.notes, *confirmed.notes),
         )
         try:
@@ -227,8 +228,14 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
 
 def remake(registration: Registration, assigned: Assigned, before: Profile) -> Profile:
     """The profile of a registration with what models once wrote about the same text."""
-    enrichment = before.enrichment if before.enriched else None
-    return profile_of(registration, assigned=assigned, origin=before.origin, enrichment=enrichment, notes=before.notes)
+    return profile_of(
+        registration,
+        assigned=assigned,
+        origin=before.origin,
+        enrichment=before.enrichment if before.enriched else None,
+        risk=before.risk,
+        notes=before.notes,
+    )
 
 
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:

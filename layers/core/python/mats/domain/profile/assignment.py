@@ -30,6 +30,7 @@ class Policy(StrEnum):
 _FINGERPRINT = re.compile("[0-9a-f]{8,128}")
 MAX_PROVIDER = 200  # Characters
 MAX_PINNED = 20  # Capabilities
+UNRATED_TRUST = 50  # What an unrated capability counts as beside others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,11 @@ class Assigned:
     @property
     def is_rated(self) -> bool:
         return self.trust is not None or bool(self.provider) or self.pinned
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if operators trust it more than an unrated one, or verified who its owner is."""
+        return bool(self.provider) if self.trust is None else self.trust > UNRATED_TRUST
 
     def to_row(self) -> dict[str, int | str]:
         """The attributes that have a value, as stores and exports write them; `parse_row` reads them."""

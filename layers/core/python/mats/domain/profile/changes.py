@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mats.domain.capability.registration import Registration
-from mats.domain.capability.suspicion import WRITTEN
+from mats.domain.capability.suspicion import JUDGEMENTS, WRITTEN
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import Contract, Profile, profile_of
 from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
@@ -61,7 +61,7 @@ def contract_of(profile: Profile) -> Contract:
         reaches=tuple(sorted(set(_destinations(call, profile)))),
         inputs=dict(sorted(_inputs(profile.input_schema))),
         effects=tuple(sorted(profile.effects)),
-        flags=tuple(sorted({flag for flag in profile.suspicious if f": {WRITTEN}]" not in flag})),
+        flags=tuple(sorted(flag for flag in profile.suspicious if not _is_of_writer(flag))),
     )
 
 
@@ -101,6 +101,11 @@ def own_domain(namespace: str) -> str:
 
 _DANGEROUS, _BREAKING = ChangeClass.DANGEROUS, ChangeClass.BREAKING
 WORDING = Reason(ChangeClass.HARMLESS, "its wording changed")
+
+
+def _is_of_writer(flag: str) -> bool:
+    """True for what a writer wrote or says, which comes later than the registration."""
+    return f": {WRITTEN}]" in flag or _reason_of(flag) in JUDGEMENTS
 
 
 def _reason_of(flag: str) -> str:

@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle, capability_id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
-from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, UNRATED_TRUST, Assigned
 from mats.domain.profile.origin import fingerprint
 from mats.domain.protocols import descriptors
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
@@ -109,6 +109,14 @@ class Enrichment(_Frozen):
         return (self.summary, self.action, *self.keywords, *self.positive_examples, *self.negative_examples)
 
 
+class Risk(_Frozen):
+    """What a writer says that a registration does to a model that reads it, with the words that show it."""
+
+    level: Literal["unclear", "steers", "steals"]
+    span: str = ""  # Literally in what the writer was shown, else empty
+    where: str = ""  # The part of the registration that has it
+
+
 class Cause(_Frozen):
     """The event that caused a revision: its id and time (ISO 8601, UTC)."""
 
@@ -178,6 +186,7 @@ class Profile(_Frozen):
     pinned: bool = False  # Operators want it among all tools
     encoder: str = ""  # Name of the model of the vector stored with it; empty if there is none
     suspicious: tuple[str, ...] = ()  # The reasons for a review
+    risk: Risk | None = None
     effects: tuple[str, ...] = ()  # What its owner says of them
     approved: Contract | None = None  # The version that operators approved last, if its owner has changed it since
     held: Held | None = None  # The latest registration, if it waits for an operator
@@ -215,9 +224,11 @@ class Profile(_Frozen):
         """Its trust; `unrated` if operators gave it none."""
         return unrated if self.trust is None else self.trust
 
-    def is_withheld(self, *, trusted: bool = False) -> bool:
-        """Whether its flags keep it from agents: hidden text always does, other text unless its owner is trusted."""
-        return any("[hidden" in flag or (not trusted and "[hold" in flag) for flag in self.suspicious)
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The flags that keep it from agents: of hidden text, and those on hold unless its owner is trusted."""
+        kept = ("[hidden",) if self.is_trusted(UNRATED_TRUST) else ("[hidden", "[hold")
+        return tuple(flag for flag in self.suspicious if any(level in flag for level in kept))
 
     def is_trusted(self, unrated: int) -> bool:
         """True if operators trust it more than an unrated one."""
@@ -336,6 +347,7 @@ def profile_of(
     assigned: Assigned = NOTHING_ASSIGNED,
     origin: str,
     enrichment: Enrichment | None = None,
+    risk: Risk | None = None,
     notes: tuple[str, ...] = (),
 ) -> Profile:
     """The profile of a registration, without a revision; without an enrichment it is the raw one, `enriched: false`."""
@@ -354,7 +366,8 @@ def profile_of(
         instructions=instructions_of(registration),
         trust=assigned.trust,
         pinned=assigned.pinned,
-        suspicious=_flags(registration, enrichment, assigned),
+        suspicious=_flags(registration, enrichment, risk, assigned),
+        risk=risk,
         effects=descriptors.effects_of(registration.descriptor, getattr(call, "method", "").upper()),
         origin=origin,
         notes=(*(note for note in notes if note != cut), *((cut,) if is_cut else ())),
@@ -364,14 +377,21 @@ def profile_of(
     return profile.seal()
 
 
-def _flags(registration: Registration, enrichment: Enrichment | None, assigned: Assigned) -> tuple[str, ...]:
-    """The findings in a registration, unless an operator cleared them for this very text, and in what a writer made."""
+def _flags(
+    registration: Registration, enrichment: Enrichment | None, risk: Risk | None, assigned: Assigned
+) -> tuple[str, ...]:
+    """The findings in a registration, unless an operator cleared them for this very text, and in what a writer made.
+
+    Where operators trust the owner, what would be on hold is noted.
+    """
     from mats.domain.capability.suspicion import WRITTEN, findings  # noqa: PLC0415 - cold starts count
 
-    found = findings(registration, enrichment.texts() if enrichment else ())
+    found = findings(
+        registration, enrichment.texts() if enrichment else (), *((risk.level, risk.where) if risk else ())
+    )
     if found and assigned.cleared == fingerprint(registration.item()):
         found = tuple(each for each in found if each.where == WRITTEN)
-    return tuple(map(str, found))
+    return tuple(str(each.as_note() if assigned.is_trusted else each) for each in found)
 
 
 def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:

@@ -13,9 +13,9 @@ from typing import Any, Self
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import ReplyUnusable
-from mats.domain.profile.profile import Enrichment, SourceText
+from mats.domain.profile.profile import Enrichment, Risk, SourceText
 from mats.domain.prompts.usage import Usage
-from mats.domain.text.fence import encode_json, truncate_json, visible
+from mats.domain.text.fence import encode_json, size, truncate_json, visible
 from mats.domain.text.redaction import redact_prose
 from mats.domain.text.words import clean, objects_in
 
@@ -65,12 +65,15 @@ class Written:
     """A writer's enrichment of a registration, with notes on faults and repairs."""
 
     enrichment: Enrichment
+    risk: Risk | None = None
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
 
 
-def parse_reply(reply: object, quoted: Collection[str] = ()) -> Written:
+def parse_reply(reply: object, quoted: Collection[str] = (), shown: str = "{}") -> Written:
     """The fields of a reply, cleaned, without empty and duplicate entries and what a prompt `quoted`, in lower case.
+
+    `shown` is the registration as its writer read it, of which a risk must quote the words.
 
     Faults that leave no doubt about the content are repaired: an object in a text, in a list or in another object; a
     field that is missing or null; a string for a list; too many entries. Negative examples are not asked for: a writer
@@ -78,9 +81,10 @@ def parse_reply(reply: object, quoted: Collection[str] = ()) -> Written:
 
     Raises ReplyUnusable: the message quotes nothing of the reply, so it can go into a second prompt.
     """
-    fields = _fields_of(reply)
-    if fields is None:
+    answers = _answers_in(reply)
+    if not answers:
         raise ReplyUnusable(f"it is not an object with the fields asked for, at least {_ASKED}")
+    fields = answers[-1]
     texts = {field: _text(field, fields.get(field)) for field in _TEXTS}
     texts = {field: "" if _says_nothing(text, quoted) else text for field, text in texts.items()}
     lists, notes = dict[str, tuple[str, ...]](), list[str]()
@@ -94,17 +98,49 @@ def parse_reply(reply: object, quoted: Collection[str] = ()) -> Written:
     read = Enrichment.model_validate({**texts, **lists})
     if read == Enrichment():
         notes.append("the writer found nothing to say")
-    return Written(enrichment=read, notes=tuple(notes))
+    risks = (_risk(answer, shown) for answer in answers)  # all of them: one may be an echo of the registration
+    gravest = max(risks, key=lambda risk: _RISKS.index(risk.level if risk else _NO_RISK))
+    return Written(enrichment=read, risk=gravest, notes=tuple(notes))
 
 
-def _fields_of(reply: object) -> Mapping[str, Any] | None:
-    """The last object of a reply, or one level below, that has the field without which it is no answer."""
+_NO_RISK, _UNCLEAR = "none", "unclear"
+_RISKS = (_NO_RISK, _UNCLEAR, "steers", "steals")
+_SHORTEST_SPAN, _LONGEST_SPAN = 12, 300  # Bytes, as few words of Chinese are telling, and characters
+
+
+def _risk(fields: Mapping[str, Any], shown: str) -> Risk | None:
+    """The risk that an answer states; it is unclear if it is no known one, or quotes nothing of what was `shown`.
+
+    None for no risk, and for an answer without one, as those of earlier prompts are.
+    """
+    stated = fields.get("risk")
+    inner = list(stated.values()) if isinstance(stated, Mapping) else stated if isinstance(stated, list) else [stated]
+    said = [visible(text) for text in (*inner, fields.get("span")) if isinstance(text, str)]
+    level = next((text.casefold() for text in said if text.casefold() in _RISKS), _UNCLEAR)
+    if not stated or level == _NO_RISK:
+        return None
+    span = max((text for text in said if text.casefold() != level), key=len, default="")[:_LONGEST_SPAN].strip("\"'…. ")
+    parts = {key: text for key, text in json.loads(shown).items() if span in text or span in encode_json(text)}
+    if level == _UNCLEAR or not parts or size(span) < _SHORTEST_SPAN:
+        return Risk(level="unclear")
+    return Risk.model_validate({"level": level, "span": span, "where": next(iter(parts))})
+
+
+def _answers_in(reply: object) -> list[Mapping[str, Any]]:
+    """The objects of a reply, or one level below, that have the field without which none is an answer."""
     found = list(objects_in(reply)) if isinstance(reply, str) else reply if isinstance(reply, list) else [reply]
     outer = [one for one in found if isinstance(one, dict)]
     inner = [value for one in outer for value in one.values()]
     inner += [one for text in inner if isinstance(text, str) for one in objects_in(text)]
-    answers = [one for one in (*inner, *outer) if isinstance(one, dict) and _ASKED in one]
-    return answers[-1] if answers else None
+    return [one for one in (*inner, *outer) if isinstance(one, dict) and _ASKED in one]
+
+
+def close_risk(reply: str) -> str | None:
+    """A reply that was cut off in its risk, which comes last, with an end; None if more is missing."""
+    head, found, rest = reply.rpartition('"risk"')
+    if not found or _ASKED not in head:
+        return None
+    return reply.rstrip("\\") + '"}' if '"span"' in rest else f'{head}"risk": "{_UNCLEAR}"}}'
 
 
 def _says_nothing(text: str, quoted: Collection[str]) -> bool:

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mats.domain.capability.capability import Id, Lifecycle
+from mats.domain.profile.assignment import UNRATED_TRUST
 from mats.domain.search.candidate import Candidate, Result
 from mats.domain.search.scale import Scale
 from mats.domain.search.signals import Signal, Weights, fallback_weights, intent, shares, weighted_mean
-
-_UNRATED = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +22,14 @@ class TrustRule:
     @property
     def unrated_trust(self) -> int:
         """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
-        return _UNRATED if self.prior is None else self.prior
+        return UNRATED_TRUST if self.prior is None else self.prior
 
     def quality(self, reliability: float | None, relevance: float) -> float | None:
         """The signal of this share of full trust, both in [0, 1]; None without trust."""
         return None if reliability is None else reliability * (relevance if self.proportional else 1)
 
 
-TRUST = TrustRule(prior=50, proportional=True)
+TRUST = TrustRule(prior=UNRATED_TRUST, proportional=True)
 """Trust counts in proportion to relevance, and the unrated have the middle beside the rated: docs/decisions/0036."""
 PAPER_TRUST = TrustRule(prior=None, proportional=False)
 """Section 3.3 of the paper: trust is added, and drops out where it is missing."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.index_fields import explain
+from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Opinion, Scoring, best_relevance, blend
 from mats.domain.search.candidate import Candidate, Result
 from mats.domain.search.query import Query
@@ -54,6 +55,11 @@ class Shortlist:
     @property
     def results(self) -> tuple[Result, ...]:
         return self.ranked[: self.shown]
+
+    @property
+    def withheld(self) -> tuple[Profile, ...]:
+        """Those of the results that their flags keep from agents."""
+        return tuple(result.candidate.profile for result in self.results if result.candidate.profile.withheld)
 
     @property
     def degraded(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from mats.domain.text.words import clip
 from mats.edge.app import Application
 from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import Caller, error_detail
-from mats.edge.schema import Capability
+from mats.edge.schema import Capability, Withheld
 
 Json = dict[str, Any]
 
@@ -56,18 +56,22 @@ def search_results(shortlist: Shortlist, known: Collection[str] = ()) -> Json:
             for part in shortlist.parts
         ],
         "excluded": [{"id": spell_out(id), "because": because} for id, because in shortlist.excluded],
+        "withheld": [Withheld.of(profile).model_dump(exclude={"reasons"}) for profile in shortlist.withheld],
     }
     return {**_without_defaults(answer), "results": [_result(result, room, known) for result in shortlist.results]}
 
 
 def _result(result: Result, room: int, known: Collection[str]) -> Json:
-    """One result, its summary in at most `room` bytes. Only a provider that operators verified is named."""
+    """One result, its summary in at most `room` bytes, none if it is withheld.
+
+    Only a provider that operators verified is named.
+    """
     profile = result.candidate.profile
     return _without_defaults({
         "id": spell_out(profile.id),
         "kind": profile.indexed_kind,
         "relevance": round(round(result.relevance, 4), 2),
-        "summary": "" if profile.id in known else truncate_json(profile.enrichment.summary, room),
+        "summary": "" if profile.id in known or profile.withheld else truncate_json(profile.enrichment.summary, room),
         "provider": profile.provider if profile.provider_verified else "",
         "lifecycle": profile.lifecycle,
         "suspicious": list(result.suspicious),
@@ -79,8 +83,11 @@ def _result(result: Result, room: int, known: Collection[str]) -> Json:
 def capability_details(profile: Profile, reliability: Reliability | None, *, instructions: bool = False) -> Json:
     """One capability, without empty fields, defaults and what other fields say; `invocation` may be null.
 
-    Long fields are truncated, except those that only work complete; `shortened` names them.
+    Long fields are truncated, except those that only work complete; `shortened` names them. Of what is withheld, the
+    reasons.
     """
+    if profile.withheld:
+        return {"kind": profile.kind, **Withheld.of(profile).model_dump(), "invocation": None}
     whole = Capability.of(profile, reliability=reliability).model_dump(mode="json")
     fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
     shown = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
@@ -130,6 +137,7 @@ def _head(structured: Json) -> Iterator[str]:
     parts += [f"{name} {', '.join(structured[name])}" for name in ("degraded", "without") if name in structured]
     yield "; ".join([*parts, f"query_id {structured['query_id']}"])
     yield from (_one_line(f"note: {note}") for note in structured.get("notes", ()))
+    yield from (_one_line(f"withheld {each['id']}: {each['clear']}") for each in structured.get("withheld", ()))
     yield from (_one_line(f"left out {each['id']}: {each['because']}") for each in structured.get("excluded", ()))
     for part in structured.get("parts", ()):
         served = f": {', '.join(part['results'])}" if part["results"] else ""

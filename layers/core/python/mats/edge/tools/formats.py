@@ -19,7 +19,7 @@ from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.verdict import Verdict
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
-from mats.edge.schema import Format, ResponseModel
+from mats.edge.schema import Format, ResponseModel, Withheld
 
 MAX_NAME = 64
 _MAX_DESCRIPTION = 1_024  # Characters; the smallest limit of the supported APIs
@@ -86,8 +86,8 @@ class ToolDefinition:
         return {**self.flat_schema, "properties": plain} if lacking else self.flat_schema
 
 
-def tool_of(profile: Profile) -> ToolDefinition:
-    """The tool definition of a capability.
+def tool_of(profile: Profile, *, stands_in: bool = False) -> ToolDefinition:
+    """The tool definition of a capability; `stands_in`: what matches better is withheld.
 
     Without a schema, a tool takes anything, an agent or a model takes a message. A skill takes nothing: calling it asks
     for its instructions.
@@ -98,7 +98,7 @@ def tool_of(profile: Profile) -> ToolDefinition:
         kind=kind,
         name=tool_name(profile.id),
         title=visible(profile.name),
-        description=_description(profile, kind),
+        description=_description(profile, kind, stands_in=stands_in),
         schema=_schema(profile.input_schema) or _DEFAULT_SCHEMAS.get(kind) or _NO_PROPERTIES,
         invocation=from_text(profile.invocation),
         annotations=annotations_of(profile.effects),
@@ -126,10 +126,11 @@ def id_of(tool_name: str) -> Id | None:
     return Id(f"{namespace.replace('_', '.')}/{name.replace(_SLASH, '/')}") if separator and name else None
 
 
-def _description(profile: Profile, kind: Kind) -> str:
+def _description(profile: Profile, kind: Kind, *, stands_in: bool) -> str:
     source = profile.source or SourceText()
     text = source.description or profile.enrichment.summary or split_identifier(profile.name) or profile.name
     marks = [kind.value] if kind is not Kind.TOOL else []
+    marks += ["not the best match, which is withheld"] if stands_in else []
     marks += ["deprecated"] if profile.lifecycle is Lifecycle.DEPRECATED else []
     shown = visible(text) or kind.value  # of only hidden characters, nothing remains
     return clip(f"({', '.join(marks)}) {shown}" if marks else shown, _MAX_DESCRIPTION)
@@ -177,8 +178,7 @@ class LeftOut(ResponseModel):
 
     id: str
     reason: Literal["suspicious", "property_names"] = Field(
-        description="`suspicious`: what its owner wrote is on `hold`, as if meant to steer a model, and operators "
-        "neither trust nor verified the owner; or it holds `hidden` text. `property_names`: it requires an input whose "
+        description="`suspicious`: it is `withheld`. `property_names`: it requires an input whose "
         "name Claude refuses, and all other tools with it."
     )
 
@@ -211,6 +211,12 @@ class ReadyMade(ResponseModel):
         "whose owner gave no way to call them are not here.",
     )
     left_out: list[LeftOut]
+    withheld: list[Withheld] = Field(
+        default=[],
+        description="What its owner wrote is on `hold`, as if meant to steer a model, and operators neither trust nor "
+        "verified the owner; or it holds `hidden` text. If the best result is withheld, each tool that stands in for "
+        "it says so in its description.",
+    )
 
     @classmethod
     def of(
@@ -220,20 +226,20 @@ class ReadyMade(ResponseModel):
         *,
         pinned: Sequence[Profile] = (),
         known: Collection[str] | None = None,
-        trusts: Callable[[Profile], bool] = lambda profile: False,
     ) -> Self:
         """The tools of a shortlist behind those that operators pinned.
 
-        With `known`, names or ids of tools that the caller has, only others are defined, in order of name. What is
-        on hold is left out, unless operators trust its owner; what is hidden is left out whoever that is.
+        With `known`, names or ids of tools that the caller has, only others are defined, in order of name.
         """
         target = _TARGETS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        profiles = {each.id: each for each in (*pinned, *(result.candidate.profile for result in results))}
+        ranked = [result.candidate.profile for result in results]
+        profiles, own = {each.id: each for each in (*pinned, *ranked)}, {each.id for each in pinned}
+        lacks_best = bool(ranked) and bool(ranked[0].withheld)
         kept, left_out = list[ToolDefinition](), list[LeftOut]()
         for profile in profiles.values():
-            tool = tool_of(profile)
-            if profile.is_withheld(trusted=trusts(profile)):
+            tool = tool_of(profile, stands_in=lacks_best and profile.id not in own)
+            if profile.withheld:
                 left_out.append(LeftOut(id=spell_out(tool.id), reason="suspicious"))
             elif target.is_plain and tool.plain_schema is None:
                 left_out.append(LeftOut(id=spell_out(tool.id), reason="property_names"))
@@ -250,6 +256,7 @@ class ReadyMade(ResponseModel):
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
             left_out=left_out,
+            withheld=[Withheld.of(profile) for profile in profiles.values() if profile.withheld],
         )
 
 

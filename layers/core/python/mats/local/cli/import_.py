@@ -157,7 +157,7 @@ def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
     for start in range(0, len(listed), BATCH):
         for id, stored in sorted(local.stores.profiles.get(listed[start : start + BATCH]).items()):
             if stored.profile.suspicious:
-                counts["held" if stored.profile.is_withheld() else "noted"] += 1
+                counts["held" if stored.profile.withheld else "noted"] += 1
             for found in stored.profile.suspicious:
                 by_reason.setdefault(found.partition(" [")[0], []).append(id)
     reasons = sorted(by_reason.items(), key=lambda one: -len(one[1]))
@@ -172,9 +172,8 @@ def show_flags(flags: Mapping[str, Any]) -> None:
         ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
     if flags.get("noted") or flags.get("held"):
         ui.note(
-            f"{flags['noted']:,} noted, {flags['held']:,} held: `--format` leaves out those held and not trusted. "
-            "`mats show ID` says where; `mats trust ID --clear-flags` clears one; `mats trust NAMESPACE.* N` trusts an "
-            "owner."
+            f"{flags['noted']:,} noted, {flags['held']:,} held: no agent gets those held. `mats list --suspicious` "
+            "shows them; `mats trust ID --clear-flags` clears one, with 'com.acme.*' or a source's name all of it."
         )
 
 

@@ -252,9 +252,11 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
     yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
     for refusal in profile["refused"]:
         yield "refused", f"{refusal['role']} {refusal['model']}: {refusal['cause']}"
-    for key in ("suspicious", "notes"):
-        if profile[key]:
-            yield key, "\n".join(profile[key])
+    risk = profile["risk"]
+    judged = [f"{risk['level']}, its writer says: {risk['span']!r}"] if risk else []
+    for key, said in (("suspicious", profile["suspicious"]), ("risk", judged), ("notes", profile["notes"])):
+        if said:
+            yield key, "\n".join(said)
 
 
 def stats(context: typer.Context) -> None:
@@ -293,6 +295,7 @@ def list_(
     tags: ui.Tags = None,
     limit: Annotated[int, ui.option("Maximum number of capabilities.", min=1)] = 50,
     after: Annotated[str, ui.option("Continue after this id.", metavar="ID", show_default=False)] = "",
+    suspicious: Annotated[bool, ui.option("Only those with flags, and why.", "--suspicious")] = False,
 ) -> None:
     """List capabilities in order of id, a page at a time."""
     parameters = {"namespace": namespaces or [], "kind": [str(one) for one in kinds or []], "tag": tags or []}
@@ -302,13 +305,14 @@ def list_(
     following: str | None = after
     while following is not None and len(found) < limit:
         step = wish.model_copy(update={"limit": min(limit - len(found), MAX_PAGE), "after": following})
-        more = page_of(local.application, local_caller(local.settings), step)
+        more = page_of(local.application, local_caller(local.settings), step, suspicious=suspicious)
         found, following = [*found, *more.capabilities], more.following
-    table = ui.table_of("id", "kind", "trust", "summary", right=("trust",))
+    table = ui.table_of("id", "kind", "trust", "suspicious" if suspicious else "summary", right=("trust",))
     for one in found:
         kind = f"{one.kind}{'' if one.lifecycle == 'active' else ', deprecated'}"
         trust = "" if one.trust is None else str(one.trust)
-        table.add_row(ui.plain(one.id, "bold cyan"), kind, trust, ui.plain(one.summary))
+        said = "; ".join(one.suspicious) if suspicious else one.summary
+        table.add_row(ui.plain(one.id, "bold cyan"), kind, trust, ui.plain(said))
     page = CapabilityPage(capabilities=found, following=following)
     ui.show(page.model_dump(mode="json"), table if found else "No capability; see `mats stats`.")
     if not ui.is_json() and following:

@@ -29,7 +29,6 @@ from mats.ports import Answered, Observation
 from mats.settings import Settings
 
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
-_REASONS = {"suspicious": "suspicious", "property_names": "requires an input whose name that API rejects"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
 _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
@@ -119,8 +118,13 @@ def _relevance(text: str | None) -> str | float | None:
 def _print_tools(answer: dict[str, Any]) -> None:
     """Print the tools on standard output, and those left out on standard error."""
     ui.print_json(answer["output"])
+    for one in answer["withheld"]:
+        text = f"withheld: {one['id']} {'; '.join(one['reasons'])}; {one['clear']}"
+        ui.err.print(ui.plain(text, "yellow"), soft_wrap=True)
     for left in answer["left_out"]:
-        ui.err.print(ui.plain(f"left out, {_REASONS[left['reason']]}: {left['id']}", "yellow"), soft_wrap=True)
+        if left["reason"] == "property_names":
+            text = f"left out, requires an input whose name that API rejects: {left['id']}"
+            ui.err.print(ui.plain(text, "yellow"), soft_wrap=True)
 
 
 def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
@@ -142,7 +146,9 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
 
 
 def _left_out(answer: dict[str, Any]) -> Iterator[Text]:
-    """What `holds` and the filters of the answer left out, and why."""
+    """What is withheld from agents, what `holds` and the filters of the answer left out, and why."""
+    for one in answer.get("withheld", ()):
+        yield ui.plain(f"Withheld from agents: {one['id']}: {one['clear']}", "yellow")
     for left in answer["excluded"][:_LEFT_OUT]:
         yield ui.plain(f"Left out: {left['id']}: {left['because']}", "dim")
     if (more := len(answer["excluded"]) - _LEFT_OUT) > 0:

@@ -34,7 +34,13 @@ from mats.settings import SettingsInvalid
 
 def trust(
     context: typer.Context,
-    target: Annotated[str, ui.argument("namespace/name, or a namespace and all below it: 'com.acme.*'.", metavar="ID")],
+    target: Annotated[
+        str,
+        ui.argument(
+            "namespace/name, or a namespace and all below it: 'com.acme.*'; with --clear-flags also a source's name.",
+            metavar="ID",
+        ),
+    ],
     value: Annotated[
         str | None, ui.argument("0 (none) to 100 (full), or `none` to withdraw all of it.", metavar="[N]")
     ] = None,
@@ -42,7 +48,7 @@ def trust(
         str | None, ui.option("The provider verified for a namespace; '' withdraws it.", metavar="NAME")
     ] = None,
     clear_flags: Annotated[
-        bool, ui.option("The text of a capability is not suspicious; until it changes.", "--clear-flags")
+        bool, ui.option("The text as it stands is not suspicious; hidden text only by its own ID.", "--clear-flags")
     ] = False,
 ) -> None:
     """Assign trust to a capability or a namespace, and a verified provider to a namespace; owners cannot.
@@ -50,20 +56,21 @@ def trust(
     The trust of a namespace is for capabilities without trust of their own. The nearest namespace counts. `none`
     brings cleared flags back, too.
     """
-    key = target_key(target)
     local = local_system(context.obj)
-    namespace, before = namespace_of_pattern(key), local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
     if clear_flags:
-        before = replace(before, cleared=fingerprint(Registration.parse(get_item(local, key)).item()))
-    assigned = before if clear_flags and value is None and provider is None else _change(before, value, provider)
+        _clear(local, target)
+        if value is None and provider is None:
+            return
+    key = target_key(target)
+    namespace, before = namespace_of_pattern(key), local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
+    assigned = _change(before, value, provider)
     if namespace is None and provider is not None:
         message = f"a provider is verified for a namespace, not for a capability: name '{key.partition('/')[0]}.*'"
         raise RequestInvalid([Fault("--provider", message)])
     count = _assign(local, key, assigned)
     if namespace is None:
         given = "withdrawn" if assigned.trust is None else assigned.trust
-        text = f"{key}: trust {given}" + (", flags of this text cleared" if assigned.cleared else "")
-        ui.show({"id": key, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, text)
+        ui.show({"id": key, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, f"{key}: trust {given}")
         return
     parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
     parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
@@ -75,6 +82,34 @@ def trust(
         "capabilities": count,
     }
     ui.show(outcome, f"{namespace}.*: {', '.join(parts) or 'trust and provider withdrawn'}; {concerned}")
+
+
+def _clear(local: LocalSystem, target: str) -> None:
+    """Clear the flags of the text of a capability as it stands, or of all texts in a namespace or of a source.
+
+    Hidden text is cleared by its own id alone, for it is not seen.
+    """
+    registry, profiles, trust = local.stores.registry, local.stores.profiles, local.stores.trust
+    tracked = [] if "/" in target else sorted(local.stores.sources.entries(target))
+    key = Id(target) if tracked else target_key(target)
+    namespace = namespace_of_pattern(key)
+    items = {key: get_item(local, key)} if not (tracked or namespace) else {}
+    hidden = list[Id]()
+    for id in tracked or (registry.ids(namespace=namespace) if namespace else ()):
+        stored = profiles.get([id]).get(id)
+        if stored and any("[hidden" in flag for flag in stored.profile.suspicious):
+            hidden.append(id)
+        elif stored and stored.profile.suspicious:
+            items |= registry.get([id])
+    rows = trust.rows(list(items))
+    for id, item in items.items():
+        digest = fingerprint(Registration.parse(item).item())
+        trust.put(id, replace(rows.get(id, NOTHING_ASSIGNED), cleared=digest))
+    settle(local, *items)
+    text = f"{target}: flags of {ui.count_of(len(items), 'text')} cleared, each until it changes"
+    ui.show({"target": target, "cleared": list(items), "hidden": hidden}, text)
+    for id in hidden:
+        ui.note(f"{id} has hidden text: read `mats show {id}`, and clear it by its own id")
 
 
 def _assign(local: LocalSystem, key: Id, assigned: Assigned) -> int:
