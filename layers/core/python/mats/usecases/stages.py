@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from mats.domain.errors import DependencyFailed, ModelRefused, OutOfTime, StorageUnusable
 from mats.domain.profile.profile import Refusal
-from mats.domain.search.trace import Trace
+from mats.domain.search.trace import Span, Trace
 from mats.ports import Clock
 
 
@@ -111,9 +111,9 @@ class Run:
         if breaker and not breaker.allows_call(started_ms):
             return Stage(name, budget_ms, started_ms, None, self, None)
 
-        def timed_work() -> tuple[T, float]:
+        def timed_work() -> tuple[T, Span]:
             began = clock.elapsed_ms()
-            return work(), clock.elapsed_ms() - began
+            return work(), Span(name, began, clock.elapsed_ms())
 
         future = stages.models.get(name, stages.executor).submit(timed_work)
         return Stage(name, budget_ms, started_ms, future, self, breaker)
@@ -123,12 +123,12 @@ class Run:
         """Wait for a turn at retrieval, as the stage `queue`, and hold it for the length of a `with` block."""
         stages, started = self.stages, self.stages.clock.elapsed_ms()
         with stages.gate:
-            self.trace.record("queue", stages.clock.elapsed_ms() - started)
+            self.trace.record(Span("queue", started, stages.clock.elapsed_ms()))
             yield
 
     def end(self) -> None:
         """Record the time of the whole answer."""
-        self.trace.record("total", self.stages.clock.elapsed_ms() - self.began_ms)
+        self.trace.record(Span("total", self.began_ms, self.stages.clock.elapsed_ms()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Stage(Generic[T]):
     name: str
     budget_ms: float
     started_ms: float
-    future: "Future[tuple[T, float]] | None"  # None: it was not started
+    future: "Future[tuple[T, Span]] | None"  # None: it was not started
     run: Run
     breaker: CircuitBreaker | None
 
@@ -162,23 +162,24 @@ class Stage(Generic[T]):
             raise DependencyFailed(NOT_ASKED)
         left_ms = self.budget_ms - (clock.elapsed_ms() - self.started_ms)
         try:
-            value, took_ms = self.future.result(timeout=max(0.0, left_ms) / 1000)
+            value, span = self.future.result(timeout=max(0.0, left_ms) / 1000)
         except TimeoutError as error:
             self.future.cancel()
-            self._tell_breaker(failed=True)
+            self._fail()
             raise OutOfTime(f"{self.name} took longer than {self.budget_ms:.0f} ms") from error
         except DependencyFailed:
-            self._tell_breaker(failed=True)
+            self._fail()
             raise
-        self._tell_breaker(failed=False)
-        self.run.trace.record(self.name, took_ms)
+        if self.breaker:
+            self.breaker.record_success()
+        self.run.trace.record(span)
         return value
 
-    def _tell_breaker(self, *, failed: bool) -> None:
-        if self.breaker and failed:
-            self.breaker.record_failure(self.run.stages.clock.elapsed_ms())
-        elif self.breaker:
-            self.breaker.record_success()
+    def _fail(self) -> None:
+        now_ms = self.run.stages.clock.elapsed_ms()
+        self.run.trace.record(Span(self.name, self.started_ms, now_ms, failed=True))
+        if self.breaker:
+            self.breaker.record_failure(now_ms)
 
     def _lose(self, error: DependencyFailed) -> None:
         trace, name = self.run.trace, self.name

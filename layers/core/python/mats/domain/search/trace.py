@@ -1,6 +1,7 @@
 """The trace of an answer, for logs, metrics and evaluation."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mats.domain.errors import StorageUnusable
 from mats.domain.profile.profile import Refusal
@@ -38,6 +39,15 @@ class CalibrationSource:
     fitted: bool
 
 
+class Span(NamedTuple):
+    """When a stage ran, in milliseconds of the monotonic clock."""
+
+    stage: str
+    began_ms: float
+    ended_ms: float
+    failed: bool = False
+
+
 @dataclass(slots=True, kw_only=True)
 class Trace:
     """The record of one answer; stages write to it while they run."""
@@ -49,6 +59,7 @@ class Trace:
     calibration: CalibrationSource | None = None
     thresholds: Thresholds | None = None  # Those of the verdict
     took_ms: dict[str, float] = field(default_factory=dict)  # The milliseconds of each stage
+    spans: list[Span] = field(default_factory=list)  # In the order in which they ended; `total` is the whole answer
     degraded: list[str] = field(default_factory=list)  # The parts that failed or were late
     faults: list[str] = field(default_factory=list)  # The reasons
     without: list[str] = field(default_factory=list)  # The parts that are not configured
@@ -63,14 +74,17 @@ class Trace:
         """An empty trace of the same answer, for one of its retrievals; to be merged."""
         return Trace(index=self.index, encoder=self.encoder)
 
-    def record(self, stage: str, took_ms: float) -> None:
-        """Record a stage that ended; the time of one that runs several times is the sum."""
-        self.took_ms[stage] = self.took_ms.get(stage, 0.0) + took_ms
+    def record(self, span: Span) -> None:
+        """Record a stage that ended; the time of one that runs several times is the sum, without failures."""
+        self.spans.append(span)
+        if not span.failed:
+            self.took_ms[span.stage] = self.took_ms.get(span.stage, 0.0) + span.ended_ms - span.began_ms
 
     def merge(self, other: "Trace") -> None:
         """Add what a concurrent retrieval recorded; the time of a stage is that of the slowest."""
         for stage, ms in other.took_ms.items():
             self.took_ms[stage] = max(ms, self.took_ms.get(stage, 0.0))
+        self.spans += other.spans
         for own, others in (
             (self.degraded, other.degraded), (self.faults, other.faults), (self.without, other.without),
             (self.notes, other.notes),
