@@ -112,8 +112,8 @@ pictures: setup ## Take the pictures of README and docs from the console; needs 
 
 lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(PIP) uv
-	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --upgrade -o requirements/lock.txt
-	@$(LOCK) --extra infra --extra aws --constraint requirements/lock.txt --upgrade -o requirements.txt
+	@$(LOCK) --extra aws --extra local --extra evaluation --extra dev --extra build --group pyproject.toml:jwt --group pyproject.toml:functions --upgrade -o requirements/lock.txt
+	@$(LOCK) --extra infra --extra aws --group pyproject.toml:functions --constraint requirements/lock.txt --upgrade -o requirements.txt
 	@$(LOCK) --extra local --extra aws --constraint requirements/lock.txt -o requirements/container.txt
 	@$(LOCK) --extra build --constraint requirements/lock.txt -o requirements/wheel.txt
 	@$(TOOLS_LOCK) --group pyproject.toml:integrations -o requirements/integrations.txt
@@ -135,7 +135,7 @@ vendor: setup ## Build the layers of wheels into build/ and say how big they are
 
 lock-layers: setup ## Pin the layers' packages as requirements/lock.txt has them
 	@$(PIP) uv
-	@$(LAYER_LOCK) pyproject.toml --extra aws -o layers/vendor/requirements.txt
+	@$(LAYER_LOCK) pyproject.toml --extra aws --group functions -o layers/vendor/requirements.txt
 	@$(LAYER_LOCK) --group pyproject.toml:jwt -o layers/jwt/requirements.txt
 	@$(LAYER_LOCK) --group pyproject.toml:files -o layers/files/requirements.txt
 

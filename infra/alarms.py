@@ -12,6 +12,7 @@ from mats.edge.observers import SLOW_MS, change_metric
 HOPS = ("Rule", "Enrichment", "Learning", "ReportRule", "Registry", "Trust", "Outcomes")
 """Hops with a queue of dead letters."""
 UNHEALTHY = "Unhealthy"
+_COLD = "ColdStart"  # Also by the name of the function
 _USAGE = ("InputTokens", "OutputTokens", "Usd")
 OWN: Mapping[str, tuple[str, ...]] = {
     "discovery": (
@@ -21,9 +22,12 @@ OWN: Mapping[str, tuple[str, ...]] = {
         *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "implied-step", "total")),
         *_USAGE,
         UNHEALTHY,
+        _COLD,
     ),
-    "enrichment": (*map(change_metric, ChangeResult), *_USAGE),
-    "feedback": ("Feedback", "Failed", *(f"Outcomes{event.capitalize()}" for event in Event)),
+    "enrichment": (*map(change_metric, ChangeResult), *_USAGE, _COLD),
+    "feedback": ("Feedback", "Failed", *(f"Outcomes{event.capitalize()}" for event in Event), _COLD),
+    "learning": (_COLD,),
+    "maintenance": (_COLD,),
 }
 """The metrics that functions write themselves, but for those of refusals, which have a model as dimension."""
 _FEW = 3  # Fewer errors or degraded answers in five minutes raise no alarm

@@ -60,7 +60,7 @@ def _values(size: str, *, queries: int, changes: int, capabilities: int) -> dict
         "hours": HOURS,
         "seconds": HOURS * 3600,
         "query_metrics": 0 if small else len(OWN["discovery"]) + len(OWN["feedback"]),
-        "change_metrics": 0 if small else len(OWN["enrichment"]),
+        "change_metrics": 0 if small else sum(len(OWN[name]) for name in ("enrichment", "learning", "maintenance")),
         "query_hours": min(queries, HOURS),  # a metric is charged by the hour in which it is written
         "change_hours": min(changes, HOURS),
         "alarm_metrics": charged_metrics(usd_per_hour=context.spend_per_hour, size=size),

@@ -93,7 +93,7 @@ class SystemStack(Stack):
             streams=self.path.function,
             domain=on.domain.domain if isinstance(on.domain, SearchDomain) else None,
             maintenance=self.maintenance.machine.machine,
-            discovery_log=self.discovery.log,
+            logs={"discovery": self.discovery.log, "enrichment": self.enrichment.log},
         )
 
 

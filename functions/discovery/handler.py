@@ -9,11 +9,14 @@ from typing import Any
 from mats.bootstrap import open_system
 from mats.edge.api_gateway import parse_request, proxy_response
 from mats.edge.routes import respond
+from mats.edge.telemetry.log import API, observe
+from mats.edge.telemetry.observers import with_observers
 from mats.settings import on_lambda, open_once
 
-_system = open_once(open_system)
+_system = open_once(with_observers("discovery", open_system))
 
 
+@observe("discovery", correlation=API)
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     return proxy_response(respond(_system().application, parse_request(event)))
 

@@ -34,7 +34,7 @@ class EnrichmentFunction(Construct):
             memory_mb=1024,
             timeout_s=ENRICHMENT_TIMEOUT_S,
         )
-        self.function = made.function
+        self.function, self.log = made.function, made.log
         tables.registry.grant(made.role, "dynamodb:BatchGetItem", "dynamodb:Scan")  # the ids of a namespace
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(

@@ -1,14 +1,13 @@
-"""The CloudWatch dashboard, and its query for requests without a match, which is saved in Logs Insights, too."""
+"""The CloudWatch dashboard."""
 
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.alarms import FREE_STORAGE, USD, Expression, Metric, share
 from infra.constructs.watched import Watched
-from infra.context import Context
+from infra.queries import saved_queries
 from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import ChangeResult
 from mats.domain.search.trace import DEGRADABLE_PARTS, STAGES
@@ -36,7 +35,7 @@ class Dashboard(Construct):
     """From top to bottom: answers, changes, index."""
 
     def __init__(
-        self, scope: Construct, id: str, *, context: Context, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]
+        self, scope: Construct, id: str, *, hashed: bool, watched: Watched, alarms: Sequence[cloudwatch.IAlarm]
     ) -> None:
         super().__init__(scope, id)
         self._watched = watched
@@ -48,8 +47,8 @@ class Dashboard(Construct):
         page.add_widgets(*self._models(), self._functions())
         unserved = cloudwatch.LogQueryWidget(
             title="Asked and not found",
-            log_group_names=[watched.discovery_log.log_group_name],
-            query_lines=list(unserved_lines(context)),
+            log_group_names=[watched.logs["discovery"].log_group_name],
+            query_lines=list(saved_queries(hashed=hashed)["unserved"].lines),
             view=cloudwatch.LogQueryVisualizationType.TABLE,
             width=_HALF,
         )
@@ -164,30 +163,4 @@ class Dashboard(Construct):
             self._graph("Search latency, ms", {"": Metric("domain", "SearchLatency", "p99")}),
             self._graph("Load of the domain, %", load),
             self._graph("Documents", {"": Metric("domain", "SearchableDocuments", "Maximum")}),
-        )
-
-
-def unserved_lines(context: Context) -> Sequence[str]:
-    """The query for requests without a match, the most frequent first, each with the nearest capability."""
-    request = "query" if context.settings.log_queries == "text" else "query_hash"
-    return (
-        f"fields {request} as request, candidates.0.id as nearest",
-        'filter event = "discovered" and verdict in ["none", "weak"]',
-        "stats count(*) as asked, latest(nearest) as best_candidate by request, verdict",
-        "sort asked desc",
-        "limit 50",
-    )
-
-
-class SavedQuery(Construct):
-    """The query for requests without a match, saved in Logs Insights."""
-
-    def __init__(self, scope: Construct, id: str, *, context: Context, log: logs.ILogGroup) -> None:
-        super().__init__(scope, id)
-        logs.CfnQueryDefinition(
-            self,
-            "Saved",
-            name=f"{context.name}/unserved",
-            log_group_names=[log.log_group_name],
-            query_string="\n| ".join(unserved_lines(context)),
         )

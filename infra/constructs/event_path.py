@@ -23,7 +23,6 @@ REJECTED = "mats.enrichment"  # Source of rejections
 CHANGED = "CapabilityChanged"
 REPORTS = "mats.outcomes"  # Source of the keys of what callers report; the archive does not keep them
 REPORTED = "OutcomeReported"
-_TRIES = 50  # With Lambda's backoff, long enough for a bus that is unavailable for some hours
 _BATCH = 100
 
 
@@ -109,8 +108,10 @@ class EventPath(Construct):
                 starting_position=lambda_.StartingPosition.TRIM_HORIZON,
                 batch_size=_BATCH,
                 bisect_batch_on_error=True,
-                retry_attempts=_TRIES,
-                max_record_age=Duration.hours(20),
+                report_batch_item_failures=True,
+                max_record_age=Duration.hours(
+                    20
+                ),  # however often it is tried: a record without content is never at fault
                 on_failure=sources.SqsDlq(dead),
             )
         )

@@ -5,19 +5,21 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra import alarms
 from infra.alarms import Alarm
-from infra.constructs.dashboard import Dashboard, SavedQuery
+from infra.constructs.dashboard import Dashboard
 from infra.constructs.watched import Watched
 from infra.context import Context
+from infra.queries import saved_queries
 
 
 class Observability(Construct):
-    """The alarms of `infra.alarms`, the dashboard, and the saved query for requests without a match."""
+    """The alarms of `infra.alarms`, the dashboard, and the saved queries of `infra.queries`."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, watched: Watched) -> None:
         super().__init__(scope, id)
@@ -33,10 +35,17 @@ class Observability(Construct):
         brakes = alarms.BRAKES if context.in_steps else ()
         self.brakes = [self._add(alarm, "", alarm_name=f"{context.name}-{alarm.id}-{version}") for alarm in brakes]
         """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
-        SavedQuery(self, "Unserved", context=context, log=watched.discovery_log)
-        if context.size == "small":
-            return
-        Dashboard(self, "Dashboard", context=context, watched=watched, alarms=self.alarms)
+        hashed = context.settings.log_queries == "hash"
+        for query, saved in saved_queries(hashed=hashed).items():
+            logs.CfnQueryDefinition(
+                self,
+                f"Query{query.capitalize()}",
+                name=f"{context.name}/{query}",
+                log_group_names=[watched.logs[saved.function].log_group_name],
+                query_string="\n| ".join(saved.lines),
+            )
+        if context.size != "small":
+            Dashboard(self, "Dashboard", hashed=hashed, watched=watched, alarms=self.alarms)
 
     def _add(self, alarm: Alarm, name: str, *, alarm_name: str | None = None) -> cloudwatch.Alarm:
         above, below = (

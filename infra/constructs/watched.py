@@ -32,7 +32,7 @@ class Watched:
     streams: lambda_.IFunction
     domain: opensearch.Domain | None
     maintenance: sfn.IStateMachine
-    discovery_log: logs.ILogGroup
+    logs: Mapping[str, logs.ILogGroup]  # Of the functions that operators query
 
     def metric(
         self, wanted: Metric | Expression, *, each: str = "", name: str = "", label: str | None = None

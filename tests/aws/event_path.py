@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from mats.adapters.eventbridge import stream_events
 from tests.aws import iam
@@ -23,6 +23,8 @@ from tests.aws.queues import Message, Queue, mapped_function, put_back, queues_o
 from tests.aws.runtime import Invocation
 
 Event = dict[str, Any]
+Carry: TypeAlias = Callable[[Event], tuple[Sequence[Mapping[str, Any]], Mapping[str, Any] | None]]
+"""The function of the streams: what it put on the bus, and what it answered."""
 Deliver = Callable[[Event], Invocation]
 
 
@@ -39,7 +41,7 @@ class EventPath:
         deployment: Deployment,
         client: Callable[[str], Any],
         *,
-        carry: Callable[[Event], Sequence[Mapping[str, Any]]] = lambda event: stream_events("mats", event["Records"]),
+        carry: Carry = lambda event: (stream_events("mats", event["Records"]), None),
     ) -> None:
         self._deployment = deployment
         self._random = random.Random(0)
@@ -57,7 +59,12 @@ class EventPath:
     def pump(self) -> int:
         """Carry everything new in the streams to the queues; how many changes the streams had."""
         with self._lock:
-            return sum(stream.carry(lambda event: self.put_events(self._carry(event))) for stream in self.streams)
+            return sum(stream.carry(self._hand_over) for stream in self.streams)
+
+    def _hand_over(self, event: Event) -> Mapping[str, Any] | None:
+        entries, response = self._carry(event)
+        self.put_events(entries)
+        return response
 
     def put_events(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Put on their buses what a function gave to PutEvents."""
@@ -195,16 +202,17 @@ class _Stream:
             via = {"kms:ViaService": f"dynamodb.{deployment.region}.amazonaws.com"}
             self._require(iam.allowed(rights, "kms:Decrypt", key, via), f"its role may not use {key}")
         self._source, self._batch = source, int(resource["BatchSize"])
+        self._partial = "ReportBatchItemFailures" in resource.raw.get("FunctionResponseTypes", [])
         self._streams = client("dynamodbstreams")
         self._stream = client("dynamodb").describe_table(TableName=table.ref)["Table"]["LatestStreamArn"]
         self._places: dict[str, str] = {}
         """The sequence number of the last record that was handed over, by shard."""
         self._ended: set[str] = set()
 
-    def carry(self, invoke: Callable[[Event], object]) -> int:
+    def carry(self, invoke: Callable[[Event], Mapping[str, Any] | None]) -> int:
         """Hand over what is new in batches, in the order of each shard, parents before children; how many records.
 
-        A batch whose invocation raises comes again.
+        A batch whose invocation raises comes again; of a partial response, what begins with the record it names.
         """
         carried = 0
         for shard in self._shards():
@@ -213,12 +221,23 @@ class _Stream:
             found, is_closed = self._read(shard)
             for start in range(0, len(found), self._batch):
                 batch = found[start : start + self._batch]
-                invoke({"Records": [_as_event({**each, "eventSourceARN": self._source}) for each in batch]})
-                self._places[shard] = batch[-1]["dynamodb"]["SequenceNumber"]
-                carried += len(batch)
-            if is_closed:
+                numbers = [each["dynamodb"]["SequenceNumber"] for each in batch]
+                response = invoke({"Records": [_as_event({**each, "eventSourceARN": self._source}) for each in batch]})
+                done = self._accepted(numbers, response)
+                if done:
+                    self._places[shard] = numbers[done - 1]
+                carried += done
+                if done < len(batch):
+                    break
+            if is_closed and (not found or self._places.get(shard) == found[-1]["dynamodb"]["SequenceNumber"]):
                 self._ended.add(shard)
         return carried
+
+    def _accepted(self, numbers: Sequence[str], response: Mapping[str, Any] | None) -> int:
+        """How many records of a batch need not come again."""
+        failures = (response or {}).get("batchItemFailures", [])
+        self._require(not failures or self._partial, "its partial responses are not asked for")
+        return min((numbers.index(each["itemIdentifier"]) for each in failures), default=len(numbers))
 
     def _read(self, shard: str) -> tuple[list[Json], bool]:
         """New records, and whether the shard is closed: an iterator that once met its end may be refused later."""

@@ -17,7 +17,7 @@ from tests.aws import iam
 from tests.aws.calls import SIGNED_AS, Account, Call, Service
 from tests.aws.listening import LoopbackServer, QuietConnection
 
-__all__ = ["Account", "Act", "Call", "Cut", "Play", "Recorder", "Refuse", "Stall", "every", "nth"]
+__all__ = ["Account", "Act", "Call", "Cut", "Play", "Recorder", "Refuse", "RefuseEntries", "Stall", "every", "nth"]
 
 FRESH_S = 5.0  # how long an idle connection to a service is trusted
 HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "expect"}
@@ -45,7 +45,15 @@ class Cut:
     after: bool = False
 
 
-Act: TypeAlias = Refuse | Stall | Cut
+@dataclass(frozen=True)
+class RefuseEntries:
+    """An answer of PutEvents that refuses the entries with one of these names in their keys, and takes the others."""
+
+    names: tuple[str, ...]
+    code: str = "ThrottlingException"
+
+
+Act: TypeAlias = Refuse | Stall | Cut | RefuseEntries
 Play: TypeAlias = Callable[[Call], Act | None]
 """The outcome of a call; None lets it pass. Called from many threads at once."""
 
@@ -155,14 +163,17 @@ class Recorder:
             self.mistakes.append(mistake)
             return Refuse(500, "InternalServerError")
 
-    def answered_here(self, call: Call) -> bytes:
-        entries = call.content["Entries"]
-        for entry in entries:
-            json.loads(entry["Detail"])
-        self.entries += entries
-        return json.dumps(
-            {"FailedEntryCount": 0, "Entries": [{"EventId": str(uuid.uuid4())} for _ in entries]}
-        ).encode()
+    def answered_here(self, call: Call, act: Act | None = None) -> bytes:
+        results: list[dict[str, str]] = []
+        for entry in call.content["Entries"]:
+            name = json.loads(entry["Detail"]).get("keys", {}).get("name", {}).get("S")
+            if isinstance(act, RefuseEntries) and name in act.names:
+                results.append({"ErrorCode": act.code, "ErrorMessage": "said the test"})
+            else:
+                self.entries.append(entry)
+                results.append({"EventId": str(uuid.uuid4())})
+        refused = sum("ErrorCode" in each for each in results)
+        return json.dumps({"FailedEntryCount": refused, "Entries": results}).encode()
 
     def upstream(self, service: Service) -> str | None:
         """Where calls to it go on to; None when they are answered here."""
@@ -213,16 +224,16 @@ class _Handler(QuietConnection):
             case Cut(after=False):
                 self.close_connection = True
                 return
-        status, headers, content = self._passed_on(call)
+        status, headers, content = self._passed_on(call, act)
         if isinstance(act, Cut):
             self.close_connection = True
             return
         self.reply(status, content, headers)
 
-    def _passed_on(self, call: Call) -> tuple[int, Mapping[str, str], bytes]:
+    def _passed_on(self, call: Call, act: Act | None) -> tuple[int, Mapping[str, str], bytes]:
         upstream = self.server.recorder.upstream(call.service)
         if upstream is None:
-            return 200, {"Content-Type": "application/x-amz-json-1.1"}, self.server.recorder.answered_here(call)
+            return 200, {"Content-Type": "application/x-amz-json-1.1"}, self.server.recorder.answered_here(call, act)
         if self._onward is None or time.monotonic() - self._used_at > FRESH_S:
             if self._onward:
                 self._onward.close()

@@ -16,6 +16,9 @@ Call = Callable[[str, str, Mapping[str, Any]], Any]
 _MOST = 5_000  # States of an execution. The quota is 25,000 events of its history, of which a state has up to seven.
 
 
+_CONTEXT = {"Execution": {"Id": "arn:aws:states:eu-west-1:123456789012:execution:mats-maintenance:nightly"}}
+
+
 class ExecutionFailed(Exception):
     """The execution has failed; the message has error and cause."""
 
@@ -142,7 +145,7 @@ def evaluate(value: Any, variables: Mapping[str, Any], **states: Any) -> Any:
         return value
     expression = jsonata.Jsonata(value.removeprefix("{%").removesuffix("%}"))
     frame = expression.create_frame()
-    for name, bound in {**variables, "states": states}.items():
+    for name, bound in {**variables, "states": {"context": _CONTEXT, **states}}.items():
         frame.bind(name, bound)
     return expression.evaluate(None, frame)
 

@@ -5,15 +5,17 @@ import logging
 import re
 
 import pytest
-from awslambdaric.lambda_runtime_log_utils import JsonFormatter
 
 from infra import cost, vendor
 from infra.alarms import HOPS, OWN, charged_metrics
+from infra.queries import saved_queries
 from mats.domain.prompts.usage import Usage
 from mats.domain.search.query import Query
 from mats.edge.maintenance import RESERVE_MS
 from mats.edge.observers import LogObserver, answer_metrics, batch_metrics, feedback_metrics
+from mats.local.log import record_fields
 from mats.ports import Answered
+from tests.aws import insights
 from tests.aws.deployment import Deployment, Resource
 from tests.builders import a_profile
 from tests.infra.synth import CONTEXTS, deployment
@@ -86,7 +88,7 @@ def test_the_metrics_of_bill_and_dashboard_are_those_that_functions_write(deploy
     for function, metrics in written.items():
         assert metrics.keys() <= {*OWN[function]}, function
     assert {name for name in OWN["discovery"] if name.startswith("Degraded")} <= written["discovery"].keys()
-    assert {*OWN["enrichment"]} == written["enrichment"].keys()
+    assert {*OWN["enrichment"]} == written["enrichment"].keys() | {"ColdStart"}
     slow, function = alarms["DiscoverySlow"], deployed.one("AWS::Lambda::Function", "OnlineDiscoveryFunction")
     assert slow["Namespace"] == function["Environment"]["Variables"]["MATS_METRICS"]
     assert slow["Dimensions"] == [{"Name": "service", "Value": "discovery"}]
@@ -111,31 +113,31 @@ def test_the_dashboard_shows_metrics_and_queries(context: str):
     for metric in ("TotalMs", "RerankMs", "DegradedLlm", "VerdictNone", "Usd", "Waiting", "5XXError", "SearchLatency"):
         assert metric in body
     assert "Asked and not found" in body
-    saved = deployed.one("AWS::Logs::QueryDefinition")
-    assert saved["Name"] == "mats/unserved"
 
 
-def flattened(value: object, name: str = "") -> dict[str, object]:
-    """The fields that Logs Insights extracts from a JSON object: `a.0.b`."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if items is None:
-        return {name: value}
-    return {k: v for key, one in items for k, v in flattened(one, f"{name}.{key}" if name else str(key)).items()}
+@pytest.mark.parametrize("context", ["trial", "production, bigger"])
+def test_the_queries_of_operators_are_saved_for_the_log_they_read(context: str):
+    deployed = deployment(**CONTEXTS[context])
+    expected = saved_queries(hashed="log_queries" in CONTEXTS[context])
+    saved = {query["Name"].removeprefix("mats/"): query for query in deployed.all("AWS::Logs::QueryDefinition")}
+    assert saved.keys() == expected.keys()
+    for name, query in expected.items():
+        assert saved[name]["QueryString"].split("\n| ") == list(query.lines)
+        (group,) = saved[name]["LogGroupNames"]
+        assert query.function in group.lower()
 
 
-@pytest.mark.parametrize("logged", ["text", "hash"])
-def test_queries_of_the_dashboard_read_fields_of_a_record_as_lambda_writes_it(caplog, logged):
-    from infra.constructs import dashboard
-    from infra.context import parse
-
+@pytest.mark.parametrize("hashed", [False, True])
+def test_the_queries_read_fields_that_a_record_has(caplog, hashed: bool):
     index = indexed(a_profile(name="refund", description="give money back", provider="Acme!"))
     with caplog.at_level(logging.INFO, logger="mats"):
-        LogObserver(spell_out=logged == "text")(
+        LogObserver(spell_out=not hashed)(
             Answered(shortlist=discover_over(index).answer(Query(query="give money back")))
         )
-    record = flattened(json.loads(JsonFormatter().format(caplog.records[-1])))
-    lines = dashboard.unserved_lines(parse({"log_queries": logged}))
-    assert 'event = "discovered"' in lines[1]
-    named = [field.split(" as ")[0] for field in lines[0].removeprefix("fields ").split(", ")]
-    assert {*named, "event", "verdict"} <= record.keys()
+    record = insights.flattened(record_fields(caplog.records[-1]))
+    for query in (each for each in saved_queries(hashed=hashed).values() if each.function == "discovery"):
+        (fields,) = [line for line in query.lines if line.startswith("fields ")]
+        named = {field.split(" as ")[0] for field in fields.removeprefix("fields ").split(", ")}
+        optional = {"cold_start", "degraded.0", "faults.0", "took_ms.encode", "took_ms.rerank", "took_ms.neural"}
+        assert named - optional <= record.keys()
     assert record["candidates.0.id"].endswith("/refund")

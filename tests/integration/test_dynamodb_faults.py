@@ -20,7 +20,7 @@ from mats.adapters.dynamodb.operators import DynamoCallers
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
-from mats.adapters.eventbridge import EventBus
+from mats.adapters.eventbridge import ATTEMPTS, EventBus
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, NotPermitted, RegistrationInvalid
@@ -28,7 +28,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import ChangeResult, Enrichment, Profile, Status
 from mats.ports import Stored, Target, Written
-from tests.aws.recorder import Cut, Recorder, Refuse, every, nth
+from tests.aws.recorder import Cut, Recorder, Refuse, RefuseEntries, every, nth
 from tests.aws.tables import a_table, credentials
 from tests.builders import a_profile, a_registration, an_item
 from tests.fakes import FakeClock, FakeEncoder, ScriptedWriter
@@ -232,6 +232,16 @@ class TestCallers:
         assert "leave the path out" in caplog.text
 
 
+def stream_records(count: int) -> list[dict[str, Any]]:
+    """Records of the stream of Registry, as Lambda hands them to a function."""
+    arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/mats-registry/stream/2026-01-01T00:00:00.000"
+    keys = [{"namespace": {"S": "com.acme"}, "name": {"S": f"tool-{n}"}} for n in range(count)]
+    return [
+        {"eventSourceARN": arn, "eventName": "MODIFY", "dynamodb": {"Keys": each, "SequenceNumber": str(1_000 + n)}}
+        for n, each in enumerate(keys)
+    ]
+
+
 def rejected(n: int = 1, error: str = "tags: must be a list") -> Profile:
     return Profile(namespace="com.acme", name=f"tool-{n}", status=Status.REJECTED, error=error)
 
@@ -250,10 +260,37 @@ class TestTheBus:
         }
 
     def test_one_that_was_not_taken_is_an_error_though_the_call_was_none(self, canned):
-        entries = [{"EventId": "1"}, {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}]
-        canned.respond(in_json({"FailedEntryCount": 1, "Entries": entries}))
-        with pytest.raises(DependencyFailed, match="bus mats rejected 1 of the events"):
+        refused = {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}
+        answers = ([{"EventId": "1"}, refused], [refused])
+        canned.respond(*(in_json({"FailedEntryCount": 1, "Entries": each}) for each in answers))
+        with pytest.raises(DependencyFailed, match="bus mats refused 1 of 2 events: ThrottlingException"):
             self.bus().announce_rejections([rejected(1), rejected(2)])
+        assert len(canned.asked) == ATTEMPTS
+
+    def test_of_a_hundred_only_the_refused_event_is_sent_again(self, recorder):
+        recorder.play = nth(5, RefuseEntries(("tool-43",)), operation="PutEvents")
+        assert self.bus().forward(stream_records(100)) is None
+        assert [len(call.content["Entries"]) for call in recorder.calls] == [*[10] * 5, 1, *[10] * 5]
+        assert len(recorder.entries) == 100
+
+    @pytest.mark.parametrize(
+        ("act", "after"),
+        [(RefuseEntries(("tool-40", "tool-43")), 40), (RefuseEntries(("tool-43",)), 43), (Cut(), 40)],
+        ids=str,
+    )
+    def test_records_come_again_from_the_first_one_that_was_not_taken(self, recorder, caplog, act, after):
+        begun = itertools.count()
+        recorder.play = lambda call: act if next(begun) >= 4 else None
+        records = stream_records(100)
+        with caplog.at_level("INFO", "mats"):
+            assert self.bus().forward(records) == records[after]["dynamodb"]["SequenceNumber"]
+        assert len(recorder.entries) == 40 + (0 if isinstance(act, Cut) else 10 - len(act.names))
+        assert [record.sent for record in caplog.records if record.message == "forwarded"] == [after]
+
+    def test_a_batch_of_which_nothing_was_taken_fails_visibly(self, recorder):
+        recorder.play = every(RefuseEntries(("tool-0",)))
+        with pytest.raises(DependencyFailed, match="ThrottlingException"):
+            self.bus().forward(stream_records(3))
 
     @pytest.mark.parametrize("content", [b"", b"{}"])
     def test_empty_response_is_not_a_success(self, canned, content):

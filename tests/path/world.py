@@ -282,10 +282,10 @@ class World:
         self.path.put_events(self.offline.recorder.take_entries())
         return invocation
 
-    def _carry(self, event: Event) -> list[dict[str, Any]]:
+    def _carry(self, event: Event) -> tuple[list[dict[str, Any]], Any]:
         invocation = self.streams.function.invoke(event)
         assert invocation.error is None, invocation
-        return self.streams.recorder.take_entries()
+        return self.streams.recorder.take_entries(), invocation.response
 
     def settle(self) -> None:
         """Let everything that was written run its course, and be seen by searches."""

@@ -1,6 +1,5 @@
 """Which system settings open, and that wiring it asks nobody anything."""
 
-import json
 import socket
 import threading
 from dataclasses import replace
@@ -9,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from mats import bootstrap
-from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.index import OpenSearchIndex
-from mats.bootstrap.cloud import CloudStores, cloud_system
+from mats.bootstrap.cloud import CloudStores, cloud_system, open_feedback
 from mats.bootstrap.local import local_system
 from mats.bootstrap.models import RERANKED, load_calibration
 from mats.bootstrap.system import stages_of
@@ -22,8 +20,7 @@ from mats.domain.profile.profile import Profile, Refusal, Status
 from mats.domain.search.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.http import local_caller
-from mats.edge.observers import MeasureObserver
-from mats.ports import OperationFailed
+from mats.ports import ModelsRefused, OperationFailed
 from mats.settings import TITAN, Settings, SettingsInvalid
 from tests.aws.tables import credentials
 from tests.fakes import FakeClock, FakeEncoder
@@ -104,21 +101,16 @@ def test_in_aws_answers_do_not_say_what_failed_inside_and_locally_they_do(offlin
     assert local_caller(Settings(home=tmp_path)).sees_internal_errors
 
 
-def test_metrics_are_written_where_there_is_a_namespace(offline, capsys):
+@pytest.mark.parametrize("open", [
+    lambda *observers: bootstrap.open_system(in_aws(), observers=observers).application.observe,
+    lambda *observers: bootstrap.change_processor(in_aws(), observers=observers).observe,
+    lambda *observers: open_feedback(in_aws(receipt_days=1), observers=observers).observe,
+])  # fmt: skip
+def test_what_a_function_opens_tells_its_observers(offline, open):
+    told = []
     failed = OperationFailed(operation="get", error=DependencyFailed("down"))
-    bootstrap.open_system(in_aws(metrics="mats")).application.observe(failed)
-    assert json.loads(capsys.readouterr().out)["Failed"] == [1.0]
-    bootstrap.open_system(in_aws()).application.observe(failed)
-    assert capsys.readouterr().out == ""
-
-
-def test_the_two_functions_measure_under_names_of_their_own(offline):
-    settings = in_aws(metrics="mats")
-    assert bootstrap.open_system(settings).application.observe.all[1:] == [
-        MeasureObserver(CloudWatchMetrics("mats", "discovery"))
-    ]
-    enrichment = MeasureObserver(CloudWatchMetrics("mats", "enrichment"))
-    assert bootstrap.change_processor(settings).observe.all[1:] == [enrichment]
+    open(told.append)(failed)
+    assert told == [failed]
 
 
 def test_without_a_bus_rejections_are_announced_to_nobody(offline):
@@ -151,11 +143,10 @@ def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):
     assert system.models.without_encoder
 
 
-def test_a_refusal_in_enrichment_is_measured(offline, capsys):
-    enrich = bootstrap.change_processor(in_aws(metrics="mats")).enrich
-    enrich.on_refuse([Refusal(role="writer", model="lite", cause="AccessDeniedException: no")])
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(line["ModelRefused"], line.get("model")) for line in lines] == [([1.0], None), ([1.0], "lite")]
+def test_a_refusal_in_enrichment_is_observed(offline):
+    told, refusal = [], Refusal(role="writer", model="lite", cause="AccessDeniedException: no")
+    bootstrap.change_processor(in_aws(), observers=[told.append]).enrich.on_refuse([refusal])
+    assert told == [ModelsRefused(refused=[refusal])]
 
 
 @pytest.mark.parametrize(("index", "open_stores"), [("sqlite-bm25-1", "local"), ("opensearch-1", "cloud")])

@@ -51,6 +51,7 @@ def template() -> dict[str, Any]:
                 "FunctionName": {"Ref": "Streams"},
                 "StartingPosition": "TRIM_HORIZON",
                 "BatchSize": 10,
+                "FunctionResponseTypes": ["ReportBatchItemFailures"],
             },
         ),
         "Streams": (

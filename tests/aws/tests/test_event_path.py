@@ -60,10 +60,10 @@ def test_what_would_not_work_in_an_account_is_refused(
 def test_a_batch_that_the_function_fails_at_comes_again(aws: Callable[[str], Any]) -> None:
     failing = iter([True, False, False])
 
-    def carry(event: dict[str, Any]) -> list[dict[str, str]]:
+    def carry(event: dict[str, Any]) -> tuple[list[dict[str, str]], None]:
         if next(failing):
             raise ConnectionError
-        return stream_events("mats", event["Records"])
+        return stream_events("mats", event["Records"]), None
 
     path = EventPath(deployed(aws), aws, carry=carry)
     aws("dynamodb").put_item(TableName="Registry", Item=item("a"))
@@ -71,6 +71,25 @@ def test_a_batch_that_the_function_fails_at_comes_again(aws: Callable[[str], Any
         path.pump()
     assert (path.pump(), path.pump()) == (1, 0)
     assert [event["detail"]["change"] for event in path.events] == ["INSERT"]
+
+
+@pytest.mark.server
+def test_of_a_partial_response_the_named_record_and_those_after_it_come_again(aws: Callable[[str], Any]) -> None:
+    batches: list[list[str]] = []
+
+    def carry(event: dict[str, Any]) -> tuple[list[dict[str, str]], dict[str, Any]]:
+        records = event["Records"]
+        batches.append([each["dynamodb"]["Keys"]["name"]["S"] for each in records])
+        done = 1 if len(batches) == 1 else len(records)
+        failures = [{"itemIdentifier": each["dynamodb"]["SequenceNumber"]} for each in records[done:][:1]]
+        return stream_events("mats", records[:done]), {"batchItemFailures": failures}
+
+    path = EventPath(deployed(aws), aws, carry=carry)
+    for name in "abc":
+        aws("dynamodb").put_item(TableName="Registry", Item=item(name))
+    assert [path.pump() for _ in range(3)] == [1, 2, 0]
+    assert [batch[0] for batch in batches] == ["a", "b"]
+    assert len(path.events) == 3
 
 
 def test_only_events_that_the_rule_matches_arrive() -> None:

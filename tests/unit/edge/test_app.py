@@ -11,8 +11,9 @@ from mats.domain.search.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.http import Caller, Response
-from mats.edge.observers import LOG, MeasureObserver, Observers, record_fields
+from mats.edge.observers import LOG, MeasureObserver, Observers
 from mats.edge.routes import respond
+from mats.local.log import record_fields
 from mats.ports import RerankResult
 from tests.aws_events import call, proxy_request
 from tests.builders import a_profile

@@ -8,7 +8,8 @@ import pytest
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile.profile import Cause
 from mats.edge.changes import ChangeProcessor, Learner, parse_change, process_batch, process_reports
-from mats.edge.observers import LOG, MeasureObserver, Observers, record_fields
+from mats.edge.observers import LOG, MeasureObserver, Observers
+from mats.local.log import record_fields
 from mats.ports import Change, Measure, ModelsRefused, NamespaceChange, QueuedChange
 from mats.usecases.deadline import Deadline
 from tests.aws_events import sqs_batch

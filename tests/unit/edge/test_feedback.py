@@ -8,8 +8,8 @@ import pytest
 from mats.domain.errors import DependencyFailed
 from mats.edge.api_gateway import parse_request
 from mats.edge.feedback import FeedbackService, respond_alone
-from mats.edge.observers import record_fields
 from mats.edge.routes import respond
+from mats.local.log import record_fields
 from tests.aws_events import proxy_request
 from tests.fakes import raising
 from tests.world import ANN, BOB, THREE, World, an_application

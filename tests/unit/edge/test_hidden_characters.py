@@ -19,9 +19,9 @@ from mats.domain.text.fence import is_hidden, spell_out
 from mats.domain.text.words import every_text
 from mats.edge.ard.entries import identifier
 from mats.edge.http import Response
-from mats.edge.observers import LineFormatter
 from mats.edge.schema import Format
 from mats.local.cli.output import plain
+from mats.local.log import LineFormatter
 from tests import aws_events
 from tests.builders import a_profile, a_registration, an_earlier_profile
 from tests.world import an_application

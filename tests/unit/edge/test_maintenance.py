@@ -14,7 +14,7 @@ from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.domain.learning.outcome import Feedback, Receipt
 from mats.domain.profile.profile import Cause
 from mats.edge.maintenance import PACE_S, RESERVE_MS, Maintenance
-from mats.edge.observers import record_fields
+from mats.local.log import record_fields
 from mats.ports import Change, Target
 from mats.usecases.backfill import Backfill
 from mats.usecases.reconcile import Reconcile

@@ -14,7 +14,8 @@ from mats.domain.profile.profile import ChangeResult
 from mats.domain.prompts.usage import Usage
 from mats.domain.search.query import Query
 from mats.domain.search.verdict import Verdict
-from mats.edge.observers import JsonFormatter, LineFormatter, LogObserver, MeasureObserver, record_fields
+from mats.edge.observers import LogObserver, MeasureObserver
+from mats.local.log import JsonLines, LineFormatter, record_fields
 from mats.ports import Answered, BatchProcessed, Measure, Observation, OperationFailed, RequestHandled
 from tests.builders import a_profile, a_shortlist
 
@@ -67,7 +68,7 @@ def test_a_batch_counts_every_outcome_including_zero():
 def line(message: str, *arguments: object, formatter: logging.Formatter | None = None, **fields: object) -> str:
     record = logging.LogRecord("mats", logging.INFO, "here.py", 1, message, arguments, None)
     vars(record).update(fields)
-    return (formatter or JsonFormatter()).format(record)
+    return (formatter or JsonLines()).format(record)
 
 
 @given(NASTY)
@@ -79,7 +80,7 @@ def test_no_text_breaks_or_hides_in_a_line(text):
         assert text in (parsed.get("query"), parsed.get("message"))
 
 
-def test_a_wide_record_has_its_fields_beside_the_names_of_lambdas_log():
+def test_a_wide_record_has_its_fields_beside_the_names_of_the_functions_log():
     parsed = json.loads(line("spread", event="spread", sent=2))
     assert parsed.pop("timestamp").endswith("+00:00")
     assert parsed == {"level": "INFO", "logger": "mats", "message": "spread", "event": "spread", "sent": 2}
@@ -87,26 +88,14 @@ def test_a_wide_record_has_its_fields_beside_the_names_of_lambdas_log():
     assert written.endswith('INFO mats {"event": "x", "a": "\\u007f\\n"}')
 
 
-def test_lambdas_formatter_writes_a_wide_record_as_top_level_fields(caplog):
-    runtime = pytest.importorskip("awslambdaric.lambda_runtime_log_utils")
-    with caplog.at_level("INFO", "mats"):
-        LogObserver()(answered(Verdict.WEAK, took_ms={"total": 7.5}))
-        LogObserver()(BatchProcessed(outcomes={"a": ChangeResult.INDEXED}, usage=Usage()))
-    answer, batch = (json.loads(runtime.JsonFormatter().format(record)) for record in caplog.records)
-    assert (answer["event"], answer["verdict"], answer["took_ms"]) == ("discovered", "weak", {"total": 7.5})
-    assert answer["query_id"]
-    assert next(reversed(answer)) == "candidates", "of many fields, Logs Insights extracts the first 200"
-    assert (batch["event"], batch["outcomes"]) == ("enriched", {"indexed": 1})
-
-
 def test_an_error_has_its_type_and_its_stack():
     try:
         raise ValueError("bad\nvalue")
     except ValueError:
         record = logging.LogRecord("mats", logging.ERROR, "here.py", 1, "went wrong", (), sys.exc_info())
-    parsed = json.loads(JsonFormatter().format(record))
-    assert (parsed["errorType"], parsed["errorMessage"]) == ("ValueError", "bad\nvalue")
-    assert parsed["stackTrace"][0].startswith("Traceback")
+    parsed = json.loads(JsonLines().format(record))
+    assert parsed["exception_name"] == "ValueError"
+    assert parsed["exception"].endswith("ValueError: bad\nvalue")
 
 
 def test_requests_are_logged_where_that_is_asked_for(caplog):
@@ -123,6 +112,6 @@ def test_the_text_of_a_query_is_in_no_line_where_queries_are_hashed(caplog):
     shortlist = replace(a_shortlist(a_profile()), query=Query(query="my private wish"))
     with caplog.at_level("INFO", "mats"):
         LogObserver(spell_out=False, requests=True)(Answered(shortlist=shortlist, request_id="r1"))
-    written = JsonFormatter().format(caplog.records[0])
+    written = JsonLines().format(caplog.records[0])
     assert "private" not in written
     assert json.loads(written)["query_hash"]

@@ -1,19 +1,24 @@
 """Events on an EventBridge bus: of changed rows, of rejected registrations, and what maintenance sends again."""
 
 import json
+import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mats.adapters.aws import call, client, unexpected_response
 from mats.adapters.dynamodb.tables import key_of
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import pattern_id
-from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import truncate_json
-from mats.ports import NamespaceChange
+
+if TYPE_CHECKING:  # not for the streams function
+    from mats.domain.profile.profile import Profile
+    from mats.ports import NamespaceChange
+
+LOGGER = logging.getLogger("mats")
 
 _REJECTED = {"Source": "mats.enrichment", "DetailType": "CapabilityRejected"}
 _HELD = {**_REJECTED, "DetailType": "CapabilityHeld"}
@@ -27,7 +32,8 @@ _FROM_STREAM = {
 """By the last part of the table's name."""
 _BATCH = 10
 _MAX_ERROR_BYTES = 16_000  # All entries of a call together may have 256 KB
-TIMEOUT_S, ATTEMPTS = 5, 3
+TIMEOUT_S, ATTEMPTS = 5, 3  # Of a call, and of a single event that the bus refuses
+_PAUSE_S = 0.1  # Before a refused event is sent again, the first time
 
 
 class EventBus:
@@ -41,11 +47,11 @@ class EventBus:
         self._name = name
         self._client = client("events", timeout_s=TIMEOUT_S, attempts=ATTEMPTS, connections=2, **options)
 
-    def announce_rejections(self, profiles: Sequence[Profile]) -> None:
+    def announce_rejections(self, profiles: "Sequence[Profile]") -> None:
         """Put one event per rejected or held profile on the bus."""
-        self._put(map(self._rejection, profiles))
+        self._put([self._rejection(profile) for profile in profiles])
 
-    def _rejection(self, profile: Profile) -> dict[str, str]:
+    def _rejection(self, profile: "Profile") -> dict[str, str]:
         if profile.held:
             held = {"digest": profile.held.digest, "changes": profile.held.changes}
             return _event(_HELD, {"id": profile.id, **held})
@@ -61,23 +67,62 @@ class EventBus:
         rows = ({"table": "Outcomes", "change": "RESEND", "keys": {"query_id": {"S": id}}} for id in query_ids)
         self._put([_event(_REPORTED, row) for row in rows])
 
-    def send_namespace_change(self, change: NamespaceChange) -> None:
+    def send_namespace_change(self, change: "NamespaceChange") -> None:
         """Put the change of a namespace's row on the bus, as the streams' function does, to go on after an id."""
         detail = {"table": "Trust", "change": "RESEND", "keys": key_of(pattern_id(change.namespace))}
         self._put([_event(_CHANGED, {**detail, "after": change.after})])
 
-    def forward(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Put an event per record of a table's stream on the bus: with its key and no content."""
-        self._put(stream_events(self._name, records))
+    def forward(self, records: Sequence[Mapping[str, Any]]) -> str | None:
+        """Put an event per record of a table's stream on the bus: with its key and no content.
 
-    def _put(self, entries: Iterable[dict[str, str]]) -> None:
-        waiting = ({"EventBusName": self._name, **entry} for entry in entries)
-        while batch := list(islice(waiting, _BATCH)):
-            answer = call(f"bus {self._name}", partial(self._client.put_events, Entries=batch))
-            if "FailedEntryCount" not in answer:
+        If only the first ones were accepted: the sequence number of the record after them, to go on with.
+        """
+        sent, error = self._send(stream_events(self._name, records))
+        if error and not sent:
+            raise error
+        LOGGER.info("forwarded", extra={"event": "forwarded", "sent": sent, "records": len(records)})
+        if error:
+            LOGGER.warning("%d records come again: %s", len(records) - sent, error)
+        return str(records[sent]["dynamodb"]["SequenceNumber"]) if error else None
+
+    def _put(self, events: Sequence[Mapping[str, str]]) -> None:
+        _, error = self._send([{"EventBusName": self._name, **event} for event in events])
+        if error:
+            raise error
+
+    def _send(self, entries: Sequence[Mapping[str, str]]) -> tuple[int, DependencyFailed | None]:
+        """Send until there is an error: how many were accepted before it, and the error."""
+        for start in range(0, len(entries), _BATCH):
+            batch = entries[start : start + _BATCH]
+            try:
+                refused = self._send_batch(batch)
+            except DependencyFailed as error:
+                return start, error
+            if refused:
+                codes = ", ".join(sorted(set(refused.values())))
+                reason = f"bus {self._name} refused {len(refused)} of {len(batch)} events: {codes}"
+                return start + min(refused), DependencyFailed(reason)
+        return len(entries), None
+
+    def _send_batch(self, batch: Sequence[Mapping[str, str]]) -> Mapping[int, str]:
+        """Send events, and those again that were refused; the codes of those refused to the last, by their positions.
+
+        The service answers 200 for a call of which it throttles single events, so the SDK does not repeat them.
+        """
+        waiting, codes = dict(enumerate(batch)), dict[int, str]()
+        for attempt in range(ATTEMPTS):
+            time.sleep(_PAUSE_S * 2**attempt if attempt else 0)
+            answer = call(f"bus {self._name}", partial(self._client.put_events, Entries=list(waiting.values())))
+            results = answer.get("Entries", ())
+            if len(results) != len(waiting):
                 raise unexpected_response(f"bus {self._name}")
-            if answer["FailedEntryCount"]:
-                raise DependencyFailed(f"bus {self._name} rejected {answer['FailedEntryCount']} of the events")
+            codes = {
+                at: str(each["ErrorCode"]) for at, each in zip(waiting, results, strict=True) if "ErrorCode" in each
+            }
+            if not codes:
+                break
+            waiting = {at: waiting[at] for at in codes}
+        return codes
 
 
 def stream_events(bus: str, records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -1,18 +1,17 @@
 """Wiring: what runs in production reaches the adapters through this package."""
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from mats.bootstrap.system import Stores, System
 from mats.settings import Settings
 
 if TYPE_CHECKING:
+    from mats.bootstrap.system import AnySystem
     from mats.edge.changes import ChangeProcessor
+    from mats.ports import Observer
 
 
-AnySystem: TypeAlias = System[Stores]
-
-
-def open_system(settings: Settings, *, create: bool = True) -> AnySystem:
+def open_system(settings: Settings, *, create: bool = True, observers: "Sequence[Observer]" = ()) -> "AnySystem":
     """The system in AWS if the settings name the endpoint of its index, else the local one, as `local_system` opens it.
 
     Raises:
@@ -23,11 +22,11 @@ def open_system(settings: Settings, *, create: bool = True) -> AnySystem:
     if settings.in_aws:
         from mats.bootstrap.cloud import cloud_system  # noqa: PLC0415 - boto3 and opensearch-py
 
-        return cloud_system(settings)
+        return cloud_system(settings, observers=observers)
     from mats.bootstrap.local import local_system  # noqa: PLC0415 - sqlite3, which the functions in AWS do not need
 
     return local_system(settings, create=create)
 
 
-def change_processor(settings: Settings) -> "ChangeProcessor":
-    return open_system(settings).change_processor
+def change_processor(settings: Settings, *, observers: "Sequence[Observer]" = ()) -> "ChangeProcessor":
+    return open_system(settings, observers=observers).change_processor

@@ -4,7 +4,7 @@ Opening any of them makes no call, and raises NotPermitted if AWS's own settings
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,11 +17,11 @@ from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, Dyna
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels
-from mats.bootstrap.system import Stores, System, service_observer
+from mats.bootstrap.system import Stores, System, observers_of
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Filter
-from mats.ports import Encoder, SearchIndex
+from mats.ports import Encoder, Observer, SearchIndex
 from mats.settings import VERSIONS_DAYS, Settings, SettingsInvalid
 from mats.usecases.learn import ForgetRemoved, Learn, RecordFeedback
 
@@ -47,11 +47,14 @@ _ONLINE = {"timeout_s": 0.25, "attempts": 1}
 _COMPACTED = 64  # New records, from which on a file of them is made between two nights
 
 
-def cloud_system(settings: Settings, *, encoder: Encoder | None = None) -> "CloudSystem":
+def cloud_system(
+    settings: Settings, *, encoder: Encoder | None = None, observers: Sequence[Observer] = ()
+) -> "CloudSystem":
     """The system over the tables of the stacks and their domain or bucket; `encoder` replaces that of the settings."""
     session = aws.session(settings.index_endpoint)
     models = ConfiguredModels(settings, session, given_encoder=encoder)
-    return System(settings, models, (FilesStores if settings.index_bucket else DomainStores)(settings, models, session))
+    stores = (FilesStores if settings.index_bucket else DomainStores)(settings, models, session)
+    return System(settings, models, stores, observers=[*observers])
 
 
 class CloudStores(Stores):
@@ -325,14 +328,7 @@ def open_learner(settings: Settings) -> "Learner":
     return Learner(Learn(stores.outcomes, stores.memory), forget)
 
 
-def open_streams(settings: Settings) -> Callable[[Iterable[Mapping[str, Any]]], None]:
-    """The streams function: from the records of streams to events on the bus, and nothing else."""
-    from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery
-
-    return EventBus(settings.event_bus, region=settings.region).forward
-
-
-def open_feedback(settings: Settings) -> "FeedbackService":
+def open_feedback(settings: Settings, *, observers: Sequence[Observer] = ()) -> "FeedbackService":
     """The feedback function: receipts to read, outcomes to write, and nothing else."""
     from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery
 
@@ -345,4 +341,4 @@ def open_feedback(settings: Settings) -> "FeedbackService":
         clock=SystemClock(),
         days=settings.receipt_days,
     )
-    return FeedbackService(record, service_observer(settings, "feedback"))
+    return FeedbackService(record, observers_of(settings, observers))

@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from mats import ports
 from mats.adapters.clock import SystemClock, fresh_id
-from mats.adapters.cloudwatch import CloudWatchMetrics
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
 from mats.bootstrap.policies import policies_of
@@ -26,8 +25,8 @@ from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.search.verdict import VerdictThresholds
 from mats.domain.text.variants import Groups
 from mats.edge.app import Application
-from mats.edge.observers import LogObserver, MeasureObserver, Observers
-from mats.settings import Settings, function_version
+from mats.edge.observers import LogObserver, Observers
+from mats.settings import Settings
 from mats.usecases.digest import Digest
 from mats.usecases.discover import Discover
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
@@ -114,7 +113,7 @@ class System(Generic[S_co]):
     """How often changes had to wait for a model, or were refused by one, by reason."""
     refusals: set[str] = field(default_factory=set)  # The messages of models that refuse every request
     observers: list[ports.Observer] = field(default_factory=list)
-    """Those beside the log and the metrics of the settings; may grow and shrink at any time."""
+    """Those beside the log; may grow and shrink at any time."""
 
     @cached_property
     def discover(self) -> Discover:
@@ -174,7 +173,7 @@ class System(Generic[S_co]):
             self.discover,
             LookUp(stores.index),
             audiences_of=stores.audiences_of,
-            observe=self.observe("discovery"),
+            observe=self.observe,
             receipts=receipts,
             feedback=self.feedback,
             reliability_of=self.reliability,
@@ -192,7 +191,7 @@ class System(Generic[S_co]):
 
         days, texts = self.settings.receipt_days, self.settings.log_queries == "text"
         record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days, texts=texts)
-        return FeedbackService(record, self.observe("feedback"))
+        return FeedbackService(record, self.observe)
 
     @property
     def teach(self) -> Teach:
@@ -209,7 +208,7 @@ class System(Generic[S_co]):
 
         return ProfileMaker(
             encoder=self.models.encoder,
-            writer=observe_writer(self.models.writer, self.observe("enrichment"), self.clock),
+            writer=observe_writer(self.models.writer, self.observe, self.clock),
             sparse_only=self.settings.enrich == "sparse",
         )
 
@@ -217,7 +216,6 @@ class System(Generic[S_co]):
     def enrich(self) -> "Enrich":
         from mats.usecases.enrich import Enrich  # noqa: PLC0415 - not for discovery
 
-        observe = self.observe("enrichment")
         return Enrich(
             registry=self.stores.registry,
             trust=self.stores.trust,
@@ -227,14 +225,14 @@ class System(Generic[S_co]):
             writer_threads=DaemonThreads(self.settings.writer_calls, "writer"),
             on_wait=self._note_wait,
             on_reject=self.stores.announce_rejections,
-            on_refuse=lambda refused: observe(ports.ModelsRefused(refused=refused)),
+            on_refuse=lambda refused: self.observe(ports.ModelsRefused(refused=refused)),
         )
 
     @cached_property
     def change_processor(self) -> "ChangeProcessor":
         from mats.edge.changes import ChangeProcessor  # noqa: PLC0415 - not for discovery
 
-        return ChangeProcessor(self.enrich, self.models.spending, self.observe("enrichment"), spread=self.stores.spread)
+        return ChangeProcessor(self.enrich, self.models.spending, self.observe, spread=self.stores.spread)
 
     @cached_property
     def reconcile(self) -> "Reconcile":
@@ -317,21 +315,21 @@ class System(Generic[S_co]):
         if self.waiting[str(error)] == 1:
             LOGGER.warning("change waits for a model id=%s: %s", id, error)
 
-    def observe(self, service: str) -> ports.Observer:
-        return service_observer(self.settings, service, self.observers)
+    @cached_property
+    def observe(self) -> ports.Observer:
+        return observers_of(self.settings, self.observers)
+
+
+AnySystem: TypeAlias = System[Stores]
 
 
 def _log_unread(error: DependencyFailed) -> None:
     LOGGER.warning("synonyms cannot be read, so what was read last stays: %s", error)
 
 
-def service_observer(settings: Settings, service: str, further: Sequence[ports.Observer] = ()) -> ports.Observer:
-    """The log of a service, its metrics if the settings name a namespace, and any others."""
-    log = LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")
-    if not settings.metrics:
-        return Observers([log], further)
-    measure = MeasureObserver(CloudWatchMetrics(settings.metrics, service), function_version())
-    return Observers([log, measure], further)
+def observers_of(settings: Settings, further: Sequence[ports.Observer] = ()) -> ports.Observer:
+    """The log, and any others."""
+    return Observers([LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")], further)
 
 
 def stages_of(settings: Settings, clock: ports.Clock) -> Stages:

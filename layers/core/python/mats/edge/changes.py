@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mats.domain.capability.capability import Id, capability_id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import namespace_of_pattern
-from mats.domain.profile.profile import Cause
+from mats.domain.profile.profile import Cause, ChangeResult
 from mats.domain.prompts.usage import Usage
 from mats.edge.observers import LOG, LOGGER, log_record
 from mats.ports import BatchDelayed, BatchProcessed, Change, NamespaceChange, Observer
@@ -33,8 +33,8 @@ class ChangeProcessor:
     spread: "SpreadChange | None" = None  # None where the store itself announces every capability of a namespace
     run: "Pass | None" = None  # The pass of all batches; None: each has its own, with all models
 
-    def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> list[str]:
-        """Enrich a batch of changes, given by message id; the ids of those to deliver again.
+    def process(self, changes: Mapping[str, Change], deadline: Deadline = NO_DEADLINE) -> dict[str, ChangeResult]:
+        """Enrich a batch of changes, given by message id; the result of each. One that is not final is to come again.
 
         Where a batch meets a bug, each of its changes is tried alone. A single change raises it.
         """
@@ -43,32 +43,35 @@ class ChangeProcessor:
             outcomes = self.enrich(list(changes.values()), deadline, self.run)
         except DependencyFailed as error:
             self.observe(BatchDelayed(changes=len(changes), error=error))
-            return list(changes)
+            return dict.fromkeys(changes, ChangeResult.DEGRADED)
         except Exception:
             if len(changes) == 1:
                 raise
             LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
-            again: list[str] = []
+            results: dict[str, ChangeResult] = {}
             for message, change in changes.items():
-                again += _handle([message], partial(self.process, {message: change}, deadline), is_lone=False)
-            return again
+                results |= _handle([message], partial(self.process, {message: change}, deadline), is_lone=False)
+            return results
         spent = self.spent()
         usage = Usage.total(spent.values()).plus(Usage.total(before.values()), -1) if spent else Usage()
         self.observe(BatchProcessed(outcomes=outcomes, usage=usage))
-        return [message for message, change in changes.items() if not outcomes[change.id].is_final]
+        return {message: outcomes[change.id] for message, change in changes.items()}
 
-    def spread_all(self, changes: Mapping[str, NamespaceChange], deadline: Deadline = NO_DEADLINE) -> list[str]:
-        """Send a change of each capability of these namespaces, given by message id; the ids to deliver again."""
-        again: list[str] = []
+    def spread_all(
+        self, changes: Mapping[str, NamespaceChange], deadline: Deadline = NO_DEADLINE
+    ) -> dict[str, ChangeResult]:
+        """Send a change of each capability of these namespaces, given by message id; those to deliver again."""
+        again: dict[str, ChangeResult] = {}
         for message, change in changes.items():
             if self.spread is None:
                 raise ValueError(f"{change.namespace}: nothing here spreads the change of a namespace")
             try:
                 sent = self.spread(change, deadline)
-                log_record({"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent})
+                record = {"event": "spread", "namespace": change.namespace, "after": change.after, "sent": sent}
+                log_record({**record, "event_id": change.cause.event_id})
             except DependencyFailed as error:
                 LOGGER.warning("the change of namespace %s waits: %s", change.namespace, error)
-                again.append(message)
+                again[message] = ChangeResult.DEGRADED
         return again
 
 
@@ -83,9 +86,15 @@ def process_batch(
     changes = {message: change for message, change in parsed.items() if isinstance(change, Change)}
     spreads = {message: change for message, change in parsed.items() if isinstance(change, NamespaceChange)}
     is_lone = len(event["Records"]) == 1
-    failed += _handle(changes, lambda: processor.process(changes, deadline), is_lone=is_lone)
-    failed += _handle(spreads, lambda: processor.spread_all(spreads, deadline), is_lone=is_lone)
-    return _response(failed)
+    results = _handle(changes, lambda: processor.process(changes, deadline), is_lone=is_lone)
+    receives = {
+        each["messageId"]: each.get("attributes", {}).get("ApproximateReceiveCount") for each in event["Records"]
+    }
+    for message, result in results.items():
+        change = {"id": changes[message].id, "event_id": changes[message].cause.event_id}
+        log_record({"event": "change", **change, "result": result, "receives": int(receives[message] or 1)})
+    results |= _handle(spreads, lambda: processor.spread_all(spreads, deadline), is_lone=is_lone)
+    return _response([*failed, *(message for message, result in results.items() if not result.is_final)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,8 @@ def process_reports(event: Mapping[str, Any], learner: Learner) -> dict[str, Any
         messages = {message: key for message, (its_kind, key) in parsed.items() if its_kind == kind}
         try:
             if messages:
-                work(list(dict.fromkeys(messages.values())))
+                work(keys := list(dict.fromkeys(messages.values())))
+                log_record({"event": "learned", "kind": kind, "keys": keys})
         except DependencyFailed as error:
             LOGGER.warning("%d %s wait: %s", len(messages), kind, error)
             failed += messages
@@ -131,15 +141,17 @@ def _response(failed: Sequence[str]) -> dict[str, Any]:
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
 
 
-def _handle(messages: Collection[str], work: Callable[[], list[str]], *, is_lone: bool) -> list[str]:
-    """The messages to deliver again; all of them after a bug, which a lone message raises."""
+def _handle(
+    messages: Collection[str], work: Callable[[], dict[str, ChangeResult]], *, is_lone: bool
+) -> dict[str, ChangeResult]:
+    """The results of messages; after a bug, which a lone message raises, all of them are to come again."""
     try:
-        return work() if messages else []
+        return work() if messages else {}
     except Exception:
         if is_lone:
             raise
         LOGGER.exception("a bug while handling messages %s", ", ".join(messages))
-        return list(messages)
+        return dict.fromkeys(messages, ChangeResult.DEGRADED)
 
 
 def parse_change(event: Any) -> Change | NamespaceChange:

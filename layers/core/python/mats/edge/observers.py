@@ -1,12 +1,10 @@
 """Observers of the system: log records, wide enough to explain an answer, and metrics for alarms and dashboards."""
 
 import hashlib
-import json
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from mats import ports
@@ -17,13 +15,11 @@ from mats.domain.search.candidate import Result
 from mats.domain.search.query import ANYWHERE
 from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.trace import DEGRADABLE_PARTS
-from mats.domain.text.fence import escape_hidden
 
 LOGGER = logging.getLogger("mats")
 SLOW_MS = 3_500  # The budgets of an answer together: encode 400, retrieve 600, rerank 2,500
 UNPRICED = (15, 75)
 """Dollars per million input and output tokens of a model without a price, as high as any: for the alarm on spending."""
-_CONTROLS = {code: f"\\x{code:02x}" for code in range(32) if chr(code) != "\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,64 +37,9 @@ class Observers:
 def log_record(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Log a wide record: its `event` is the message, its fields are the `extra` of a `LogRecord`.
 
-    In Lambda, the runtime's own JSON formatter writes them as top-level fields, which Logs Insights can filter by.
+    Every formatter writes them as top-level fields, which Logs Insights can filter by.
     """
     LOGGER.log(level, fields["event"], extra=dict(fields))
-
-
-_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}  # Attributes of every `LogRecord`
-
-
-def record_fields(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields of a wide record; none of any other."""
-    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
-
-
-def _ascii_json(fields: Mapping[str, Any]) -> str:
-    return json.dumps(fields).replace("\x7f", "\\u007f")
-
-
-class LineFormatter(logging.Formatter):
-    """A record begins a line; further lines of its message or traceback are indented, so that no text forges a record.
-
-    A wide record's message is its fields as JSON. Hidden and control characters are escaped.
-    """
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a method of `logging.Formatter`
-        if fields := record_fields(record):
-            record.message = _ascii_json(fields)
-        return super().formatMessage(record)
-
-    def format(self, record: logging.LogRecord) -> str:
-        lines = super().format(record).splitlines()
-        return "\n    ".join(escape_hidden(line.translate(_CONTROLS)) for line in lines)
-
-
-class JsonFormatter(logging.Formatter):
-    """A record is one line: a JSON object in ASCII, with the names of Lambda's own JSON log.
-
-    The fields of a wide record stand beside them.
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line: dict[str, Any] = {
-            "timestamp": time,
-            "level": record.levelname,
-            "message": record.getMessage(),
-            "logger": record.name,
-            **record_fields(record),
-        }
-        if record.exc_info and record.exc_info[0]:
-            line |= {
-                "errorType": record.exc_info[0].__name__,
-                "errorMessage": str(record.exc_info[1]),
-                "stackTrace": self.formatException(record.exc_info).splitlines(),
-            }
-        return _ascii_json(line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,7 @@ def application(
         Mount("/static", StaticFiles(directory=_PAGES)),
         Route("/{path:path}", _endpoint(local, caller, access), methods=METHODS),
     ]
-    observed = Middleware(
-        ObservedRequests, observe=local.observe("requests"), clock=local.clock, ids=local.discover.ids
-    )
+    observed = Middleware(ObservedRequests, observe=local.observe, clock=local.clock, ids=local.discover.ids)
     return Starlette(
         routes=routes,
         lifespan=lifespan,

@@ -148,7 +148,7 @@ def _process(processor: ChangeProcessor, events: Sequence[QueuedChange]) -> froz
     """Process events; the ids of those that failed."""
     changes = {e.event_id: Change(Id(e.id), Cause(event_id=e.event_id, time=e.time)) for e in events}
     try:
-        return frozenset(processor.process(changes))
+        return frozenset(id for id, result in processor.process(changes).items() if not result.is_final)
     except DependencyFailed:
         raise
     except Exception:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mats.bootstrap import AnySystem, open_system
+from mats.bootstrap import open_system
 from mats.bootstrap.local import as_local, local_system
+from mats.bootstrap.system import AnySystem
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, NotPossible
 from mats.domain.profile.profile import ChangeResult

@@ -23,8 +23,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from mats.bootstrap import AnySystem
 from mats.bootstrap import models as bootstrap
+from mats.bootstrap.system import AnySystem
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import (
     CapabilityError,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from mats.bootstrap import AnySystem, open_system
+from mats.bootstrap import open_system
 from mats.bootstrap.local import DATABASE, LocalSystem, as_local, local_system
 from mats.bootstrap.models import model_names
+from mats.bootstrap.system import AnySystem
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.registration import Registration, additions, apply_patch
 from mats.domain.errors import CapabilityNotFound, Fault, KindConflict, NotPossible, RegistrationInvalid, RequestInvalid

@@ -22,18 +22,17 @@ from mats.bootstrap.local import LocalSystem, SystemClock, local_system, open_pr
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, RequestInvalid, StorageUnusable
 from mats.domain.profile.assignment import Assigned
-from mats.edge import observers as log
 from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
 from mats.edge.mcp.protocol import PARSE_ERROR, RpcReply, reply_to
 from mats.edge.mcp.tools import OFFERED, McpSession, parse_names
-from mats.edge.observers import JsonFormatter, LineFormatter
 from mats.edge.route import TokenScope
 from mats.local.access import LOOPBACK, Access
 from mats.local.cli import output as ui
 from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
+from mats.local.log import JsonLines, LineFormatter
 from mats.local.tokens import MIN_TOKEN, OWN, Token, TokenBook, digest, own_token
 from mats.local.worker import drain
 from mats.resources import resource
@@ -85,7 +84,7 @@ def serve(
     _log_to(home / "mats.log")
     if local.settings.log_format == "json":
         as_json = logging.StreamHandler()
-        as_json.setFormatter(JsonFormatter())
+        as_json.setFormatter(JsonLines())
         logging.getLogger().addHandler(as_json)
     if sample and next(iter(local.stores.registry.ids()), None) is None:
         load_sample(local)
@@ -303,7 +302,7 @@ def mcp(
         local = local_system(context.obj, create=False)
         caller = local_caller(local.settings)
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(log.LineFormatter())
+        handler.setFormatter(LineFormatter())
         logging.basicConfig(handlers=[handler])
         logging.getLogger("mats").setLevel(logging.WARNING)  # clients keep what a server writes here
         try:
@@ -326,7 +325,7 @@ def _application(local: LocalSystem) -> Application:
     try:
         return local.application
     except DependencyFailed as error:
-        log.LOGGER.error("the registry cannot be searched: %s", error)
+        LOGGER.error("the registry cannot be searched: %s", error)
         raise
 
 
