@@ -46,6 +46,23 @@ def sources() -> list[Path]:
     return [path for folder in (CORE, ROOT / "functions", ROOT / "infra") for path in folder.rglob("*.py")]
 
 
+def test_every_package_that_the_readme_names_is_pinned_for_a_deployment_and_imported():
+    """Those of functions are in their layer, too."""
+    table = (ROOT / "README.md").read_text().partition("## Built with")[2].partition("\n## ")[0]
+    named = {name for line in table.splitlines()[4:] for name in re.findall(r"`([a-z0-9-]+)`", line.split("|")[1])}
+    assert named == {"aws-cdk-lib", "constructs", "boto3", "aws-lambda-powertools", "opensearch-py", "rank-bm25"}
+    pins = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    layer = re.findall(r"^([a-z0-9-]+)==", (ROOT / "layers/vendor/requirements.txt").read_text(), re.MULTILINE)
+    assert named <= {*pins}
+    assert {"boto3", "aws-lambda-powertools", "opensearch-py"} <= {*layer}
+    modules = {"aws-cdk-lib": "aws_cdk", "opensearch-py": "opensearchpy"}
+    text = "".join(path.read_text() for path in sources())
+    absent = [
+        each for each in named if not re.search(rf"(from|import) {modules.get(each, each.replace('-', '_'))}\b", text)
+    ]
+    assert absent == []
+
+
 def test_only_the_settings_spell_an_environment_variable():
     spelled = {p.relative_to(ROOT) for p in sources() if re.search(r"[\"'](MATS_[A-Z_]+)[\"']", p.read_text())}
     assert spelled == set()  # they derive each from the name of its setting
