@@ -39,7 +39,7 @@ class Metric(NamedTuple):
     """A metric of a watched resource.
 
     `source` is the name of the resource in `Watched`, `own.` and the name of the function that writes the metric
-    itself, `account` for all functions of the account, or `each` for the resource that the alarm is repeated for.
+    itself, `account` for all functions of the account, or `each` for the queue that the alarm is repeated for.
     Those of discovery by `version` are of the version that is deployed.
     """
 
@@ -99,7 +99,7 @@ class Alarm(NamedTuple):
     over: float | None = None
     under: float | None = None
     periods: tuple[int, int] = (1, 1)
-    each: str = ""  # The resources of `Watched` that have one such alarm each: `dead_letter_queues`
+    each: bool = False  # For each queue of dead letters
 
     def means(self, name: str) -> str:
         """The description of the alarm for the resource `name`, for each of which it is repeated."""
@@ -145,7 +145,7 @@ _ANSWERS = (
     Alarm("ModelRefused", _REFUSALS, "A model is refused", 0),
 )
 _CHANGES = (
-    Alarm("DeadLetters", _DEAD, "Dead letters", 0, each="dead_letter_queues"),
+    Alarm("DeadLetters", _DEAD, "Dead letters", 0, each=True),
     Alarm("ChangesWaiting", _WAITING, "Changes wait", _OLDEST_S, periods=(3, 3)),
     Alarm("EnrichmentFailing", Metric("enrichment", "Errors"), "Enrichment fails", 0, periods=(3, 3)),
     Alarm("LearningFailing", Metric("learning", "Errors"), "Learning fails", 0, periods=(3, 3)),

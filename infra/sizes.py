@@ -23,7 +23,7 @@ class Size:
     enrichment_concurrency: int
     throttle_rate: int  # Calls of the API in a second
     kept_versions: int = 1
-    """Of discovery, besides those that an alias names. A snapshot of each is stored, and paid for."""
+    """The newest of discovery, which stay, as does one that an alias names. Each has a snapshot, which is paid for."""
 
     @property
     def zones(self) -> int:

@@ -23,6 +23,7 @@ from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context, check_region, parse, replacing
+from infra.layers import core_layer, files_layer, vendor_layer
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.models import load_calibration, prices
 from mats.edge.observers import UNPRICED
@@ -54,6 +55,8 @@ class SystemStack(Stack):
             if context.files
             else SearchDomain(self, "Index", context=context, network=network),
             network=network,
+            core=core_layer(self),
+            packages=[vendor_layer(self), *([files_layer(self)] if context.files else [])],
         )
         self.path = EventPath(self, "EventPath", on=on)
         self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
@@ -80,19 +83,22 @@ class SystemStack(Stack):
         )
 
     def _watched_parts(self, on: Foundation) -> Watched:
+        domain = {"domain": on.domain.domain} if isinstance(on.domain, SearchDomain) else {}
         return Watched(
             namespace=on.context.name,
-            stage=self.discovery.api.deployment_stage,
-            discovery=self.discovery.function,
             alias=self.discovery.alias,
-            enrichment=self.enrichment.function,
-            feedback=self.feedback.function,
-            learning=self.learning.function,
-            queue=self.path.queue,
+            resources={
+                "stage": self.discovery.api.deployment_stage,
+                "discovery": self.discovery.function,
+                "enrichment": self.enrichment.function,
+                "feedback": self.feedback.function,
+                "learning": self.learning.function,
+                "streams": self.path.function,
+                "queue": self.path.queue,
+                "maintenance": self.maintenance.machine.machine,
+                **domain,
+            },
             dead_letter_queues=self.path.dead_letter_queues,
-            streams=self.path.function,
-            domain=on.domain.domain if isinstance(on.domain, SearchDomain) else None,
-            maintenance=self.maintenance.machine.machine,
             logs={"discovery": self.discovery.log, "enrichment": self.enrichment.log},
         )
 

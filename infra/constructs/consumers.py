@@ -19,7 +19,7 @@ class EnrichmentFunction(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
-        settings = on.settings(
+        environment = on.environment(
             # synonyms, outcomes and tallies for operators, whose commands take these variables: docs/runbook.md
             **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
@@ -30,7 +30,7 @@ class EnrichmentFunction(Construct):
             "Enrichment",
             on=on,
             folder="enrichment",
-            settings=settings,
+            environment=environment,
             memory_mb=1024,
             timeout_s=ENRICHMENT_TIMEOUT_S,
         )
@@ -56,9 +56,15 @@ class LearningFunction(Construct):
         tables = on.tables
         self.queue = path.add_reports(tables.outcomes)
         # trust and profiles only because settings take all three or none
-        settings = on.settings(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
+        environment = on.environment(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
         made = Function(
-            self, "Learner", on=on, folder="learning", settings=settings, memory_mb=512, timeout_s=LEARNING_TIMEOUT_S
+            self,
+            "Learner",
+            on=on,
+            folder="learning",
+            environment=environment,
+            memory_mb=512,
+            timeout_s=LEARNING_TIMEOUT_S,
         )
         self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")

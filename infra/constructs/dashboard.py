@@ -55,7 +55,7 @@ class Dashboard(Construct):
         reported = _own("feedback", *_capital(tuple(Event)), prefix="Outcomes")
         page.add_widgets(unserved, self._graph("Outcomes that callers report", reported, stacked=True))
         page.add_widgets(*self._changes())
-        if watched.domain:
+        if "domain" in watched.resources:
             page.add_widgets(*self._index())
 
     def _graph(
@@ -143,10 +143,7 @@ class Dashboard(Construct):
             self._graph(
                 "Age of the oldest change, s; given up on the right",
                 {"age": Metric("queue", "ApproximateAgeOfOldestMessage", "Maximum")},
-                right=[
-                    watched.metric(dead, each="dead_letter_queues", name=name, label=name)
-                    for name in watched.dead_letter_queues
-                ],
+                right=[watched.metric(dead, name=name, label=name) for name in watched.dead_letter_queues],
             ),
             self._graph(
                 "Age of what is read from the tables' streams, ms", {"": Metric("streams", "IteratorAge", "Maximum")}

@@ -16,7 +16,7 @@ from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_managed
 from infra.constructs.rights import allow
 from infra.context import Context
-from infra.layers import core_layer, jwt_layer
+from infra.layers import jwt_layer
 from mats.edge.ard.entries import error_code
 from mats.edge.routes import ROUTES
 from mats.settings import Settings
@@ -45,13 +45,13 @@ class FeedbackFunction(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
         super().__init__(scope, id)
         context, tables = on.context, on.tables
-        settings = Settings(
+        environment = Settings(
             metrics=context.namespace,
             **context.settings_of("feedback"),
             **tables.settings("receipts", "outcomes", "tallies"),
-        )
+        ).to_env()
         made = Function(
-            self, "Feedback", on=on, folder="feedback", settings=settings, memory_mb=1024, timeout_s=_REPORT_S
+            self, "Feedback", on=on, folder="feedback", environment=environment, memory_mb=1024, timeout_s=_REPORT_S
         )
         self.function = made.function
         tables.receipts.grant(made.role, "dynamodb:GetItem")
@@ -67,7 +67,7 @@ class DiscoveryApi(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction) -> None:
         super().__init__(scope, id)
         context, models, tables = on.context, on.models, on.tables
-        settings = on.settings(
+        environment = on.environment(
             **context.settings_of("discovery"),
             **tables.settings("synonyms", "receipts", "tallies", *(["callers"] if context.auth == "iam" else [])),
         )
@@ -76,7 +76,7 @@ class DiscoveryApi(Construct):
             "Discovery",
             on=on,
             folder="discovery",
-            settings=settings,
+            environment=environment,
             memory_mb=_MEMORY_MB,
             timeout_s=TIMEOUT_S,
             snap_start=context.size != "small",
@@ -150,15 +150,15 @@ class DiscoveryApi(Construct):
             "Authorizer",
             on=on,
             folder="authorizer",
-            settings=Settings(
+            environment=Settings(
                 jwt_issuer=context.jwt_issuer,
                 jwt_audience=context.jwt_audience,
                 jwt_client_ids=context.jwt_client_ids,
                 jwt_claim=context.jwt_claim,
-            ),
+            ).to_env(),
             memory_mb=512,
             timeout_s=10,
-            layers=[core_layer, jwt_layer],
+            packages=[jwt_layer(self)],
             in_network=False,
         )
         tokens = apigateway.TokenAuthorizer(

@@ -51,8 +51,8 @@ class EventPath(Construct):
             event_pattern=events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED]),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
-        settings = Settings(event_bus=context.name)
-        made = Function(self, "Streams", on=on, folder="streams", settings=settings, memory_mb=256, timeout_s=60)
+        environment = Settings(event_bus=context.name).to_env()
+        made = Function(self, "Streams", on=on, folder="streams", environment=environment, memory_mb=256, timeout_s=60)
         self.function = made.function
         self.allow_events(made.role, SOURCE, REPORTS)
         self._follow("Registry", on.tables.registry)

@@ -1,6 +1,6 @@
 """A Lambda function: its layers, log, role and environment; and the resources that all functions share."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,15 +18,12 @@ from infra.constructs.rights import allow
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.context import Context
-from infra.layers import ARCHITECTURE, RUNTIME, core_layer, files_layer, vendor_layer
+from infra.layers import ARCHITECTURE, RUNTIME
 from infra.vendor import ROOT
-from mats.settings import Settings
+from mats.settings import Settings, variable_of
 
 _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 """Of versions, to go back to. One that a failed deployment made goes, or the same code could not be published again."""
-_STAND_IN = "https://index.invalid"
-"""In place of the domain's address while settings are validated: in a synthesis it is a token, not an address."""
-Layer = Callable[[Construct], lambda_.LayerVersion]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +35,11 @@ class Foundation:
     tables: MatsTables
     domain: SearchDomain | FilesBucket
     network: Network | None
+    core: lambda_.LayerVersion  # Our own code
+    packages: Sequence[lambda_.LayerVersion]
 
-    def settings(self, **others: Any) -> Settings:
-        """The settings that all functions of the index share, and others."""
+    def environment(self, **others: Any) -> dict[str, str]:
+        """The variables of the settings that all functions of the index share, and others."""
         context, models = self.context, self.models
         shared = Settings(
             bedrock=True,
@@ -48,10 +47,10 @@ class Foundation:
             metrics=context.namespace,
             rerank_model=models.id_of(context.rerank_model),
             writer_model=models.id_of(context.writer_model),
-            index_endpoint=_STAND_IN,
+            index_endpoint="https://index.invalid",  # to be validated with the others; in a synthesis it is a token
             index_engine=context.engine_version,
         )
-        return replace(shared, **others)
+        return {**replace(shared, **others).to_env(), variable_of("index_endpoint"): self.domain.address}
 
 
 class Function(Construct):
@@ -64,17 +63,15 @@ class Function(Construct):
         *,
         on: Foundation,
         folder: str,
-        settings: Settings,
+        environment: Mapping[str, str],
         memory_mb: int,
         timeout_s: int,
-        layers: Sequence[Layer] = (),  # By default those that most functions have
+        packages: Sequence[lambda_.LayerVersion] = (),  # By default those that most functions have
         in_network: bool = True,
         snap_start: bool = False,
     ) -> None:
         super().__init__(scope, id)
         context, network = on.context, on.network if in_network else None
-        variables = settings.to_env()
-        common = (core_layer, vendor_layer, *([files_layer] if context.files else []))
         self.log = log_group(self, "Log", context=context)
         own_key = customer_key(self, context)
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -86,8 +83,8 @@ class Function(Construct):
             architecture=ARCHITECTURE,
             handler="handler.handle",
             code=lambda_.Code.from_asset(str(ROOT / "functions" / folder), exclude=["**/__pycache__"]),
-            layers=[layer(self) for layer in layers or common],
-            environment={name: on.domain.address if value == _STAND_IN else value for name, value in variables.items()},
+            layers=[on.core, *(packages or on.packages)],
+            environment=dict(environment),
             environment_encryption=own_key,
             tracing=lambda_.Tracing.ACTIVE,
             memory_size=memory_mb,

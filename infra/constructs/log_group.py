@@ -1,5 +1,7 @@
 """Log groups, kept as long as the context says and in production also after their stack; and the key of the context."""
 
+from typing import cast
+
 from aws_cdk import Aws, Fn, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -27,9 +29,7 @@ def log_group(scope: Construct, id: str, *, context: Context, vended: str = "") 
         removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if context.production else RemovalPolicy.DESTROY,
         encryption_key=customer_key(scope, context),
     )
-    declared = group.node.default_child
-    assert isinstance(declared, logs.CfnLogGroup)  # noqa: S101 - what the construct is made of
-    declared.retention_in_days = context.log_retention_days
+    cast(logs.CfnLogGroup, group.node.default_child).retention_in_days = context.log_retention_days
     return group
 
 

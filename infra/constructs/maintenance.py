@@ -155,7 +155,7 @@ class MaintenanceFunction(Construct):
     ) -> None:
         super().__init__(scope, id)
         tables = on.tables
-        settings = on.settings(
+        environment = on.environment(
             # tallies only because settings take both or none
             **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
@@ -166,7 +166,7 @@ class MaintenanceFunction(Construct):
             "Maintenance",
             on=on,
             folder="maintenance",
-            settings=settings,
+            environment=environment,
             memory_mb=1024,
             timeout_s=900,
         )

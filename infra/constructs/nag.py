@@ -1,6 +1,7 @@
 """Acknowledged findings of cdk-nag, each with its reason."""
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from aws_cdk import Acknowledgment, CfnElement, Stack, Validations
 from constructs import IConstruct
@@ -37,6 +38,4 @@ def accept_warning(where: IConstruct, warning: str, reason: str) -> None:
 
 def logical_id(construct: IConstruct) -> str:
     """The id in the template of the resource that a construct makes, as cdk-nag spells references to it."""
-    resource = construct.node.default_child
-    assert isinstance(resource, CfnElement)  # noqa: S101 - what the construct is made of
-    return Stack.of(construct).get_logical_id(resource)
+    return Stack.of(construct).get_logical_id(cast(CfnElement, construct.node.default_child))

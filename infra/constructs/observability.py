@@ -29,7 +29,7 @@ class Observability(Construct):
         if context.alarm_to:
             self._topic = _topic(self, context.alarm_to)
         for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour, size=context.size, files=context.files):
-            for name in getattr(watched, alarm.each) if alarm.each else [""]:
+            for name in watched.dead_letter_queues if alarm.each else [""]:
                 self.alarms.append(self._add(alarm, name))
         version = watched.alias.version.version
         brakes = alarms.BRAKES if context.in_steps else ()
@@ -58,7 +58,7 @@ class Observability(Construct):
             self,
             f"{alarm.id}{name}",
             alarm_name=alarm_name,
-            metric=self._watched.metric(alarm.metric, each=alarm.each, name=name),
+            metric=self._watched.metric(alarm.metric, name=name),
             threshold=threshold,
             comparison_operator=below if alarm.over is None else above,
             datapoints_to_alarm=alarm.periods[0],

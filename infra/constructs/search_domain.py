@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from aws_cdk import Aws, CfnCondition, CfnOutput, Fn, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -111,8 +111,7 @@ class SearchDomain(Construct):
             vpc_subnets=[network.subnets] if network else None,
             security_groups=[network.domain] if network else None,
         )
-        declared = self.domain.node.default_child
-        assert isinstance(declared, opensearch.CfnDomain)  # noqa: S101 - what the construct is made of
+        declared = cast(opensearch.CfnDomain, self.domain.node.default_child)
         declared.access_policies = self._callers
         if chosen.masters:
             there = Fn.condition_equals(Aws.REGION, "eu-south-1")  # which does not offer the other type

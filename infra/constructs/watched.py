@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import Duration
-from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_sqs as sqs
-from aws_cdk import aws_stepfunctions as sfn
 
 from infra.alarms import UNHEALTHY, Expression, Metric
 
@@ -21,34 +18,23 @@ class Watched:
     """The monitored resources; mappings are by display name."""
 
     namespace: str  # Of the metrics that the functions write themselves: `Settings.metrics`
-    stage: apigateway.Stage
-    discovery: lambda_.IFunction
-    alias: lambda_.Alias
-    enrichment: lambda_.IFunction
-    feedback: lambda_.IFunction
-    learning: lambda_.IFunction
-    queue: sqs.IQueue
+    alias: lambda_.Alias  # Of discovery
+    resources: Mapping[str, Any]  # With metrics of their services, by `infra.alarms.Metric.source`
     dead_letter_queues: Mapping[str, sqs.IQueue]  # By the hop that gave up
-    streams: lambda_.IFunction
-    domain: opensearch.Domain | None
-    maintenance: sfn.IStateMachine
     logs: Mapping[str, logs.ILogGroup]  # Of the functions that operators query
 
-    def metric(
-        self, wanted: Metric | Expression, *, each: str = "", name: str = "", label: str | None = None
-    ) -> cloudwatch.IMetric:
+    def metric(self, wanted: Metric | Expression, *, name: str = "", label: str | None = None) -> cloudwatch.IMetric:
         """A metric or an expression.
 
         Args:
             wanted: What to make.
-            each: The mapping that has the source `each`.
-            name: Its name there.
+            name: Of the queue of dead letters that is the source `each`.
             label: In a graph; of an expression it replaces its own.
         """
         if isinstance(wanted, Expression):
             return cloudwatch.MathExpression(
                 expression=wanted.text,
-                using_metrics={key: self.metric(part, each=each, name=name) for key, part in wanted.metrics.items()},
+                using_metrics={key: self.metric(part, name=name) for key, part in wanted.metrics.items()},
                 label=label or wanted.label,
                 period=Duration.minutes(wanted.minutes),
             )
@@ -61,13 +47,13 @@ class Watched:
             return cloudwatch.Metric(
                 namespace=named[0], metric_name=wanted.name, dimensions_map=named[1] or None, **options
             )
-        resource = getattr(self, each)[name] if wanted.source == "each" else getattr(self, wanted.source)
+        resource = self.dead_letter_queues[name] if wanted.source == "each" else self.resources[wanted.source]
         made: cloudwatch.IMetric = resource.metric(wanted.name, **options)
         return made
 
     def _namespace_and_dimensions(self, wanted: Metric) -> tuple[str, Mapping[str, str]] | None:
         """Of a metric that no construct of the CDK makes."""
-        version, function = self.alias.version.version, self.discovery.function_name
+        version, function = self.alias.version.version, self.alias.lambda_.function_name
         if wanted.name == UNHEALTHY:
             return self.namespace, {"service": "discovery", "version": version}
         if wanted.source == "version":

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.core_layer import LEFT_OUT, SOURCE, copy_core_layer
+from infra.core_layer import LEFT_OUT, SOURCE
+from tests.aws.core_layer import copy_core_layer
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 NEVER_TAKEN = {

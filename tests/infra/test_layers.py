@@ -10,8 +10,8 @@ import pytest
 
 from experiments.benchmarks import layer_size
 from infra import vendor
-from infra.core_layer import copy_core_layer
 from infra.vendor import JWT, ROOT, VENDOR, CannotBuild, Wheels
+from tests.aws.core_layer import copy_core_layer
 from tests.conftest import skip_or_fail
 
 _AARCH64 = 183  # `e_machine` of an ELF file for 64-bit ARM

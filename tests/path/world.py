@@ -20,10 +20,10 @@ from urllib.request import Request, urlopen
 
 import boto3
 
-from infra.core_layer import copy_core_layer
 from mats.adapters.dynamodb.tables import from_row, to_row
 from tests.aws import iam
 from tests.aws.bedrock import BedrockServer
+from tests.aws.core_layer import copy_core_layer
 from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
 from tests.aws.dynamodb import make_tables
 from tests.aws.event_path import Event, EventPath

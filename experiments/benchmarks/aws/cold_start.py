@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.runner import module_process
-from infra.core_layer import copy_core_layer
 from infra.vendor import PYTHON, VENDOR, interpreter
 from mats.adapters.dynamodb.tables import Tables
 from mats.settings import Settings
+from tests.aws.core_layer import copy_core_layer
 from tests.aws.deployment import REGION
 from tests.aws.runtime import Function
 

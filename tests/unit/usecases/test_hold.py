@@ -63,6 +63,28 @@ def test_a_dangerous_change_of_a_rated_entry_is_held_and_the_approved_version_st
     assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
 
 
+def test_of_thousands_of_changes_an_event_and_a_row_have_the_gravest(world: World):
+    def inputs(prefix: str) -> dict[str, Any]:
+        names = {f"{prefix}{n}": {"type": "string"} for n in range(900)}
+        return {"type": "object", "properties": names}
+
+    world.register(PAY.model_copy(update={"input_schema": inputs("a")}))
+    assert world.register(EVIL.model_copy(update={"input_schema": inputs("b")})) is HELD
+    held = world.profile(PAY.id).held
+    assert held.changes[0].startswith("dangerous: it reaches")
+    assert held.changes[-1].endswith(" more changes")
+    assert len(held.changes) <= 26
+    longest = replace_words(EVIL, "\U0001f4b8" * 500)
+    assert world.register(longest) is HELD
+    assert sum(len(each.encode()) for each in world.profile(PAY.id).held.changes) < 25_000
+
+
+def replace_words(registration: Registration, name: str) -> Registration:
+    """With inputs whose names are as long as they may be."""
+    schema = {"type": "object", "properties": {f"{n}{name}": {"type": "string"} for n in range(100)}}
+    return registration.model_copy(update={"input_schema": schema})
+
+
 def test_an_approval_lets_it_through_and_is_the_new_measure(world: World):
     world.register(EVIL)
     assert decide(world, approved=fingerprint(EVIL.item())) is INDEXED

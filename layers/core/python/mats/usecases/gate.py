@@ -21,6 +21,7 @@ from mats.domain.profile.changes import (
 from mats.domain.profile.origin import NOT_TEXT, fingerprint, same_text
 from mats.domain.profile.profile import Cause, ChangeResult, Contract, Held, Profile, Status
 from mats.domain.search.lookups import Vector
+from mats.domain.text.words import clip
 from mats.ports import ProfileStore, Stored
 from mats.usecases.drafts import Draft, Pass
 
@@ -79,13 +80,24 @@ class _Case:
             shown = None
         held = Held(
             digest=self.digest,
-            changes=tuple(map(str, reasons)),
+            changes=_first_reasons(reasons),
             since=before.since if before and before.digest == self.digest else cause.time,
             approved=_time_of(shown.profile) if shown else "",
             rejected=rejected,
         )
         shown = shown or Stored(Profile(namespace=made.namespace, name=made.name, approved=self.approved))
         return Draft(target=replace(shown, profile=shown.profile.with_assigned(self.assigned).hold(held)))
+
+
+_MOST_REASONS, _REASON = 25, 240
+"""Reasons that are kept, and the characters of each: a call has ten events with them, and at most 256 kB."""
+
+
+def _first_reasons(reasons: Sequence[Reason]) -> tuple[str, ...]:
+    """The gravest, which come first."""
+    more = len(reasons) - _MOST_REASONS
+    kept = (clip(str(reason), _REASON) for reason in reasons[:_MOST_REASONS])
+    return (*kept, *([f"{more:,} more changes"] if more > 0 else []))
 
 
 def _with_approved(draft: Draft, approved: Contract | None) -> Draft:
