@@ -129,8 +129,8 @@ def _install(lock: Path, target: Path, platform: str) -> None:
 
 
 def _prune(target: Path) -> None:
-    """Remove scripts, packages' own tests and the data of AWS services that are not called."""
-    unused = [target / "bin", target / ".lock", *target.glob("**/tests")]
+    """Remove scripts, type stubs, packages' own tests and the data of AWS services that are not called."""
+    unused = [target / "bin", target / ".lock", *target.glob("**/tests"), *target.glob("**/*.pyi")]
     for library in ("botocore", "boto3"):
         unused += [data for data in (target / library / "data").glob("*/") if data.name not in SERVICES]
     for path in unused:
