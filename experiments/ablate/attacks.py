@@ -57,9 +57,9 @@ def take_over(local: LocalSystem, dataset: Dataset, arms: Arms, encoder: Encoder
                 if key not in texts:
                     texts[key] = [Wave(items=attack.register(attacker, target), targets=[target])]
                 answers += _under(registry, arms, texts[key], at)
-        owner = "seniority" if way == "older ones" else "rated"
-        yield from _compare(answers, f"takeovers beside {way}: attacker not first", dataset.name, not_first, {owner})
-        yield from _compare(answers, f"takeovers beside {way}: places kept", dataset.name, places_kept)
+        leads, keeps = ({"seniority"}, set[str]()) if way == "older ones" else (set[str](), {"rated"})
+        yield from _compare(answers, f"takeovers beside {way}: attacker not first", dataset.name, not_first, leads)
+        yield from _compare(answers, f"takeovers beside {way}: places kept", dataset.name, places_kept, keeps)
     registry.assign(dataset.trust)
 
 

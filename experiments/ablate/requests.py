@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from string import ascii_lowercase
 
 from mats.domain.capability.capability import Id
 from mats.domain.text.words import STOP_WORDS, split_identifier
@@ -39,7 +40,7 @@ def ids(dataset: Dataset) -> list[JudgedQuery]:
 
 
 def misspelt(dataset: Dataset) -> list[JudgedQuery]:
-    """Judged queries with two neighbouring letters of one long word exchanged."""
+    """Judged queries with a fault in one long word: two letters exchanged, one left out, doubled, or another."""
     return draw(list(_misspell(dataset.queries)), MADE)
 
 
@@ -49,9 +50,9 @@ def _misspell(queries: Sequence[JudgedQuery]) -> Iterator[JudgedQuery]:
         if found := [match for match in _WORD.finditer(query.text) if match[0].lower() not in STOP_WORDS]:
             match = chance.choice(found)
             at = match.start() + chance.randrange(1, len(match[0]) - 2)
-            pair = query.text[at : at + 2]
-            if pair[0] != pair[1]:
-                yield replace(query, text=f"{query.text[:at]}{pair[::-1]}{query.text[at + 2 :]}")
+            one, other = query.text[at], query.text[at + 1]
+            typed = chance.choice((other + one, other, one + one + other, chance.choice(ascii_lowercase) + other))
+            yield replace(query, text=f"{query.text[:at]}{typed}{query.text[at + 2 :]}")
 
 
 def with_provider(dataset: Dataset) -> list[JudgedQuery]:

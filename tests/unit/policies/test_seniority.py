@@ -25,21 +25,21 @@ def names(*candidates: Candidate, scores: dict | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("trusted", "other", "leads"),
     [
-        (found("a", 0.37, trust=80), found("b", 0.40), True),
-        (found("a", 0.30, trust=80), found("b", 0.40), False),
+        (found("a", 0.37, trust=80), found("b", 0.40), False),
         (found("a", 0.25, trust=80), found("b", 0.55, new=True), True),
         (found("a", 0.15, trust=80), found("b", 0.55, new=True), False),
-        (found("a", 0.25, trust=80), found("b", 0.60, echo=True), True),
-        (found("a", 0.25, trust=80), found("b", 0.60, echo=True, exact=Exactness.NAME), False),
+        (found("a", 0.25, trust=80), found("b", 0.60, echo=True), False),
+        (found("a", 0.25, trust=80), found("b", 0.60, new=True, echo=True), True),
+        (found("a", 0.25, trust=80), found("b", 0.60, new=True, echo=True, exact=Exactness.NAME), False),
         (found("a", 0.05, trust=80), found("b", 0.12, new=True), False),
-        (found("a", 0.37, trust=80, unfit="needs a key"), found("b", 0.40), False),
+        (found("a", 0.37, trust=80, unfit="needs a key"), found("b", 0.40, new=True), False),
         (found("a", 0.30), found("b", 0.55, new=True), False),
         (found("a", 0.45), found("b", 0.55, new=True), True),
         (found("a", 0.45), found("b", 0.55), False),
     ],
     ids=[
-        "rated and nearly as near", "rated and further", "rated beside a newcomer", "hardly relevant beside it",
-        "rated beside an echo", "an exact name is not led", "below a weak match", "what cannot be called",
+        "rated and nearly as near", "rated beside a newcomer", "hardly relevant beside it", "rated beside an echo",
+        "rated beside a new echo", "an exact name is not led", "below a weak match", "what cannot be called",
         "older and far", "older and near", "equally old",
     ],
 )  # fmt: skip

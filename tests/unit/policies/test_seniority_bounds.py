@@ -31,10 +31,10 @@ def first(*, trust: int | None, ours: tuple[float, float], theirs: tuple[float, 
 
 @pytest.mark.parametrize(
     ("ours", "leads"),
-    [(0.55, True), (0.53, False)],  # of 0.60, from 90 % on
+    [(0.275, True), (0.265, False)],  # of 0.90, from 30 % on
 )
-def test_a_rated_one_leads_an_unrated_one_that_is_hardly_better(ours, leads):
-    found = first(trust=60, ours=(ours, ours), theirs=(0.6, 0.6))
+def test_a_rated_one_leads_a_newcomer(ours, leads):
+    found = first(trust=60, ours=(ours, ours), theirs=(0.9, 0.9), new=True)
     assert (found == "established") is leads
 
 
@@ -67,10 +67,10 @@ def test_none_leads_that_is_no_match_or_hardly_relevant_beside_the_other():
 
 
 def test_neither_an_exact_match_nor_an_order_by_the_reranker_is_changed():
-    assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44)) == "established"
-    assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), exact=Exactness.NAME) == "other"
+    assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), new=True) == "established"
+    assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), new=True, exact=Exactness.NAME) == "other"
     pair = [
-        Candidate(profile=a_profile(name=name, trust=trust), bm25=1.0, cosine=cosine)
+        Candidate(profile=a_profile(name=name, trust=trust), bm25=1.0, cosine=cosine, marks=Marks(new=trust is None))
         for name, trust, cosine in (("rated", 60, 0.60), ("unrated", None, 0.62))
     ]
     assert rank(pair, {pair[0].id: 0.5, pair[1].id: 0.9}, Seniority(50))[0].id == pair[1].id

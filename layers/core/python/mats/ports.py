@@ -57,9 +57,6 @@ class LanguageBound(Protocol):
     def reads(self, text: str) -> bool:
         """True if its vocabulary covers the language of a text."""
 
-    def knows(self, word: str) -> bool:
-        """True if its vocabulary has a word in lower case as a whole, so that it is spelled right."""
-
 
 class Writer(Protocol):
     """The enrichment LLM."""

@@ -28,7 +28,7 @@ from mats.domain.policies.seniority import Seniority
 from mats.domain.policies.spelling import Spelling
 from mats.domain.policies.synonyms import Synonyms
 from mats.domain.text.variants import Groups
-from mats.ports import Clock, Encoder, LanguageBound
+from mats.ports import Clock
 from mats.ports import Memory as Remembered
 
 NAMES = tuple(
@@ -45,16 +45,14 @@ def policies_of(
     *,
     unrated: int,
     clock: Clock,
-    encoder: Encoder | None,
     synonyms: Callable[[], Groups] | None,
     memory: Remembered | None,
     tallies: Callable[[Collection[Id]], Tallies] | None,
 ) -> tuple[Policy, ...]:
     """The policies; those that lack what they read are left out. `unrated` is the trust of an unrated profile."""
-    knows = encoder.knows if isinstance(encoder, LanguageBound) else _knows_nothing
     found: tuple[Policy | None, ...] = (
         Synonyms(synonyms) if synonyms else None,
-        Spelling(knows),
+        Spelling(),
         Memory(memory) if memory else None,
         Reliability(tallies, clock.now) if tallies else None,
         Rated(),
@@ -68,7 +66,3 @@ def policies_of(
         Claims(unrated),
     )
     return tuple(filter(None, found))
-
-
-def _knows_nothing(word: str) -> bool:
-    return False

@@ -129,7 +129,6 @@ class System(Generic[S_co]):
             policies=policies_of(
                 unrated=TRUST.unrated_trust,
                 clock=self.clock,
-                encoder=encoder,
                 synonyms=self._synonyms,
                 memory=memory,
                 tallies=self._tallies,

@@ -143,9 +143,6 @@ class LocalEncoder:
             spelled_words(text), [piece for token, piece in zip(tokens, pieces, strict=True) if token != _SPACE]
         )
 
-    def knows(self, word: str) -> bool:
-        return len(self._tokenizer.encode(word, add_special_tokens=False).ids) == 1
-
     def encode_query(self, text: str) -> Vector:
         return self.encode_documents([text])[0]
 

@@ -27,9 +27,7 @@ _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3
 _NAME, _ORDINARY = 0.5, 0.2
 """Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
-_UNMARKED = {True: 0.6, False: 0.25}
-"""Strength of a name that the sentence does not mark as one: of a trusted product, and of another."""
-_GAIN = 0.2  # What a product's capabilities gain in the mixture by which candidates are ordered
+_GAIN = 0.15  # What a product's capabilities gain in the mixture by which candidates are ordered
 _STRONG = 0.5  # Strength of a name from which on its product counts
 _MOST_SPACES = 50
 _DEPTH = 15  # Hits of the products on each side
@@ -164,9 +162,10 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     spans: dict[str, range] = {}
     for name, span in places:
         use, run = uses[name], _capitals(tokens, span)
+        if not _is_told(tokens, span, run):
+            continue
         owned = use.owned / (use.owned + use.elsewhere)
         strength = min(1.0, max(0.0, (owned - _ORDINARY) / (_NAME - _ORDINARY)))
-        strength *= 1.0 if _is_told(tokens, span, run) else _UNMARKED[bool(use.trusted)]
         strength *= (len(covered.intersection(run)) / len(run)) ** 2  # `Google Drive` is more than `Google`
         if strength >= _STRONG:
             spaces[name], spans[name] = use.trusted or use.spaces, span
@@ -197,11 +196,11 @@ def _capitals(tokens: Sequence[_Token], span: range) -> range:
 
 
 def _is_told(tokens: Sequence[_Token], span: range, run: range) -> bool:
-    """True if the sentence marks a name as one: by a capital, a word before it, a colon after it, or nothing else."""
-    first, last = tokens[span.start], tokens[span.stop - 1]
-    if (first.capital and not first.first) or last.introduces or len(span) == len(tokens):
-        return True
-    return _marker(tokens, run) < run.start
+    """True if the sentence marks a name as one: by a word before it, a colon after it, or nothing else.
+
+    A capital does not: the alerts of Kubernetes are no request to its tools.
+    """
+    return tokens[span.stop - 1].introduces or len(span) == len(tokens) or _marker(tokens, run) < run.start
 
 
 def _marker(tokens: Sequence[_Token], run: range) -> int:

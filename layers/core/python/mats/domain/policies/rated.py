@@ -20,7 +20,7 @@ _ABOUT_IT = 0.3  # Share of the best cosine from which on a rated one is about t
 class Rated(Policy):
     """Floods of rewordings are as near as what they imitate, but nobody has rated them.
 
-    Only where unrated hits as near as a rated one crowd the first places. Without an encoder nothing tells what is
+    Only where unrated hits as near as the rated ones crowd all of these out. Without an encoder nothing tells what is
     near, and the places are kept.
     """
 
@@ -32,9 +32,9 @@ class Rated(Policy):
 
     def nominate(self, order: Order, evidence: Collection[Id] | None) -> Order:
         best = [id for id in order.ids if id in (evidence or ())][:_PLACES]
-        if not best:
-            return order
         cosine, ids = order.cosine, order.ids
+        if not best or best[0] in ids[: order.k]:
+            return order
         if cosine:
             nearest = max(cosine.get(id, 0.0) for id in best)
             near = [id for id in ids if id not in (evidence or ()) and cosine.get(id, 0.0) >= _AS_NEAR * nearest]

@@ -17,10 +17,10 @@ from mats.domain.search.shortlist import Ranked, quote_id
 NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
 NEW_SHARE = 0.2  # Of the candidates that may be newcomers, unless these are as usual further down
 _MOST, _ENOUGH = 0.5, 2  # The same where newcomers are usual, and how many times the candidates must be known to say so
-_OLDER, _OLDER_IN_MEANING, _RATED, _RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3
-"""Share of the mixture of an unrated or new result from which on an older or rated one leads it; the second where the
-cosine is at least as high, the last beside a newcomer."""
-_ECHOED = 0.3  # The same where the new or unrated result repeats the request
+_OLDER, _OLDER_IN_MEANING, _RATED = 0.7, 0.4, 0.3
+"""Share of a newcomer's mixture from which on an older or a rated one leads it; the second where the cosine is at least
+as high."""
+_ECHOED = 0.3  # The same where the newcomer repeats the request
 _AS_RELEVANT = 0.1  # Share of the relevance of what it leads that it must have itself
 
 
@@ -38,7 +38,7 @@ class Seniority(Policy):
         return replace(pool.mark([pool.profiles[n].id for n in new], new=True), kept=kept, spare=spare)
 
     def arrange(self, ranked: Ranked) -> Ranked:
-        """The best rated one, then the best older one, before what is unrated and hardly better, or new."""
+        """The best rated one, then the best older one, before newcomers that are not much better."""
         for is_rated in (True, False):
             ranked = ranked if ranked.reranked else self._lead(ranked, is_rated=is_rated)
         return ranked
@@ -56,7 +56,7 @@ class Seniority(Policy):
         place = next((n for n in range(at) if _leads(order[at], order[n], ranked, is_rated=is_rated)), at)
         if place == at:
             return ranked
-        why = "operators trust it" if is_rated else "the others are new"
+        why = "operators trust it and the others are new" if is_rated else "the others are new"
         note = f"placed before results with a higher score, because {why}: {quote_id(order[at].id)}"
         order.insert(place, order.pop(at))
         return ranked.with_results(order, *([note] if place == 0 else []))
@@ -65,16 +65,11 @@ class Seniority(Policy):
 def _leads(one: Result, other: Result, ranked: Ranked, *, is_rated: bool) -> bool:
     """Whether an older result, or a rated one, comes before another that has a higher score."""
     established, beside, scale = one.candidate, other.candidate, ranked.scoring.scale
-    if beside.profile.is_rated or beside.marks.exact or one.relevance < _AS_RELEVANT * other.relevance:
+    if not beside.marks.new or beside.marks.exact or one.relevance < _AS_RELEVANT * other.relevance:
         return False
-    if not (is_rated or beside.marks.new):
-        return False
-    if beside.marks.new:
-        nearer = (established.cosine or 0.0) >= (beside.cosine or 0.0)
-        least = _OLDER_IN_MEANING if nearer else _OLDER
-        least = _RATED_BESIDE_NEW if is_rated else _ECHOED if beside.marks.echo else least
-    else:
-        least = _ECHOED if beside.marks.echo else _RATED
+    nearer = (established.cosine or 0.0) >= (beside.cosine or 0.0)
+    least = _ECHOED if beside.marks.echo else _OLDER_IN_MEANING if nearer else _OLDER
+    least = _RATED if is_rated else least
     ours, theirs = (scale.mix(each.bm25, each.cosine, each.pairs) or 0.0 for each in (established, beside))
     return ours + established.shift + established.gain >= least * (theirs + beside.shift + beside.gain)
 

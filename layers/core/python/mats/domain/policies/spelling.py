@@ -1,6 +1,5 @@
 """Read misspelt words as the nearest words that the registry has: docs/decisions/0083."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,16 +11,15 @@ from mats.domain.text.words import query_terms
 
 @dataclass(frozen=True)
 class Spelling(Policy):
-    """Corrects words that neither the registry nor the encoder knows; a word with synonyms is none of them."""
+    """Corrects words that the registry does not have; a word with synonyms is none of them."""
 
     name: ClassVar = "spelling"
     reads: ClassVar = ("read",)
-    knows: Callable[[str], bool]  # True for a word of the encoder's vocabulary
 
     def read(self, ask: Ask, index: Lookups) -> tuple[Ask, None]:
         if ask.foreign or ask.words.rewrites:
             return ask, None
-        words = [word for word in may_be_misspelt(ask.text) if not self.knows(word)]
+        words = may_be_misspelt(ask.text)
         meant = index.spellings(words, ask.admitted) if words else {}
         if not meant:
             return ask, None

@@ -21,7 +21,7 @@ from mats.domain.text.words import (
     stem,
 )
 
-_LONG = 8  # Letters of a stem that may have two faults
+_SHORTEST = 5  # Letters of a stem that may lack one
 MOST_MISSPELT = 20  # Words of a request that are looked up
 _COMMON = STOP_WORDS | ORDINARY
 _ENDINGS = ("", "e", "s", "ed", "y")
@@ -39,12 +39,19 @@ def correct(text: str, meant: Mapping[str, str]) -> str:
     return " ".join(meant.get(word.lower(), word) for word in text.split())
 
 
-def near(word: str, stems: Iterable[str]) -> dict[str, int]:
-    """Those of the stems that are near a word or its stem, with the edits: "addres", stem "addr", is near "address"."""
+def near(word: str, stems: Iterable[str]) -> list[str]:
+    """Those of the stems from which a word or its stem differs by two letters exchanged, or one too many or too few.
+
+    A letter in place of another makes another word too often: a pager is no payer.
+    """
     asked = {word, stem(word)}
-    most = 2 if len(stem(word)) >= _LONG else 1
-    edits = {each: min(distance(form, each, most) for form in asked) for each in stems}
-    return {each: count for each, count in edits.items() if count <= most}
+    return [each for each in stems if any(_is_slip(form, each) for form in asked)]
+
+
+def _is_slip(one: str, other: str) -> bool:
+    if len(one) == len(other):
+        return sorted(one) == sorted(other) and distance(one, other, 1) == 1
+    return min(len(one), len(other)) >= _SHORTEST and distance(one, other, 1) == 1
 
 
 def nearest(word: str, known: Mapping[str, int]) -> str:
@@ -53,9 +60,9 @@ def nearest(word: str, known: Mapping[str, int]) -> str:
     Each begins with the same letter. A longer word is another one: a pager is no page. Empty if none is near.
     """
     asked = (word, stem(word))
-    edits = near(word, (each for each in known if known[each] and not any(form.startswith(each) for form in asked)))
+    found = near(word, (each for each in known if known[each] and not any(form.startswith(each) for form in asked)))
     letters = [sorted(form) for form in asked]
-    return min(edits, key=lambda each: (edits[each], sorted(each) not in letters, -known[each], each), default="")
+    return min(found, key=lambda each: (sorted(each) not in letters, -known[each], each), default="")
 
 
 def distance(one: str, other: str, most: int) -> int:

@@ -177,9 +177,6 @@ class CachedEncoder(WrappedEncoder):
     def reads(self, text: str) -> bool:
         return not isinstance(self.encoder, LanguageBound) or self.encoder.reads(text)
 
-    def knows(self, word: str) -> bool:
-        return isinstance(self.encoder, LanguageBound) and self.encoder.knows(word)
-
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]
         vectors = {key: vector for key in keys if (vector := self._get(key)) is not None}
