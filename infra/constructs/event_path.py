@@ -109,9 +109,8 @@ class EventPath(Construct):
                 batch_size=_BATCH,
                 bisect_batch_on_error=True,
                 report_batch_item_failures=True,
-                max_record_age=Duration.hours(
-                    20
-                ),  # however often it is tried: a record without content is never at fault
+                # however often it is tried until then: a record without content is never at fault
+                max_record_age=Duration.hours(20),
                 on_failure=sources.SqsDlq(dead),
             )
         )
