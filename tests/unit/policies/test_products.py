@@ -60,7 +60,7 @@ def found(name: str, namespace: str, provider: str = "Linear") -> Candidate:
 
 def test_what_belongs_is_ordered_higher_and_is_no_better_a_match_and_nothing_else_changes():
     own, twin, other = found("own", "com.linear"), found("twin", "com.linear.evil"), found("other", "com.a", "A")
-    named = products_named("a ticket in Linear", {"linear": RARE})
+    named = products_named("a ticket in Linear", {"linear": RARE._replace(trusted={"com.linear"})})
     ask = Ask.of("a ticket in Linear", Filter())
     shifted = Products().shift([own, twin, other], Found(named, {}, {}), ask, SCORING)
     assert [each.gain > 0 for each in shifted] == [True, False, False]
@@ -68,6 +68,17 @@ def test_what_belongs_is_ordered_higher_and_is_no_better_a_match_and_nothing_els
     assert results[own.id].score > results[other.id].score
     assert {each.relevance for each in results.values()} == {results[other.id].relevance}
     assert named.within(Filter()).scope.exact_namespaces == {"com.linear"}
+
+
+@pytest.mark.parametrize(("trusted", "gains"), [(set(), True), ({"com.linear"}, False)])
+def test_what_says_that_it_is_for_the_product_gains_as_much_unless_its_owner_is_trusted(trusted, gains):
+    profile = a_profile(namespace="com.a", name="sync", provider="A", description="Moves tickets to Linear.")
+    named = products_named("a ticket in Linear", {"linear": RARE._replace(trusted=trusted)})
+    shifted = Products().shift(
+        [Candidate(profile=profile, bm25=0.5, cosine=0.5)], Found(named, {}, {}), Ask.of("", Filter()), SCORING
+    )
+    assert (shifted[0].gain > 0) is gains
+    assert not named.is_for(a_profile(namespace="com.a", name="fit", provider="A", description="Bilinear fits."))
 
 
 def test_where_everything_is_of_the_product_its_name_changes_nothing():

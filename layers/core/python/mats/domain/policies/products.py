@@ -11,6 +11,7 @@ from itertools import islice
 from typing import ClassVar, NamedTuple
 
 from mats.domain.policies.policy import Ask, Order, Policy
+from mats.domain.profile.index_fields import searched_text
 from mats.domain.profile.index_keys import name_key, names
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring
@@ -27,7 +28,7 @@ _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3
 _NAME, _ORDINARY = 0.5, 0.2
 """Share of the capabilities with its words that own a name, from which on it is one, and up to which it is no name."""
-_GAIN = 0.15  # What a product's capabilities gain in the mixture by which candidates are ordered
+_GAIN = 0.15  # What a product's capabilities, and others for it, gain in the mixture by which candidates are ordered
 _STRONG = 0.5  # Strength of a name from which on its product counts
 _MOST_SPACES = 50
 _DEPTH = 15  # Hits of the products on each side
@@ -41,6 +42,7 @@ class Named:
     spaces: Mapping[str, Set[str]]
     spelled: Sequence[str]
     rest: str
+    free: Sequence[str] = ()  # Those spelled whose owners no operator trusts
 
     def within(self, admitted: Filter) -> Filter:
         """The filter of what has one of the names."""
@@ -52,6 +54,11 @@ class Named:
     def has(self, profile: Profile) -> bool:
         own = names(profile.namespace, profile.provider)
         return any(name in own and profile.namespace in spaces for name, spaces in self.spaces.items())
+
+    def is_for(self, profile: Profile) -> bool:
+        """True for what belongs to the product, or says that it is for it: others serve Spotify's playlists, too."""
+        text = searched_text(profile).lowered if self.free else ""
+        return self.has(profile) or any(re.search(rf"\b{re.escape(name)}\b", text) for name in self.free)
 
 
 NOTHING_NAMED = Named({}, (), "")
@@ -110,8 +117,7 @@ class Products(Policy):
     ) -> Sequence[Candidate]:
         if evidence is None:
             return candidates
-        own = {each.id for each in candidates if evidence.named.has(each.profile)}
-        return [replace(each, gain=_GAIN) if each.id in own else each for each in candidates]
+        return [replace(each, gain=_GAIN) if evidence.named.is_for(each.profile) else each for each in candidates]
 
 
 class _Token(NamedTuple):
@@ -169,8 +175,10 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
         strength *= (len(covered.intersection(run)) / len(run)) ** 2  # `Google Drive` is more than `Google`
         if strength >= _STRONG:
             spaces[name], spans[name] = use.trusted or use.spaces, span
-    spelled = [" ".join(token.lowered for token in tokens[span.start : span.stop]) for span in spans.values()]
-    return Named(spaces, spelled, _without(text, tokens, spans.values()))
+    said = {name: tokens[span.start : span.stop] for name, span in spans.items()}
+    spelled = {name: " ".join(token.lowered for token in those) for name, those in said.items()}
+    free = [each for name, each in spelled.items() if not uses[name].trusted]
+    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free)
 
 
 def absent_product(text: str, uses: Mapping[str, NameUse]) -> str:
