@@ -54,8 +54,8 @@ class Context:
     size: str = option(
         "trial",
         "`small`: no OpenSearch domain, for some 20,000 capabilities; `trial`: one small OpenSearch node; "
-        "`production`: three data nodes in three zones with three dedicated masters, higher limits, logs and tables "
-        "protected from deletion, and stacks with termination protection",
+        "`production`: three data nodes in three zones, higher limits, logs and tables protected from deletion, and "
+        "stacks with termination protection",
         choices=("small", "trial", "production"),
     )
     instance_type: str = option(
@@ -63,6 +63,9 @@ class Context:
     )
     storage_gb: int = option(
         0, "storage of each data node in GB, 10 to 16,000; default 10, in production 40", limits=(10, 16_000)
+    )
+    masters: bool = option(
+        False, "`true`, in production: three dedicated masters, so that a busy data node never delays an election"
     )
     engine_version: str = option(
         Settings().index_engine,
@@ -217,9 +220,6 @@ class Context:
         "Bedrock model that encodes texts: Titan, `cohere.embed-v4:0`, or `none`: lexical search only",
         replaces="the index: changes wait until `mats reindex` has made another",
     )
-    audit: bool = option(
-        False, "`true`: CloudTrail records who wrote into Registry, Trust and Callers, in a separate bucket"
-    )
 
     @property
     def production(self) -> bool:
@@ -238,6 +238,7 @@ class Context:
             size,
             node=self.instance_type or size.node,
             gb_each=self.storage_gb or size.gb_each,
+            masters=3 if self.masters and size.nodes > 1 else 0,
             throttle_rate=self.throttle_rate or size.throttle_rate,
         )
 

@@ -19,7 +19,7 @@ class Size:
     node: str
     gb_each: int
     masters: int = 0
-    master: str = ""
+    master: str = "m7g.medium.search"
     enrichment_concurrency: int
     throttle_rate: int  # Calls of the API in a second
     kept_versions: int = 1
@@ -38,8 +38,6 @@ SIZES = {
         nodes=3,
         node="r7g.large.search",
         gb_each=40,  # twice what the index of a million capabilities and its successor in a reindex take
-        masters=3,
-        master="m7g.medium.search",
         enrichment_concurrency=10,
         throttle_rate=200,
         kept_versions=3,

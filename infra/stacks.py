@@ -18,7 +18,7 @@ from infra.constructs.maintenance import MaintenanceFunction
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
-from infra.constructs.options import Audit, Rollout
+from infra.constructs.rollout import Rollout
 from infra.constructs.search_domain import SearchDomain
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
@@ -65,8 +65,6 @@ class SystemStack(Stack):
         self.discovery = DiscoveryApi(self, "Online", on=on, feedback=self.feedback)
         self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
         observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
-        if context.audit:
-            Audit(self, "Audit", context=context, tables=[tables.registry, tables.trust, tables.callers])
         if context.console:
             Console(self, "Console", context=context, api=self.discovery.api)
         if context.in_steps:

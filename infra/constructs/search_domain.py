@@ -72,7 +72,7 @@ def _name(context: Context) -> str:
 
 
 class SearchDomain(Construct):
-    """One small node for a trial, or three with dedicated masters. Its content can be made again from Profiles."""
+    """One small node for a trial, or three. Its content can be made again from Profiles."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context, network: Network | None) -> None:
         super().__init__(scope, id)
@@ -89,7 +89,7 @@ class SearchDomain(Construct):
                 data_nodes=chosen.nodes,
                 data_node_instance_type=chosen.node,
                 master_nodes=chosen.masters or None,
-                master_node_instance_type=chosen.master or None,
+                master_node_instance_type=chosen.master if chosen.masters else None,
                 multi_az_with_standby_enabled=False,
             ),
             ebs=opensearch.EbsOptions(volume_size=chosen.gb_each, volume_type=ec2.EbsDeviceVolumeType.GP3),
@@ -183,6 +183,6 @@ class SearchDomain(Construct):
             accept(self.domain, OS1="network=public was chosen; every call is signed, and allowed by role and path")
         remade = "is made again from Profiles by `mats reconcile`"
         if not self._context.capacity.masters:
-            accept(self.domain, OS4=f"A trial has no dedicated masters; its index {remade}")
+            accept(self.domain, OS4=f"Without masters=true, data nodes elect one of them; the index {remade}")
         if self._context.capacity.nodes == 1:
             accept(self.domain, OS7=f"A trial has one node; its index {remade}")

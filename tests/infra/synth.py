@@ -36,7 +36,7 @@ LIMITED = {"waf": "true", "caller_limit": "500"}
 CONTEXTS = {
     "trial": {},
     "vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
-    "private": {**VPC, "api": "private", "audit": "true"},
+    "private": {**VPC, "api": "private"},
     "private, a VPC and a key of one's own": {
         **OWN_VPC, **OWN_KEY, "api": "private", "api_endpoint_id": "vpce-0a1b2c3d", "api_log_role": "keep",
     },
@@ -49,8 +49,8 @@ CONTEXTS = {
         "inference_profile": "global", "rerank_model": MODEL, "writer_model": MODEL, "encoder_model": "none",
         "rollout": "linear",
     },
-    "production": {**PRODUCTION, **HOST, "audit": "true", "inference_profile": "eu"},
-    "production, console": {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true", "audit": "true"},
+    "production": {**PRODUCTION, **HOST, "masters": "true", "inference_profile": "eu"},
+    "production, console": {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true"},
     "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
     "production, bigger": {
         **PRODUCTION, "instance_type": "r7g.2xlarge.search", "storage_gb": "500", "throttle_rate": "1000",

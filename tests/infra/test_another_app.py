@@ -1,4 +1,4 @@
-"""The constructs in an app of somebody else, with a context of its own and without the console, audit or alarms."""
+"""The constructs in an app of somebody else, with a context of its own and without the console or alarms."""
 
 import json
 from pathlib import Path

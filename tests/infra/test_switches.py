@@ -102,8 +102,8 @@ def test_two_deployments_share_no_physical_name():
         for named_so in ({}, {"name": "alpha"})
     )
     assert {
-        "AWS::CloudFront::OriginAccessControl", "AWS::CloudFront::ResponseHeadersPolicy", "AWS::CloudTrail::Trail",
-        "AWS::DynamoDB::Table", "AWS::Events::Archive", "AWS::Events::EventBus", "AWS::Logs::LogGroup",
+        "AWS::CloudFront::OriginAccessControl", "AWS::CloudFront::ResponseHeadersPolicy", "AWS::DynamoDB::Table",
+        "AWS::Events::Archive", "AWS::Events::EventBus", "AWS::Logs::LogGroup",
         "AWS::Logs::ResourcePolicy", "AWS::OpenSearchService::Domain", "AWS::SQS::Queue",
         "AWS::WAFv2::WebACL",
     } <= {kind for kind, _ in one}  # fmt: skip

@@ -54,9 +54,9 @@ def test_the_models_cost_their_measured_tokens_at_the_prices_that_answers_use():
     assert month("trial", queries=10**6, changes=0)["variable"]["Bedrock"] == pytest.approx(reranked + encoded)
 
 
-def test_the_domain_is_priced_with_its_masters_and_its_storage():
+def test_the_domain_is_priced_with_its_nodes_and_its_storage():
     size, price = SIZES["production"], {key: each["usd"] for key, each in BILL["prices"].items()}
-    nodes = HOURS * (3 * price[size.node] + 3 * price[size.master]) + 3 * size.gb_each * price["gp3_gb"]
+    nodes = HOURS * 3 * price[size.node] + 3 * size.gb_each * price["gp3_gb"]
     assert month("production")["fixed"]["OpenSearch"] == pytest.approx(nodes)
 
 
