@@ -15,6 +15,7 @@ from mats.domain.profile.assignment import Assigned, pattern_id
 from mats.domain.profile.profile import ChangeResult, Enrichment
 from mats.edge.changes import ChangeProcessor
 from mats.local import worker
+from mats.local.cli.indexing import index
 from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
@@ -51,6 +52,15 @@ def test_failed_events_stay_queued(events):
 
     drain(over(events, down))
     assert events.depth().waiting == 100
+
+
+def test_a_command_waits_for_what_a_running_service_has_taken(events):
+    service = SqliteQueue(events.database, f"{os.getppid()}:service")
+    taken = service.take(1)
+    finishing = threading.Timer(0.1, lambda: service.settle(taken, frozenset()))
+    finishing.start()
+    assert (index(over(events, indexed))[0], events.depth().waiting) == (99, 0)
+    finishing.join()
 
 
 def test_unsettled_batch_is_processed_again(events, monkeypatch):

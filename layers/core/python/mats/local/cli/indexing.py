@@ -57,4 +57,7 @@ def index(local: LocalSystem) -> tuple[int, float]:
             drain(local, complete, on_findable=on_findable)
         finally:
             gc.set_threshold(*collected)
+    queue, until = local.stores.queue, time.monotonic() + _SETTLE_S
+    while sum(queue.depth()) > queue.failing() and time.monotonic() < until:  # A running service has taken some
+        time.sleep(_PAUSE_S)
     return complete.count, findable_s or time.monotonic() - began
