@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -228,11 +229,14 @@ def test_init_knows_the_files_of_clients_and_what_to_paste_into_each(mats, tmp_p
         (tmp_path / file).write_text(content if isinstance(content, str) else json.dumps(content))
     out = mats("init", str(tmp_path), HOME=str(tmp_path), COLUMNS="400").done().out
     blocks = re.findall(
-        r"^To search from \S+, add this to (\S+):\n(.*?)(?=^To search|\Z)", out, re.DOTALL | re.MULTILINE
+        r"((?:^To search from \S+, add this to \S+:\n)+)(.*?)(?=^To search|\Z)", out, re.DOTALL | re.MULTILINE
     )
-    assert {file for file, _ in blocks} == {str(tmp_path / file) for file in [*OF_CLIENTS][:-1]}
-    for file, text in blocks:
-        (mine,) = servers_of(decode(text.encode(), name=file)) or ()
+    files = [re.findall(r"add this to (\S+):\n", headings) for headings, _ in blocks]
+    assert {*chain(*files)} == {str(tmp_path / file) for file in [*OF_CLIENTS][:-1]}
+    assert len({text for _, text in blocks}) == len(blocks)  # what several clients take is printed once
+    assert not re.search(r" $", out, re.MULTILINE)
+    for named, (_, text) in zip(files, blocks, strict=True):
+        (mine,) = servers_of(decode(text.encode(), name=named[0])) or ()
         assert (mine.name, is_mats(mine)) == ("mats", True)
 
 

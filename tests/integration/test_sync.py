@@ -62,7 +62,7 @@ def test_each_entry_is_counted_once_also_if_it_was_edited_here(mats: Mats, tmp_p
     after = sync(mats)
     assert {key: after[key] for key in ("new", "changed", "unchanged")} == {"new": 0, "changed": 2, "unchanged": 0}
     assert ([one["id"] for one in after["left"]], [one["id"] for one in after["merged"]]) == (["n/keep"], ["n/merge"])
-    assert "0 changed, 1 unchanged, 2 left as they are" in mats("sync").out
+    assert "0 changed, 1 unchanged, 2 left as is" in mats("sync").out
 
 
 def test_a_source_writes_nothing_that_operators_trust_unless_it_is_bound_or_wrote_there_before(mats: Mats, tmp_path):

@@ -234,7 +234,7 @@ def _show(result: Synced, *, dry_run: bool) -> None:
     left = [*result.edits, *pruned.kept]
     numbers = {
         "rejected": len(report.rejected),
-        "left as they are": len(left),
+        "left as is": len(left),
         "would be removed" if dry_run else "removed": len(pruned.removed),
         "no longer listed": 0 if result.pruned and not pruned.refused else len(result.gone),
     }
@@ -388,7 +388,7 @@ def _show_init(clients: Sequence[_Client]) -> int:
                 headers = plain_entry(entry)["headers"]
                 reached, given = server.url, [*map(str, headers)] if isinstance(headers, Mapping) else []
             table.add_row(*map(ui.plain, (client.file, name, reached, ", ".join(given))))
-    ui.out.print(table if table.row_count else "These files name no server beside mats.")
+    ui.say(table if table.row_count else "These files name no server beside mats.")
     return table.row_count
 
 
@@ -418,14 +418,15 @@ def _show_configurations(clients: Sequence[_Client], settings: Settings) -> None
     command, *arguments = ui.program(absolute=True)
     environment = {variable_of("home"): str(settings.home.absolute())}
     entry: dict[str, Any] = {"command": command, "args": [*arguments, "mcp"], "env": environment}
+    alike: dict[str, list[_Client]] = {}
     for client in clients:
         if client.has_mats:
             ui.say(f"{client.file} names mats already.")
-            continue
-        shown = _addition(client.name, client.file, entry)
-        ui.out.print(
-            ui.plain(f"To search from {client.name}, add this to {client.file}:"), style="bold", soft_wrap=True
-        )
+        else:
+            alike.setdefault(_addition(client.name, client.file, entry), []).append(client)
+    for shown, those in alike.items():
+        headings = (f"To search from {client.name}, add this to {client.file}:" for client in those)
+        ui.say("\n".join(headings), style="bold")
         ui.say(shown)
 
 
