@@ -1,6 +1,7 @@
 """Receipts and feedback of the local registry: command, HTTP, client and Python processes."""
 
 import json
+import re
 
 import pytest
 
@@ -46,7 +47,8 @@ def confirmed(stocked: Mats) -> set[str]:
 
 def test_the_command_says_how_to_report(stocked):
     text = stocked("search", "money back").out
-    assert "Report what happened: mats feedback " in text
+    assert re.search(r"Report what happened: mats feedback \w+ --succeeded ID", text)
+    assert "--missing WHAT" in stocked("search", "a poem about a card").out
     assert "Report" not in stocked("search", "money back", MATS_RECEIPT_DAYS="0").out
     assert "Report" not in stocked("search", "money back", "--namespace", "com.nobody").out
 

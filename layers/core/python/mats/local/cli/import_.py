@@ -173,7 +173,7 @@ def show_flags(flags: Mapping[str, Any]) -> None:
     if flags.get("noted") or flags.get("held"):
         ui.note(
             f"{flags['noted']:,} noted, {flags['held']:,} held: no agent gets those held. `mats list --suspicious` "
-            "shows them; `mats trust ID --clear-flags` clears one, with 'com.acme.*' or a source's name all of it."
+            "shows them; `mats trust ID --clear-flags` clears one, 'com.acme.*' or a source for ID all but hidden text."
         )
 
 
@@ -236,7 +236,7 @@ def _rows(report: Report) -> str:
 
 def _counts(report: Report) -> str:
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items())
-    passed = f", {len(report.passed_over):,} files passed over" if report.passed_over else ""
+    passed = f", {ui.count_of(len(report.passed_over), 'file')} passed over" if report.passed_over else ""
     trust = "".join(f", trust of {count:,} {name.replace('_', ' ')}" for name, count in report.trust.items())
     empty = f", {len(report.empty):,} empty" if report.empty else ""
     return f"{counts}, {len(report.rejected):,} rejected{empty}{passed}{trust}"
@@ -266,8 +266,7 @@ def _show_remarks(report: Report) -> None:
 
 def _show(title: str, style: str, place: Location, text: str) -> None:
     """Show one remark; an unreadable file has its name in the text."""
-    file, line, where = place
-    position = ":".join([file, *([str(line)] if line else []), *([where] if where else [])])
+    position = ":".join(str(part) for part in place if part)
     shown = text if text.startswith(f"{position}: ") else f"{position}: {text}"
     ui.err.print(Text(title, style=style) + ui.plain(shown), soft_wrap=True)
 

@@ -118,13 +118,11 @@ def _relevance(text: str | None) -> str | float | None:
 def _print_tools(answer: dict[str, Any]) -> None:
     """Print the tools on standard output, and those left out on standard error."""
     ui.print_json(answer["output"])
-    for one in answer["withheld"]:
-        text = f"withheld: {one['id']} {'; '.join(one['reasons'])}; {one['clear']}"
-        ui.err.print(ui.plain(text, "yellow"), soft_wrap=True)
-    for left in answer["left_out"]:
-        if left["reason"] == "property_names":
-            text = f"left out, requires an input whose name that API rejects: {left['id']}"
-            ui.err.print(ui.plain(text, "yellow"), soft_wrap=True)
+    lines = [f"withheld: {one['id']}: {'; '.join(one['reasons'])}; {one['clear']}" for one in answer["withheld"]]
+    unnamed = [left["id"] for left in answer["left_out"] if left["reason"] == "property_names"]
+    lines += [f"left out, requires an input whose name that API rejects: {id}" for id in unnamed]
+    for line in lines:
+        ui.err.print(ui.plain(line, "yellow"), soft_wrap=True)
 
 
 def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
@@ -142,7 +140,8 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
     yield _footer(answer, explain=explain, why_degraded=why_degraded)
     yield from _left_out(answer)
     if reports:
-        yield Text(f"Report what happened: mats feedback {answer['query_id']} --succeeded ID", style="dim")
+        outcome = "--missing WHAT" if answer["verdict"] == "none" else "--succeeded ID"
+        yield Text(f"Report what happened: mats feedback {answer['query_id']} {outcome}", style="dim")
 
 
 def _left_out(answer: dict[str, Any]) -> Iterator[Text]:

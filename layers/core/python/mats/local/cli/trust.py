@@ -147,9 +147,7 @@ def pin(
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
     """A row after a change; what the command does not name stays."""
     if value is None and provider is None:
-        raise typer.BadParameter(
-            "give N, a number from 0 to 100 or none; --provider for a namespace; or --clear-flags for a capability"
-        )
+        raise typer.BadParameter("give N, a number from 0 to 100 or none; --provider for a namespace; or --clear-flags")
     if provider and not is_provider(provider):
         message = f"must be a name of at most {MAX_PROVIDER} visible characters on one line; not {provider[:60]!r}"
         raise RequestInvalid([Fault("--provider", message)])

@@ -71,7 +71,7 @@ class Report:
         if not accepted or len(self.empty) * _MOST_EMPTY <= accepted:
             return ""
         share = f"{len(self.empty):,} of {accepted:,} are empty, without text, inputs or responses"
-        return f"{share}, such as {self.empty[0]}: what it refers to is missing; bundle it into one file"
+        return f"{share}, such as {self.empty[0]}: if they are in other files, bundle all into one"
 
     def to_json(self) -> dict[str, Any]:
         return {
