@@ -173,7 +173,7 @@ def show_flags(flags: Mapping[str, Any]) -> None:
     if flags.get("noted") or flags.get("held"):
         ui.note(
             f"{flags['noted']:,} noted, {flags['held']:,} held: no agent gets those held. `mats list --suspicious` "
-            "shows them; `mats trust ID --clear-flags` clears one, 'com.acme.*' or a source for ID all but hidden text."
+            "shows them; `mats trust ID --clear-flags` clears one; with 'com.acme.*' or a source as ID, all but hidden."
         )
 
 
