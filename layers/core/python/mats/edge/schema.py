@@ -212,7 +212,8 @@ class Withheld(ResponseModel):
     def of(cls, profile: Profile) -> Self:
         id = spell_out(profile.id)
         quoted = shlex.quote(id)
-        clear = f"an operator reads `mats show {quoted}`, and clears it with `mats trust {quoted} --clear-flags`"
+        local = f"an operator reads `mats show {quoted}`, and clears it with `mats trust {quoted} --clear-flags`"
+        clear = f"{local}; in AWS, by trust in its owner"
         return cls(id=id, reasons=list(profile.withheld), clear=clear)
 
 
