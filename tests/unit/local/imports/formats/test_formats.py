@@ -151,6 +151,7 @@ BASH = {"type": "bash_20250124", "name": "bash"}
         ({"modelId": "m", "toolConfig": {"tools": [{"toolSpec": SPEC}]}}, 0),
         ({"tools": [{"functionDeclarations": [{**REFUND, "parameters": UPPER}]}, {"googleSearch": {}}]}, 1),
         ({"functionDeclarations": [{**REFUND, "parametersJsonSchema": SCHEMA}]}, 0),
+        ({"config": {"tools": [{"function_declarations": [{**REFUND, "parameters_json_schema": SCHEMA}]}]}}, 0),
         ({"tools": [{"type": "custom", **REFUND, "input_schema": SCHEMA}, BASH]}, 1),
         ({"tools": [{**REFUND, "input_schema": SCHEMA}, {"type": "web_search_20250305", "name": "web_search"}]}, 1),
         ({"functions": [{**REFUND, "parameters": SCHEMA}]}, 0),

@@ -22,7 +22,7 @@ from mats.domain.protocols.protocol import (
 _NAME = "openai-tool"
 _LISTS = (("tools",), ("toolConfig", "tools"), ("config", "tools"), ("functions",))
 _GROUPS = ("functionDeclarations", "function_declarations")  # Gemini's lists within the list
-_SCHEMAS = ("parameters", "parametersJsonSchema", "input_schema", "inputSchema")
+_SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema", "input_schema", "inputSchema")
 _VERSIONED = re.compile(r"\w+_20\d{6}")  # What Anthropic builds in: `web_search_20250305`
 _GEMINI_TYPES = frozenset("STRING NUMBER INTEGER BOOLEAN ARRAY OBJECT NULL".split())
 _PROBED = 10
