@@ -143,6 +143,15 @@ def test_a_published_server_prefers_its_remote():
             },
             "uvx --from tides[mcp]==2 {port} serve 8080",
         ),
+        (
+            {
+                "registryType": "npm",
+                "identifier": "@a/b",
+                "version": "2",
+                "runtimeArguments": [{"type": "positional", "value": value} for value in ("-y", "@a/b@latest")],
+            },
+            "npx -y @a/b@latest",
+        ),
         ({"registryType": "mcpb", "identifier": "https://x.example/x.mcpb"}, None),
         ({"registryType": "npm", "identifier": "--eval"}, None),
         ({"registryType": "npm", "identifier": "b", "packageArguments": [None]}, None),
@@ -289,6 +298,13 @@ GRPC, RPC = "https://grpc.example.com", "https://rpc.example.com/a2a"
         (
             {"supported_interfaces": [{"url": RPC, "protocol_binding": "JSONRPC", "protocol_version": "1.0"}]},
             (RPC, "JSONRPC", "1.0"),
+        ),
+        (
+            {
+                "url": "http://localhost:9999", "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0",
+                "additionalInterfaces": [{"url": GRPC, "transport": "GRPC"}, {"url": RPC, "transport": "HTTP+JSON"}],
+            },
+            (RPC, "HTTP+JSON", "0.3.0"),
         ),
         ({"url": GRPC, "preferredTransport": "GRPC"}, (GRPC, "GRPC", "")),
         ({"url": f"{RPC}/v1/message:stream", "protocolVersion": "0.3.0"}, (f"{RPC}/v1", "HTTP+JSON", "0.3.0")),

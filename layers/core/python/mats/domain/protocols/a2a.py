@@ -97,7 +97,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _interfaces(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Address, transport and version of each interface, those first that HTTP reaches; `url` before others."""
+    """Address, transport and version of each interface: those first that HTTP reaches, of public hosts, then `url`."""
     version = plain_text_at(card, "protocolVersion")
     stated = plain_text_at(card, "preferredTransport") or (_JSON_RPC if version else "")
     main = {"url": card.get("url"), "transport": stated}
@@ -107,6 +107,7 @@ def _interfaces(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         for each in [*objects(card.get("supportedInterfaces")), main, *objects(card.get("additionalInterfaces"))]
         if (url := text_at(each, "url"))
     ]  # fmt: skip
+    found.sort(key=lambda each: not namespace_of_url(each[0]))
     return sorted(found, key=lambda each: each[1].upper() not in ("", _JSON_RPC, _REST) or each[0][:4] != "http")
 
 

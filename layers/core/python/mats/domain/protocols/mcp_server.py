@@ -282,7 +282,8 @@ def _package(package: Mapping[str, Any]) -> McpStdio | str:
         own = ["--yes", *(["--", *own] if own else [])]
     passed_on = [part for name in env for part in ("-e", name)] if runner in _CONTAINER_RUNNERS else []
     line = [*before, *passed_on, *(part for part in runtime if part not in before)]
-    if not ({identifier, name} & {*runtime} or _INSTEAD & {*runtime[:-1]}):
+    unversioned = {str(part).rpartition(separator)[0] for part in runtime}
+    if not ({identifier, name} & {*runtime, *unversioned} or _INSTEAD & {*runtime[:-1]}):
         line.append(name)
     return stdio_server(runner, [*line, *own], env) or "is not called: its arguments are not all short and plain texts"
 
