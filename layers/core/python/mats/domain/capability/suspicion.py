@@ -330,7 +330,8 @@ def _has_hidden(hidden: Counter[str]) -> bool:
 def _is_stuffed(registration: Registration) -> bool:
     """True if a word is stuffed in the descriptive text, or in the text of the parameters."""
     about = f"{registration.name} {registration.description} {' '.join((*registration.tags, *registration.examples))}"
-    parameters = " ".join(read_parameters(registration.input_schema, registration.descriptor).texts)
+    read = {key: one for key, one in (registration.descriptor or {}).items() if key not in _UNREAD and key[:2] != "x-"}
+    parameters = " ".join(read_parameters(registration.input_schema, read).texts)
     # lists of values repeat words, hence the higher share
     return _is_repetitive(about, _STUFFED_SHARE) or _is_repetitive(parameters, 2 * _STUFFED_SHARE)
 
