@@ -56,7 +56,7 @@ def test_value_of_a_path_parameter_stays_in_its_segment(value, written):
         ({"in": "query", "explode": False}, ["a,b", "c"], "/x/?id=a%2Cb,c"),
         ({"in": "query", "style": "spaceDelimited"}, ["a", "b"], "/x/?id=a%20b"),
         ({"in": "query", "content": "application/json"}, {"a": 1}, "/x/?id=%7B%22a%22%3A%201%7D"),
-        ({"in": "query", "style": "deepObject"}, {"a": {"b": [1, 2]}}, "/x/?id[a][b]=1&id[a][b]=2"),
+        ({"in": "query", "style": "deepObject"}, {"a": {"b": [1, 2]}}, "/x/?id[a][b][]=1&id[a][b][]=2"),
     ],
 )
 def test_styles_of_openapi(parameter, value, written):

@@ -33,7 +33,7 @@ def test_valid_schema_is_unchanged():
     ({"type": "integer", "minimum": 0, "exclusiveMinimum": True}, {"type": "integer", "minimum": 0}),
     ({"type": "string", "required": True}, {"type": "string"}), ({"items": [{"type": "string"}]}, {}),
     ({"properties": {"a": {"type": "float", "title": "A"}, "b": "text"}}, {"properties": {"a": {"title": "A"}}}),
-    ({"anyOf": []}, {}), ({"anyOf": [{"type": "string"}, "null"]}, {}),
+    ({"anyOf": []}, {}), ({"enum": []}, {}), ({"anyOf": [{"type": "string"}, "null"]}, {}),
     ({"not": {"type": "str"}, "if": {"minimum": "1"}}, {}), ({"oneOf": [{"type": "str"}, {"type": "null"}]}, {}),
     ({"$id": "https://a.example", "title": None}, {}),
 ])  # fmt: skip

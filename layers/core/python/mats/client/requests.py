@@ -249,7 +249,7 @@ def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
     encode = partial(_encode, safe=_RESERVED_IN_QUERY if parameter.reserved else "")
     if parameter.content:
         yield f"{name}={encode(json.dumps(value) if is_json(parameter.content) else value)}"
-    elif isinstance(value, Mapping) and parameter.style == "deepObject":
+    elif isinstance(value, Mapping | list) and parameter.style == "deepObject":
         yield from _deep(name, value)
     elif isinstance(value, Mapping) and explode:
         yield from (f"{quote(key, safe='')}={encode(entry)}" for key, entry in value.items())
@@ -261,12 +261,14 @@ def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
 
 
 def _deep(name: str, value: Any) -> Iterator[str]:
+    """A value with the path to it in its name. OpenAPI leaves lists open; most servers read `a[]=1`, `a[0][b]=1`."""
     match value:
         case Mapping():
             for key, entry in value.items():
                 yield from _deep(f"{name}[{quote(key, safe='')}]", entry)
         case list():
-            yield from (f"{name}={_encode(entry)}" for entry in value)
+            for position, entry in enumerate(value):
+                yield from _deep(f"{name}[{position if isinstance(entry, Mapping | list) else ''}]", entry)
         case _:
             yield f"{name}={_encode(value)}"
 

@@ -155,7 +155,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
         _if(lambda value: isinstance(value, str)),
     ),
     "pattern": _if(_is_pattern),
-    **_all("enum examples", _if(lambda value: isinstance(value, list))),
+    **_all("enum examples", _if(lambda value: isinstance(value, list) and bool(value))),
     **_all("$id $anchor $dynamicAnchor $vocabulary", lambda value: _INVALID),
     "type": _type,
     "multipleOf": _if(lambda value: _is_number(value) and value > 0),
