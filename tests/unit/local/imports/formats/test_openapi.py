@@ -263,6 +263,21 @@ def test_a_schema_that_is_too_large_is_cut_and_accepts_what_it_did(schema: Any):
             {"allOf": [{"properties": {"a": {}}}, {"required": ["a"]}], "required": []},
         ),
         (
+            {
+                "allOf": [
+                    {"properties": {"id": {"readOnly": True}}},
+                    {"required": ["id"], "properties": {"id": {}, "a": {}}},
+                ]
+            },
+            {
+                "allOf": [
+                    {"properties": {"id": {"readOnly": True}}},
+                    {"required": ["id"], "properties": {"id": {}, "a": {}}},
+                ]
+            },
+        ),
+        ({"nullable": True, "type": "string", "enum": []}, {"type": ["string", "null"]}),
+        (
             {"required": ["id"], "properties": {"id": {"$ref": "#/components/schemas/Id"}}},
             {"required": ["id"], "properties": {"id": {"type": "integer", "readOnly": True}}},
         ),
@@ -287,7 +302,7 @@ def test_a_schema_of_openapi_becomes_one_of_2020_12(written: Any, read: Any):
 
 
 def test_an_operation_whose_id_is_taken_or_no_name_is_named_after_its_path():
-    ids = ["tides", "tides", "a\tb", "a\u200bb", "x" * 201, 7, None]
+    ids = ["tides", "tides", "a\tb", "a\u200bb", "x" * 201, 7, None, "GET /6", "GET /8"]
     paths = {f"/{n}": {"get": {"operationId": one, "summary": "s"}} for n, one in enumerate(ids)}
     paths |= {
         "/copy": {"query": {"operationId": "q", "summary": "s"}, "additionalOperations": {"COPY": {"summary": "s"}}}
@@ -301,10 +316,24 @@ def test_an_operation_whose_id_is_taken_or_no_name_is_named_after_its_path():
         "GET /4",
         "7",
         "GET /6",
+        "GET /7",
+        "GET /8",
         "q",
         "COPY /copy",
     ]
-    assert [bool(one.notes) for one in found] == [False, True, True, True, True, False, False, False, False]
+    assert [bool(one.notes) for one in found] == [
+        False,
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -444,6 +473,12 @@ JSON = "application/json"
             {"card": {"n": {"m": "4"}}},
             FORM,
             "card[n][m]=4",
+        ),
+        (
+            {FORM: {"encoding": {"tags": {"style": "deepObject"}, "dues": {"style": "deepObject"}}}},
+            {"tags": ["a", "b"], "dues": [{"sum": 1}, {"sum": 2, "for": ["c"]}]},
+            FORM,
+            "tags[]=a&tags[]=b&dues[0][sum]=1&dues[1][sum]=2&dues[1][for][]=c",
         ),
         ({FORM: {}}, {"card": {"n": 4}, "tags": ["a", "b"]}, FORM, "card=%7B%22n%22%3A%204%7D&tags=a&tags=b"),
         (

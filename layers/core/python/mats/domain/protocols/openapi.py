@@ -136,7 +136,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     if not isinstance(paths, Mapping):
         yield rejection("paths", "must be an object of paths")
         return
-    api.sentences = api.shared_sentences(paths)
+    api.read_shared(paths)
     if api.note:
         yield MappedValue("servers", notes=(Fault("endpoint", api.note),))
     count, path = 0, ""
@@ -183,10 +183,13 @@ class _Api:
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
 
-    def shared_sentences(self, paths: Mapping[str, Any]) -> SharedSentences:
-        operations = (one for item in paths.values() for _, one in _methods(self.references.try_follow(item)))
-        described = (text_at(self.references.try_follow(one), "description") for one in operations)
-        return SharedSentences.of(filter(None, described))
+    def read_shared(self, paths: Mapping[str, Any]) -> None:
+        """Read what all operations share: sentences, and the names of those without one of their own."""
+        items = ((path, _methods(self.references.try_follow(item))) for path, item in paths.items())
+        operations = {_fallback_name(path, method): one for path, methods in items for method, one in methods}
+        self._names = set(operations)
+        described = (text_at(self.references.try_follow(one), "description") for one in operations.values())
+        self.sentences = SharedSentences.of(filter(None, described))
 
     def _servers(self, level: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         return objects([self.references.at(one) for one in _entries(self.references.at(level, "servers"))])
@@ -227,7 +230,7 @@ class _Api:
         if self.swagger:
             operation = self.swagger.to_operation(item.pop("parameters", None), operation)
         draft = ItemDraft.create(where, "tool", self.namespace, operation, format=_OPERATION)
-        self._set_name(draft, f"{method.upper()} {path}")
+        self._set_name(draft, _fallback_name(path, method))
         self._describe(draft, item)
         draft.move_words("tags")
         draft.set_text("provider", self.title)
@@ -266,13 +269,13 @@ class _Api:
         """Set the name to the operationId, unless an operation before it has it, or it cannot be a name."""
         name = text_at(draft.rest, "operationId")
         is_name = is_plain(name) and name.splitlines() == [name] and "\t" not in name
-        if name and (name in self._names or not is_name):
+        if name and ((name in self._names and name != otherwise) or not is_name):
             reason = "is that of another operation, too" if is_name else "has hidden or control characters"
             draft.add_note("name", f"`operationId` {reason}; it stays in the descriptor")
         elif name := draft.move_text("name", "operationId"):
             self._names.add(name)
         if "name" not in draft.item:
-            draft.set_text("name", visible(otherwise))
+            draft.set_text("name", otherwise)
 
     def _follow_within(self, value: Json, levels: int) -> Json:
         """A value with what references on its first levels lead to."""
@@ -387,6 +390,11 @@ def _methods(item: Json) -> Iterator[tuple[str, Json]]:
     named = mapping_at(item)
     yield from ((method, named[method]) for method in METHODS if method in named)
     yield from ((str(method), one) for method, one in mapping_at(named, "additionalOperations").items())
+
+
+def _fallback_name(path: str, method: str) -> str:
+    """The name of an operation without one."""
+    return visible(f"{method.upper()} {path}")
 
 
 def _entries(value: Json) -> list[Any]:

@@ -180,17 +180,18 @@ class References:
         return _to_current(schema, read_only), _Inside(references, read_only), True
 
     def _properties_of(self, schema: Json, depth: int = 0) -> tuple[frozenset[str], frozenset[str]]:
-        """The properties of a schema and of its alternatives, and those of them that only answers have."""
+        """The properties of a schema and of its alternatives, and those that only answers have, wherever described."""
         if not isinstance(schema, Mapping) or depth > _MAX_CHAIN:
             return frozenset(), frozenset()
         if id(schema) not in self._properties:
             self._properties[id(schema)] = schema, frozenset(), frozenset()
             own = mapping_at(schema, "properties")
-            names, read_only = set(own), {name for name, one in own.items() if self._is_read_only(one)}
+            found = [(frozenset(own), frozenset(name for name, one in own.items() if self._is_read_only(one)))]
             for one in (one for key in _ALTERNATIVES for one in objects(schema.get(key))):
-                more, more_read_only = self._properties_of(self.at(one), depth + 1)
-                names, read_only = names | more, read_only | more_read_only
-            self._properties[id(schema)] = schema, frozenset(names), frozenset(read_only)
+                found.append(self._properties_of(self.at(one), depth + 1))
+            names = frozenset[str]().union(*(names for names, _ in found))
+            written = (one for names, read_only in found for one in names - read_only)
+            self._properties[id(schema)] = schema, names, names.difference(written)
         return self._properties[id(schema)][1:]
 
     def _is_read_only(self, schema: Json) -> bool:
@@ -231,6 +232,6 @@ def _to_current(schema: Mapping[str, Any], read_only: frozenset[str]) -> Mapping
         return {**about, "anyOf": [current, {"type": "null"}]}
     if types is not None:
         current["type"] = [*(types if isinstance(types, list) else [types]), "null"]
-    if isinstance(values, list):
+    if isinstance(values, list) and values:
         current["enum"] = [*values, *([] if None in values else [None])]
     return current
