@@ -427,6 +427,8 @@ def placed(name: str, place: str = "path", **more: Any) -> dict[str, Any]:
         (at("/b/{*key}", placed("key")), {"key": "x/y"}, "/b/x/y"),
         (at("/b/{key:path}", placed("key")), {"key": "x/y"}, "/b/x/y"),
         (at("/{name=quays/*}:close", placed("name")), {"name": "quays/1"}, "/quays/1:close"),
+        (at("/q/:id/x", placed("id")), {"id": "7"}, "/q/7/x"),
+        (at("/q/:close"), {}, "/q/:close"),
         (at("/{undeclared}/x"), {"undeclared": "7"}, "/7/x"),
         (at("/q#Action=Ebb", placed("Action", "query")), {"Action": "Ebb"}, "/q?Action=Ebb"),
         (at("/q#other_form"), {}, "/q"),
@@ -462,7 +464,7 @@ CARD = {
     "type": "object",
     "properties": {"card": {"type": "object"}, "tags": {"type": "array", "items": {"type": "string"}}},
 }
-JSON = "application/json"
+JSON, MERGE = "application/json", "application/merge-patch+json"
 
 
 @pytest.mark.parametrize(
@@ -498,6 +500,7 @@ JSON = "application/json"
         ({"application/*": {}}, [1], JSON, "[1]"),
         ({"text/*": {}}, "ebb", "text/plain", "ebb"),
         ({"application/json-patch+json": {}, JSON: {}}, {"a": 1}, JSON, '{"a": 1}'),
+        ({"application/json-patch+json": {}, MERGE: {}}, {"a": 1}, MERGE, '{"a": 1}'),
         (
             {"application/merge-patch+json": {}, "application/vnd.tide+json": {}},
             {"a": 1},

@@ -466,6 +466,7 @@ def _rank(media_type: str) -> int:
     others = (
         is_json(kind) and not is_range and "patch" not in kind,
         is_range,
+        is_json(kind) and "json-patch" not in kind,  # which is a list of steps, whatever its schema says
         is_json(kind),
         kind in (FORM, MULTIPART),
     )

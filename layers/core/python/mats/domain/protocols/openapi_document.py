@@ -30,6 +30,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
 }
 _MOST_TYPES = 50  # Media types of one body; more are left out
 _PLACE = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
+_COLON = re.compile(r"/:([\w-]+)(?=/|$)")  # As routers write a place
 _NAME = re.compile(r"[\w.$-]+")
 _MANY = re.compile(r"[+*]{1,2}|\.\.\.|:(?:\.[*+]|\*{1,2}|path)|=.*\*.*")
 """What marks a place of several segments: `{key+}`, `{*key}`, `{key:.*}`, `{name=projects/*}`."""
@@ -47,6 +48,7 @@ class Template(NamedTuple):
 def to_template(path: str, parameters: dict[tuple[str, str], Mapping[str, Any]]) -> Template:
     """A path by its parameters; a parameter whose place may hold several segments gets `allowReserved`."""
     names = {name for name, _ in parameters}
+    path = _COLON.sub(lambda found: f"/{{{found[1]}}}" if (found[1], "path") in parameters else found[0], path)
 
     def place(found: re.Match[str]) -> str:
         inner = found[1]
