@@ -187,6 +187,7 @@ def test_the_tools_of_several_servers_are_in_a_namespace_each(value: Any):
     "value",
     [
         {"agents": [d.CARD]}, {"cards": {"desk": d.CARD}}, {"agents": [{"agentCard": d.CARD}]}, [{"card": d.CARD}],
+        {"agent_card": d.CARD},
         {"jsonrpc": "2.0", "id": 1, "result": d.CARD},
     ],
 )  # fmt: skip

@@ -362,6 +362,7 @@ def server(url: str, **defaults: str) -> dict[str, Any]:
     ("servers", "endpoint", "namespace"),
     [
         ([server("http://localhost:8000"), server(HARBOUR)], HARBOUR, "example.harbour.api"),
+        ([server("wss://api.harbour.example"), server(HARBOUR)], HARBOUR, "example.harbour.api"),
         ([server("http://10.0.0.1/"), server("/v1"), server(HARBOUR)], HARBOUR, "example.harbour.api"),
         ([server("//api.harbour.example/v1")], HARBOUR, "example.harbour.api"),
         ([server("{scheme}://api.harbour.example/v1", scheme="https")], HARBOUR, "example.harbour.api"),

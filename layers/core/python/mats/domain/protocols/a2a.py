@@ -154,7 +154,7 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> A2a
 
 
 PROTOCOL = Protocol(
-    formats=(Format(_CARD, "an A2A agent card", 60, is_card, registrations),),
+    formats=(Format(_CARD, "an A2A agent card", 45, is_card, registrations),),
     searched={_CARD: frozenset({"skills"})},
     invocation=invocation,
     kind=Kind.AGENT,

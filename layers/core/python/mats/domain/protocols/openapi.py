@@ -178,7 +178,7 @@ class _Api:
         if servers and not namespace_of_url(self.server):
             self.note = f"is at {self.server[:100]!r}, which has no public host"
         elif servers and (first := address_of(servers[0])) and not self.server.endswith(first):
-            self.note = f"is at {self.server}, the first server with a public host; {first[:100]} is passed over"
+            self.note = f"is at {self.server}, the first HTTP server with a public host; {first[:100]} is passed over"
         home = namespace_of_url(*map(home_of, servers), text_at(info, "contact", "url"), source.url)
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
@@ -195,9 +195,9 @@ class _Api:
         return objects([self.references.at(one) for one in _entries(self.references.at(level, "servers"))])
 
     def _address(self, servers: Sequence[Mapping[str, Any]]) -> str:
-        """The address of the first server with a public host, else of the first."""
+        """The address of the first server with a public host, else of the first; of a WebSocket only if all are."""
         urls = [url for server in servers if (url := address_of(server))]
-        return next(filter(namespace_of_url, urls), urls[0] if urls else "")
+        return min(urls, key=lambda url: (url.startswith(("ws:", "wss:")), not namespace_of_url(url)), default="")
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; the path and each of them may be a reference."""
