@@ -223,6 +223,9 @@ def test_a_schema_that_is_too_large_is_cut_and_accepts_what_it_did(schema: Any):
     assert all(f'"{name}":' in text for name in [*schema.get("properties", {})][:300])
 
 
+REFERENCE = {"id": {"readOnly": True}, "type": {"readOnly": True}}
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -275,6 +278,10 @@ def test_a_schema_that_is_too_large_is_cut_and_accepts_what_it_did(schema: Any):
                     {"required": ["id"], "properties": {"id": {}, "a": {}}},
                 ]
             },
+        ),
+        (
+            {"allOf": [{"properties": REFERENCE}, {"required": ["id", "type"], "properties": {"type": {}}}]},
+            {"allOf": [{"properties": REFERENCE}, {"required": ["id", "type"], "properties": {"type": {}}}]},
         ),
         ({"nullable": True, "type": "string", "enum": []}, {"type": ["string", "null"]}),
         (

@@ -18,6 +18,7 @@ _TOO_LARGE = "is too large or too deep; parts of it are left out"
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")  # Their schemas describe the same value as the one that holds them
 _ABOUT = ("title", "description", "default", "example", "deprecated", "nullable", "readOnly")
 """What is said beside a reference of its target; what a schema demands is said by the target."""
+_NO_PROPERTIES = (frozenset[str](),) * 3
 _BOUNDS = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
 
 
@@ -46,7 +47,7 @@ class References:
     _expanded: dict[tuple[str, int], tuple[Copied, dict[str, None]]] = field(default_factory=dict)
     """By reference and budget: many operations refer to the same schema."""
     _targets: dict[str, Json] = field(default_factory=dict)  # By reference: what it leads to, or why it does not
-    _properties: dict[int, tuple[Json, frozenset[str], frozenset[str]]] = field(default_factory=dict)
+    _properties: dict[int, tuple[Json, tuple[frozenset[str], ...]]] = field(default_factory=dict)
     """By the identity of a schema, which is kept alive here."""
 
     def follow(self, value: Json) -> Json:
@@ -174,25 +175,26 @@ class References:
         for key in ("properties", "patternProperties"):
             if isinstance(mapping_at(schema, key).get("$ref"), str):
                 schema = {**schema, key: self.at(schema, key)}
-        names, own = self._properties_of(base)
+        names, own, written = self._properties_of(base)
         outer = read_only if word in _ALTERNATIVES else frozenset()
-        read_only = outer | own if len(names) > len(own) else outer  # an object of these alone refers to something
-        return _to_current(schema, read_only), _Inside(references, read_only), True
+        if len(names) > len(own):  # an object of these alone refers to something
+            outer |= own - written
+        return _to_current(schema, outer), _Inside(references, outer), True
 
-    def _properties_of(self, schema: Json, depth: int = 0) -> tuple[frozenset[str], frozenset[str]]:
-        """The properties of a schema and of its alternatives, and those that only answers have, wherever described."""
+    def _properties_of(self, schema: Json, depth: int = 0) -> tuple[frozenset[str], ...]:
+        """The properties of a schema and of its alternatives; those that only answers have, and the others."""
         if not isinstance(schema, Mapping) or depth > _MAX_CHAIN:
-            return frozenset(), frozenset()
+            return _NO_PROPERTIES
         if id(schema) not in self._properties:
-            self._properties[id(schema)] = schema, frozenset(), frozenset()
+            self._properties[id(schema)] = schema, _NO_PROPERTIES
             own = mapping_at(schema, "properties")
-            found = [(frozenset(own), frozenset(name for name, one in own.items() if self._is_read_only(one)))]
-            for one in (one for key in _ALTERNATIVES for one in objects(schema.get(key))):
-                found.append(self._properties_of(self.at(one), depth + 1))
-            names = frozenset[str]().union(*(names for names, _ in found))
-            written = (one for names, read_only in found for one in names - read_only)
-            self._properties[id(schema)] = schema, names, names.difference(written)
-        return self._properties[id(schema)][1:]
+            read_only = frozenset(name for name, one in own.items() if self._is_read_only(one))
+            inner = (self.at(one) for key in _ALTERNATIVES for one in objects(schema.get(key)))
+            found: list[tuple[frozenset[str], ...]] = [(frozenset(own), read_only, frozenset(own) - read_only)]
+            found += [self._properties_of(one, depth + 1) for one in inner]
+            merged = (frozenset[str]().union(*each) for each in zip(*found, strict=True))
+            self._properties[id(schema)] = schema, tuple(merged)
+        return self._properties[id(schema)][1]
 
     def _is_read_only(self, schema: Json) -> bool:
         found = self.at(schema)
