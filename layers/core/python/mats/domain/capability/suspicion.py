@@ -226,8 +226,9 @@ def _search(text: str) -> tuple[tuple[str, Level], ...]:
     """The reasons in a text with their levels."""
     asks = _without_mentions(text)
     found = _match(asks)
-    if any(_match(part) for unseen in _UNSEEN.finditer(text) for part in unseen.groups() if part):
-        found[UNSEEN] = Level.HIDDEN
+    unseen = [part for each in _UNSEEN.finditer(text) for part in each.groups() if part]
+    if levels := {level for part in unseen for level in _match(part).values()}:
+        found[UNSEEN] = Level.HIDDEN if _HOLD in levels else _HOLD
     if any(_match(part) or _CODE.search(part) for part in _decodings(text)) or any(
         _match(whole).keys() - found.keys() for whole in _readings(asks)
     ):
