@@ -218,7 +218,7 @@ class _Copy:
         holder: dict[str, Any] = {}
         self._offer(holder, "", schema, None, "", 0)
         self.left -= _size(holder[""])
-        while self._waiting:
+        while self._waiting and (self.longest or not self.is_cut):  # one that is cut is made again, with short texts
             self._complete(*self._waiting.popleft())
         self._loosen(holder[""])
         return holder[""]
