@@ -113,7 +113,7 @@ class _EarlierRun:
     def step(self, local: LocalSystem) -> int | None:
         """Process the next batch; the number of completed events, None if no batch is waiting."""
         queue = local.stores.queue
-        too_few = not self.seen and len(queue.peek(0, self.least)) < self.least
+        too_few = not self.seen and queue.depth().waiting < self.least
         waiting = () if too_few else queue.peek(self.seen, self.most)
         if not waiting:
             return None
