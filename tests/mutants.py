@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 CODE = Path("layers/core/python/mats")
-_COPIED = ("layers", "functions", "infra", "experiments", "tests", "examples", "console", "pyproject.toml")
+_COPIED = ("layers", "functions", "infra", "experiments", "tests", "examples", "console", "docs", "pyproject.toml")
 _PIPELINE = ("tests/unit/usecases/test_discover.py", "tests/unit/usecases/test_discover_parts.py")
 _WIDE = ("tests/unit/policies",)
 
@@ -71,13 +71,15 @@ MUTANTS = (
     Mutant(_DUPLICATES, "(echoes - set(first_echoes) - exact)", "(echoes - set(first_echoes))"),
     Mutant(_DUPLICATES, "(-each.trust_or(unrated), position", "(0, position"),
     Mutant(_DUPLICATES, "if peers and all(", "if False and all("),
+    Mutant(_RATED, "if not best or best[0] in ids[: order.k]:", "if not best:"),
     Mutant(_SENIORITY, "NEW_SHARE = 0.2", "NEW_SHARE = 0.5"),
     Mutant(_SENIORITY, "_ECHOED = 0.3", "_ECHOED = 0.5"),
-    Mutant(_SENIORITY, "_RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3", "_RATED_BESIDE_NEW = 0.7, 0.4, 0.8, 0.3"),
-    Mutant(_SENIORITY, "_RATED_BESIDE_NEW = 0.7, 0.4, 0.9, 0.3", "_RATED_BESIDE_NEW = 0.7, 0.5, 0.9, 0.3"),
+    Mutant(_SENIORITY, "_RATED = 0.7, 0.4, 0.3", "_RATED = 0.7, 0.4, 0.4"),
+    Mutant(_SENIORITY, "_RATED = 0.7, 0.4, 0.3", "_RATED = 0.7, 0.5, 0.3"),
+    Mutant(_SENIORITY, "if not beside.marks.new or beside", "if beside"),
     Mutant(_SENIORITY, "if result.unfit or result.relevance < ranked.thresholds.weak:", "if result.unfit:"),
     Mutant(_SENIORITY, "_AS_RELEVANT = 0.1", "_AS_RELEVANT = 0.0"),
-    Mutant(_SENIORITY, "if beside.profile.is_rated or beside.marks.exact or", "if beside.profile.is_rated or"),
+    Mutant(_SENIORITY, "beside.marks.new or beside.marks.exact or", "beside.marks.new or"),
     Mutant(_SENIORITY, "ranked if ranked.reranked else self._lead", "self._lead"),
     Mutant(_SENIORITY, " or any(profile.first_registered > review for review in reviews)", ""),
     Mutant(_SENIORITY, "oldest_s + DAY_S", "oldest_s"),
@@ -92,6 +94,10 @@ MUTANTS = (
     Mutant(_RELIABILITY, "after = limit_moves(before, ", "after = (lambda before, after, counts: after)(before, "),
     Mutant(_RELIABILITY, "each.relevance if rated else each.score", "each.relevance"),
     Mutant("domain/policies/products.py", "_STRONG = 0.5", "_STRONG = 0.1"),
+    Mutant("domain/policies/products.py", "if not _is_told(tokens, span, run):", "if not tokens:"),
+    Mutant("domain/policies/products.py", " if not uses[name].trusted]", "]"),
+    Mutant("domain/text/variants.py", "sorted(one) == sorted(other) and ", ""),
+    Mutant("domain/text/variants.py", "min(len(one), len(other)) >= _SHORTEST and ", ""),
     Mutant("domain/policies/products.py", "plain=named.rest, notes=", "notes="),
     Mutant("usecases/discover.py", "[*ahead, *behind[-_WITNESSES:]]", "ahead"),
     Mutant("usecases/rerank.py", "misfit = not 0 < len(reply.scores) <= len(sent)", "misfit = not reply.scores"),

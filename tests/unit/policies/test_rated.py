@@ -22,3 +22,9 @@ def test_without_cosines_the_best_three_have_the_last_places():
 def test_of_a_crowd_that_is_as_near_four_come_before_them():
     assert nominated(0.6)[:8] == [*UNRATED[:4], *RATED]
     assert nominated(0.53) == [*UNRATED, *RATED]  # less than 90 % as near: nothing crowds
+
+
+def test_where_a_rated_one_is_a_candidate_already_nothing_is_moved():
+    ids = [*UNRATED[:14], RATED[0], *UNRATED[14:], *RATED[1:]]
+    order = Order(scores={}, cosine=dict.fromkeys(ids, 0.6), k=15, ids=ids)
+    assert list(Rated().nominate(order, RATED).ids) == ids

@@ -77,10 +77,9 @@ class Discover:
         run, query_id = self.stages.begin(self._trace()), self.ids()
         found = self._find(query, Filter.of(query, audiences, scope), asking(caller), run)
         complete = receipts.begin(query_id, query, found, caller, audiences, run) if receipts else None
-        labels = {"query_id": query_id, "request_id": request_id}
-        opinion_on = self.rerank.begin(query.text, found.profiles, run, labels)
+        judge = self.rerank.begin(query.text, found.profiles, run, {"query_id": query_id, "request_id": request_id})
         candidates, steps = self._measure(found, run)
-        opinion, searched = opinion_on(), min(1.0, found.depth / self.depth)
+        opinion, searched = judge(), min(1.0, found.depth / self.depth)
         thresholds = self.thresholds.of(reranked=bool(opinion.scores), searched=searched)
         ranked = Ranked.of(candidates, opinion, self.scoring, thresholds)
         for policy in self.policies:
