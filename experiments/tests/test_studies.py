@@ -27,7 +27,7 @@ def _request(text: str, shown: Sequence[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the results."""
     folder = tmp_path_factory.mktemp("studies")
     dataset = sample()
@@ -63,9 +63,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-def test_every_experiment_writes_results_and_gets_its_section(measured: Path):
-    assert {path.stem for path in measured.iterdir()} == {f"experiment-{name}" for name in RUNNABLE}
-    made = build_report(measured)
+def test_every_experiment_writes_results_and_gets_its_section(results_folder: Path):
+    assert {path.stem for path in results_folder.iterdir()} == {f"experiment-{name}" for name in RUNNABLE}
+    made = build_report(results_folder)
     assert [section.id for section in made.sections] == [
         *(name for name in EXPERIMENTS if name in RUNNABLE),
         "provenance",
@@ -77,12 +77,12 @@ def test_every_experiment_writes_results_and_gets_its_section(measured: Path):
     assert made.markdown().index(made.findings[0].split("`")[0]) < made.markdown().index("Rendered by")
 
 
-def test_the_measures_are_those_of_the_set(measured: Path):
-    main = json.loads((measured / "experiment-main.json").read_text())["sets"]["tools"]
+def test_the_measures_are_those_of_the_set(results_folder: Path):
+    main = json.loads((results_folder / "experiment-main.json").read_text())["sets"]["tools"]
     assert main["queries"] == QUERIES
     assert main["systems"]["hybrid"]["metrics"]["match@15"]["mean"] > 0.8
     assert "not_run" in main["systems"]["search-and-pick"]  # no conversation is recorded
-    replies = json.loads((measured / "experiment-language-model.json").read_text())["replies"]["tools"]
+    replies = json.loads((results_folder / "experiment-language-model.json").read_text())["replies"]["tools"]
     assert replies["first"]["pipeline-hybrid"] == [1] * REPLIED
 
 

@@ -23,7 +23,8 @@ from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
-from mats.domain.protocols.openapi import FORM, MULTIPART, HttpCall, media_type_of
+from mats.domain.protocols.openapi import HttpCall, media_type_of
+from mats.domain.protocols.openapi_document import FORM, MULTIPART
 from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 from mats.edge.schema import Capability

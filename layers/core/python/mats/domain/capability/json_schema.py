@@ -20,7 +20,7 @@ _TYPES = frozenset("array boolean integer null number object string".split())
 
 def drop_invalid_keywords(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without keywords whose values are invalid, at any depth."""
-    checked = {word: _CHECKS[word](value) if word in _CHECKS else value for word, value in schema.items()}
+    checked = {word: _check(word, value) for word, value in schema.items()}
     return {word: value for word, value in checked.items() if value is not _INVALID}
 
 

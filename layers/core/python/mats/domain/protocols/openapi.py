@@ -16,10 +16,14 @@ from mats.domain.errors import Fault
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
 from mats.domain.protocols.openapi_document import (
+    FORM,
+    JSON,
     METHODS,
+    MULTIPART,
     SharedSentences,
     Swagger,
     address_of,
+    entries,
     home_of,
     to_openapi,
     to_template,
@@ -78,9 +82,6 @@ class Parameter(Compact):
     explode: bool | None = None
     reserved: bool | None = None  # Whether characters such as `/` and `:` are sent as they are
     content: str = ""  # The media type in which a value is written
-
-
-JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 def media_type_of(header: str) -> str:
@@ -192,7 +193,7 @@ class _Api:
         self.sentences = SharedSentences.of(filter(None, described))
 
     def _servers(self, level: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        return objects([self.references.at(one) for one in _entries(self.references.at(level, "servers"))])
+        return objects([self.references.at(one) for one in entries(self.references.at(level, "servers"))])
 
     def _address(self, servers: Sequence[Mapping[str, Any]]) -> str:
         """The address of the first server with a public host, else of the first; of a WebSocket only if all are."""
@@ -345,7 +346,7 @@ class _Api:
     ) -> dict[tuple[str, str], Mapping[str, Any]]:
         """Those of the operation and of its path, the former winning, by name and place; each has both."""
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for entry in (*_entries(item.get("parameters")), *_entries(operation.get("parameters"))):
+        for entry in (*entries(item.get("parameters")), *entries(operation.get("parameters"))):
             try:
                 parameter = self.references.follow(entry)
             except Unresolved as error:
@@ -395,10 +396,6 @@ def _methods(item: Json) -> Iterator[tuple[str, Json]]:
 def _fallback_name(path: str, method: str) -> str:
     """The name of an operation without one."""
     return visible(f"{method.upper()} {path}")
-
-
-def _entries(value: Json) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _keep_encoding(name: str, encoding: Json) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _LONGEST = 20_000  # Characters of a description that are read; bounds the work 
 _CODE = re.compile(r"`[^`]*`")
 _QUOTE = re.compile(r"(?:^[^\S\n]*>.*\n?)+", re.MULTILINE)
 
-_JSON, _FORM, _UPLOAD = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
+JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 _ABOUT = ("name", "in", "description", "required", "allowEmptyValue")
 """The entries of a parameter of Swagger besides its schema."""
 _STYLES: Mapping[str, Mapping[str, Any]] = {
@@ -162,7 +162,7 @@ def to_openapi(document: Mapping[str, Any]) -> dict[str, Any]:
 def _servers(document: Mapping[str, Any]) -> list[dict[str, str]]:
     """The address of `host` and `basePath`, over https if it may be; without a host, the path alone."""
     host, base = text_at(document, "host"), text_at(document, "basePath")
-    schemes = [one for one in _list(document.get("schemes")) if one in ("http", "https")]
+    schemes = [one for one in entries(document.get("schemes")) if one in ("http", "https")]
     if not host:
         return [{"url": base}] if base else []
     scheme = "https" if "https" in schemes or not schemes else "http"
@@ -199,7 +199,7 @@ class Swagger:
         kept: list[Json] = []
         body: Mapping[str, Any] = {}
         form: dict[str, Mapping[str, Any]] = {}
-        for given in [*_list(shared), *_list(operation.get("parameters"))]:
+        for given in [*entries(shared), *entries(operation.get("parameters"))]:
             parameter = self.references.try_follow(given)
             match text_at(parameter, "in"):
                 case "body":
@@ -213,7 +213,7 @@ class Swagger:
         named = consumed[:_MOST_TYPES] if isinstance(consumed, list) else ()
         types = [one for one in named if isinstance(one, str)]
         if body:
-            content = {type: {"schema": body.get("schema")} for type in types or [_JSON]}
+            content = {type: {"schema": body.get("schema")} for type in types or [JSON]}
             about = {key: body[key] for key in ("description", "required") if key in body}
             converted["requestBody"] = {"content": content, **about}
         elif form:
@@ -229,8 +229,8 @@ class Swagger:
             "properties": {text_at(field, "name"): self._convert(field, _field) for field in fields},
             **({"required": required} if required else {}),
         }
-        form_types = [one for one in types if one in (_FORM, _UPLOAD)]
-        type = _UPLOAD if uploads else (form_types or [_FORM])[0]
+        form_types = [one for one in types if one in (FORM, MULTIPART)]
+        type = MULTIPART if uploads else (form_types or [FORM])[0]
         styles = {text_at(field, "name"): style for field in fields if (style := _style(field))}
         return {"content": {type: {"schema": schema, "encoding": styles}}, "required": bool(required)}
 
@@ -268,5 +268,6 @@ def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> 
     return schema
 
 
-def _list(value: Json) -> list[Any]:
+def entries(value: Json) -> list[Any]:
+    """The entries of a list; none of any other value."""
     return list(value) if isinstance(value, list | tuple) else []

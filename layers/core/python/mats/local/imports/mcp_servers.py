@@ -143,11 +143,8 @@ def is_mats(configured: ConfiguredServer) -> bool:
 
 
 def _open(path: str, configured: ConfiguredServer, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
-    place, server, entry = (
-        Location(path, where=configured.where),
-        server_of(configured.entry),
-        plain_entry(configured.entry),
-    )
+    place, entry = Location(path, where=configured.where), plain_entry(configured.entry)
+    server = server_of(configured.entry)
     url = entry["url"] if not entry["command"] else None
     shown = without_query(url) if isinstance(url, str) and "${" not in url else ""
     own = join_labels((namespace, to_label(configured.name))) if namespace else namespace_of_url(shown)
