@@ -1,1 +1,1 @@
-"""What each policy of an answer is worth: the pipeline with it beside the pipeline without it, on the same queries."""
+"""The worth of each policy: answers of the pipeline with it and without it, to the same queries."""

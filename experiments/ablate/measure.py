@@ -16,7 +16,7 @@ from mats.usecases.discover import Discover
 
 
 class Part(StrEnum):
-    """What a comparison is for."""
+    """The purpose of a comparison."""
 
     FIRST = "first"  # Labelled queries with a right first result: a policy may lose none on balance
     AMONG = "among"  # Labelled queries with a right one among the candidates

@@ -1,4 +1,4 @@
-"""What the scanner flags of attacks and of what is honest, by corpus, and by rule what it flags of real files."""
+"""Counts of what the scanner flags: of attacks and honest texts by corpus, and of real files by rule."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ def _labelled(data: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _imported(folder: Path) -> Iterator[Registration]:
-    """What an import of each file of a folder registers."""
+    """The registrations that an import makes of the files of a folder."""
     for number, file in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
         registry = DryRunRegistry()
         Importer(registry).import_sources(open_sources(str(file), f"com.real{number}"))

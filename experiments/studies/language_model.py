@@ -149,7 +149,7 @@ def together(results: Json) -> dict[str, Any]:
 
 
 def _first(results: Json, arm: str, *, name: str = "", commit: str = "") -> Any:
-    """Whether the first result has the label, of all queries, or those of a set and of requests of one commit."""
+    """For each reply, 1 if its query has its label first, else 0; of one set `name` or one `commit`, if given."""
     return np.array(
         [
             hit

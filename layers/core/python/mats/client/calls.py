@@ -242,7 +242,7 @@ def _of_tool(result: Mapping[str, Any]) -> Called:
 
 
 def _has_succeeded(reply: Mapping[str, Any]) -> bool:
-    """Whether a reply, of JSON-RPC or HTTP+JSON, has a message, or a task that did not fail."""
+    """True if a reply, of JSON-RPC or HTTP+JSON, has a message, or a task that did not fail."""
     result = reply.get("result", None if reply.keys() & {"jsonrpc", "error"} else reply)
     task = result.get("task", result) if isinstance(result, Mapping) else None
     status = task.get("status") if isinstance(task, Mapping) else None

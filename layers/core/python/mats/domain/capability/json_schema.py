@@ -280,7 +280,7 @@ class _Copy:
         return word in _WORD_OF_ONE or len(value) <= most
 
     def _loosen(self, made: Any) -> bool:
-        """Whether there is a stub in a schema, which then loses what accepts less if something in it accepts more."""
+        """True if a schema holds a stub; it then loses what accepts less if something in it accepts more."""
         if not isinstance(made, dict):
             return False
         within = [made[word] for word in _WORD_OF_ONE & made.keys()]
@@ -333,7 +333,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def _is_deep(value: Any, most: int) -> bool:
-    """Whether a value has too many levels, or more entries on one than that."""
+    """True if a value has too many levels, or more than `most` entries on one."""
     level = [value]
     for _ in range(_DEEPEST_VALUE):
         inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
