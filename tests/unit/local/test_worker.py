@@ -15,7 +15,7 @@ from mats.domain.profile.assignment import Assigned, pattern_id
 from mats.domain.profile.profile import ChangeResult, Enrichment
 from mats.edge.changes import ChangeProcessor
 from mats.local import worker
-from mats.local.cli.indexing import index
+from mats.local.cli.indexing import Early, index
 from mats.local.worker import drain
 from mats.ports import Written
 from mats.settings import Settings
@@ -52,6 +52,21 @@ def test_failed_events_stay_queued(events):
 
     drain(over(events, down))
     assert events.depth().waiting == 100
+
+
+def test_a_command_completes_what_it_wrote_while_it_writes_more(events):
+    done = threading.Event()
+
+    def watched(changes, deadline):
+        done.set()
+        return indexed(changes, deadline)
+
+    with Early(lambda: over(events, watched)).open() as early:
+        early.begin()
+        early.begin()
+        assert done.wait(10)
+    assert early.completed == 100
+    assert index(over(events, watched))[0] == events.depth().waiting == 0
 
 
 def test_a_command_waits_for_what_a_running_service_has_taken(events):

@@ -163,15 +163,19 @@ class EnrichmentWorker(threading.Thread):
         super().__init__(name="worker", daemon=True)
         self._local = local
         self._stopped = threading.Event()
+        self.completed = 0  # Events so far
 
     def run(self) -> None:
         """Drain the queue at each poll; if the storage fails, wait longer."""
         while not self._stopped.wait(_POLL_S):
             try:
-                drain(self._local, stopped=self._stopped.is_set)
+                drain(self._local, self._count, stopped=self._stopped.is_set)
             except DependencyFailed as error:
                 LOGGER.error("the worker cannot use the storage; trying again in %s s: %s", _RETRY_S, error)
                 self._stopped.wait(_RETRY_S)
+
+    def _count(self, completed: int) -> None:
+        self.completed += completed
 
     def stop(self) -> None:
         self._stopped.set()

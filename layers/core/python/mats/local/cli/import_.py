@@ -20,7 +20,7 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.protocol import Source
 from mats.local.cli import output as ui
-from mats.local.cli.indexing import index
+from mats.local.cli.indexing import Early, index
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import BATCH, DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
@@ -119,11 +119,18 @@ def _run(
     importer = Importer(registry, trust if with_trust else None)
     if foreign:
         importer.reserved = lambda ids: of_operators(trust.get(ids))
-    with ui.bar("Registering", None) as advance:
-        importer.import_sources(sources, advance)
+    with ui.bar("Registering", None) as advance, Early(opened).open() as early:
+
+        def acknowledge(count: int) -> None:
+            advance(count)
+            if not is_missing(settings):
+                early.begin()
+
+        importer.import_sources(sources, acknowledge)
     registered = time.monotonic() - began
     local = None if is_missing(settings) else opened()
     indexed, findable_s = index(local) if local else (0, 0.0)
+    indexed += early.completed
     seconds, findable_s = time.monotonic() - began, registered + findable_s
     report = importer.report
     rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""

@@ -2,13 +2,15 @@
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.local.cli.output import bars
-from mats.local.worker import MANY, drain
+from mats.local.worker import MANY, EnrichmentWorker, drain
 
 _SETTLE_S = 10  # Timeout for a running service that processes the same change
 _PAUSE_S = 0.05
@@ -51,13 +53,47 @@ def index(local: LocalSystem) -> tuple[int, float]:
             for each in raw:
                 each(count)
 
-        collected = gc.get_threshold()
-        gc.set_threshold(_COLLECTED_AFTER, *collected[1:])
-        try:
+        with _rare_collections():
             drain(local, complete, on_findable=on_findable)
-        finally:
-            gc.set_threshold(*collected)
     queue, until = local.stores.queue, time.monotonic() + _SETTLE_S
     while sum(queue.depth()) > queue.failing() and time.monotonic() < until:  # A running service has taken some
         time.sleep(_PAUSE_S)
     return complete.count, findable_s or time.monotonic() - began
+
+
+@dataclass(slots=True)
+class Early:
+    """Completes changes in a thread while a command writes more; `index` completes the rest."""
+
+    opened: Callable[[], LocalSystem]
+    _worker: EnrichmentWorker | None = None
+
+    @property
+    def completed(self) -> int:
+        return self._worker.completed if self._worker else 0
+
+    def begin(self) -> None:
+        """Called after each write: the first one starts the thread."""
+        if not self._worker:
+            self._worker = EnrichmentWorker(self.opened())
+            self._worker.start()
+
+    @contextmanager
+    def open(self) -> Iterator["Early"]:
+        """At the end, also after an error, the batch that was begun is completed."""
+        with _rare_collections():
+            try:
+                yield self
+            finally:
+                if self._worker:
+                    self._worker.stop()
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    collected = gc.get_threshold()
+    gc.set_threshold(_COLLECTED_AFTER, *collected[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*collected)
