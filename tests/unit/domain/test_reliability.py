@@ -1,3 +1,4 @@
+import math
 from datetime import datetime, timedelta
 
 import pytest
@@ -82,6 +83,14 @@ def test_after_a_half_life_half_of_each_outcome_is_left(prior, rows, days):
 
 def test_trust_counts_as_twenty_outcomes():
     assert posterior(0.5, Counts(failures=PRIOR_OUTCOMES)).mean == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    "clock", ["1900-01-01T00:00:00+00:00", "2136-06-01T00:00:00+00:00", "9999-01-01T00:00:00+00:00"]
+)
+def test_a_clock_far_off_leaves_sums_finite(clock):
+    there = [Tally(caller=who, successes=weight_at(clock) * 9, failures=_WEIGHT) for who in ("ann", "bob")]
+    assert all(math.isfinite(posterior(0.5, count(there, asking="me", now=at)).mean) for at in (clock, NOW))
 
 
 def ids(text: str) -> list[Id]:

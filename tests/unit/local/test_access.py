@@ -162,7 +162,9 @@ def test_tokens_that_are_made_at_once_are_all_kept_or_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'[{"name": "a"}]', b'[{"name": "a", "scope": "root"}]',
-    b"\xff", b'[{"name": "a", "scope": "operate", "digest": "x", "more": 1}]', b"[" * 100_000])  # fmt: skip
+    b"\xff", b'[{"name": "a", "scope": "operate", "digest": "x", "more": 1}]', b'["a"]', b"{}",
+    b"[" * 100_000,
+    b'[{"name": "a", "scope": "read", "digest": null}]', b'[{"name": 1, "scope": "read", "digest": "x"}]'])  # fmt: skip
 def test_with_a_damaged_file_nobody_has_a_token(tmp_path, content):
     book = TokenBook(tmp_path)
     secret = book.add("ci", TokenScope.WRITE, "2026-01-01")

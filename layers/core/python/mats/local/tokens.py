@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import ClassVar
+
+from pydantic import ConfigDict, TypeAdapter
 
 from mats.bootstrap.local import WriteInProgress, replacing
 from mats.domain.errors import DependencyFailed, Fault, NotPossible, StorageUnusable
@@ -25,6 +28,7 @@ _SUBJECT = "token:"
 class Token:
     """A token; `digest` is its SHA-256: it has 256 random bits, so that no salt and no slow hash are needed."""
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
     name: str
     scope: TokenScope
     digest: str = field(repr=False)
@@ -34,6 +38,9 @@ class Token:
     def caller(self) -> str:
         """Its caller in receipts and tallies."""
         return f"{_SUBJECT}{self.name}" if self.made else SHARED
+
+
+_TOKENS = TypeAdapter(list[Token])
 
 
 def _random() -> str:
@@ -89,8 +96,8 @@ class TokenBook:
 
     def find(self, token: str) -> Token | None:
         """The token, if it is one; the time does not tell how much of it is right."""
-        sent = digest(token)
-        return next(iter([one for one in self.all() if hmac.compare_digest(one.digest, sent)]), None)
+        sent = digest(token).encode()
+        return next(iter([one for one in self.all() if hmac.compare_digest(one.digest.encode(), sent)]), None)
 
     def add(self, name: str, scope: TokenScope, made: str) -> str:
         """Make a token, which nothing can show again. Raises NotPossible: the name is taken."""
@@ -123,9 +130,8 @@ class TokenBook:
 
     def _load(self) -> Sequence[Token]:
         try:
-            rows = json.loads(self._file.read_bytes())
-            return [Token(**{**row, "scope": TokenScope(row["scope"])}) for row in rows]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            return _TOKENS.validate_json(self._file.read_bytes())
+        except (OSError, ValueError) as error:
             raise StorageUnusable(f"{self._file} is damaged: remove it, and make the tokens again") from error
 
     @contextmanager

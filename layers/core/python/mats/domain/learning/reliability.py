@@ -13,6 +13,7 @@ PRIOR_OUTCOMES = 20.0  # Number of outcomes that trust, or its prior, counts as
 HALF_LIFE = timedelta(days=30)
 MOST_PER_CALLER = 3.0  # Most successes, and most failures, of one caller that count for others
 _EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+_MOST_LIVES = 900.0  # Half-lives from the epoch, some 74 years: a clock beyond leaves sums finite
 _Z = 1.959964  # The normal quantile of a 95 % interval
 
 
@@ -49,7 +50,8 @@ def weight_at(at: str) -> float:
     Weights of different times can be added, and a sum divided by `weight_at(now)` is the sum of the decayed outcomes
     (forward decay: Cormode et al., ICDE 2009).
     """
-    return float(2.0 ** ((datetime.fromisoformat(at) - _EPOCH) / HALF_LIFE))
+    lives = (datetime.fromisoformat(at) - _EPOCH) / HALF_LIFE
+    return float(2.0 ** min(_MOST_LIVES, max(-_MOST_LIVES, lives)))
 
 
 def count(tallies: Collection[Tally], *, asking: str, now: str) -> Counts:
