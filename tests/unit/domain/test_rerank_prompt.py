@@ -1,5 +1,7 @@
 """The candidates as a reranker reads them."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,10 +67,10 @@ def test_only_clauses_that_add_words_are_kept():
     assert new_clauses("取引を返金する。領収書を送る", ()) == "取引を返金する。 領収書を送る"
 
 
-@given(st.text(alphabet=st.characters() | st.sampled_from("<>＜﹥&|¦│｜║⎢\n")))
-def test_a_field_has_no_brackets_bars_or_line_breaks(text):
+@given(st.text(alphabet=st.characters() | st.sampled_from("<>＜﹥&＆|¦│｜║⎢￤ㅣ︱⁞⦀⦙⫼╽⸽ˌ‹›⟨⟩❮❯≺≻《︾\n")))
+def test_a_field_has_no_brackets_bars_or_line_breaks_in_any_of_their_forms(text):
     field = field_text(text)
-    assert not set(field) & set("<>＜﹥&|¦│｜║⎢")
+    assert not set(unicodedata.normalize("NFKC", field)) & set("<>&|¦│║⎢⁞⦀⦙⫼╽⸽ˌ‹›⟨⟩❮❯≺≻《》")
     assert len(field.splitlines()) <= 1
     assert not any(map(is_hidden, field))
     assert field_text(field) == field
@@ -192,7 +194,7 @@ def test_a_request_that_is_not_served_is_shown_whole_or_not_at_all(negatives, le
     assert shown is None or shown in [" ".join(negative.split()) for negative in negatives]
 
 
-@pytest.mark.parametrize("bar", "|¦ǀ│❘｜")
+@pytest.mark.parametrize("bar", "|¦ǀ│❘｜￤⁞⦀⦙⫼╽⸽ˌ")
 def test_a_text_cannot_begin_a_field(bar):
     shown = card(1, a_profile(description=f"Works {bar} not for anyone", provider=f"Acme {bar} does all"))
     assert list(fields(shown)) == ["name", "by", "does"]

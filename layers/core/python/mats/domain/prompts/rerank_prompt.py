@@ -5,7 +5,8 @@ replaced, hidden characters removed.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from mats.domain.capability.capability import Kind
@@ -52,11 +53,20 @@ def new_clauses(text: str, known: Iterable[str]) -> str:
 
 
 SEPARATOR = " | "  # Stands between the fields of a line
-_BARS = "|¦ǀ׀।∣│┃❘❙❚⎪⏐｜￨︱︳丨〡ㅣᅵ‖∥║⏽⎜⎟⎢⎥⎮⎸⎹┆┇┊┋╎╏▏▕⸾⼁𝄀"
-_IN_FIELDS = str.maketrans(
-    {"<": "‹", "＜": "‹", "﹤": "‹", ">": "›", "＞": "›", "﹥": "›", "&": "+"} | dict.fromkeys(_BARS, "/")
-)
-"""Replacements in fields: bars of all scripts, because a model may take any of them for the separator."""
+_MARKS: Mapping[str, str] = {
+    "/": "|¦ǀ׀।∣│┃❘❙❚⎪⏐丨〡ᅵ‖∥║⏽⎜⎟⎢⎥⎮⎸⎹┆┇┊┋╎╏╽╿▏▕⸽⸾𝄀⁞⦀⦙⦚⫼⫾⫿ˈˌ",
+    "(": "<‹⟨〈❮❰⪻≺⧼«《",
+    ")": ">›⟩〉❯❱⪼≻⧽»》",
+    "+": "&",
+}
+"""What a model may take for a separator, or for the bracket of a tag, and what stands for it in fields."""
+_PLAIN = {ord(mark): plain for plain, marks in _MARKS.items() for mark in marks}
+_IN_FIELDS = _PLAIN | {
+    code: normal.translate(_PLAIN)
+    for first, last in ((0x2000, 0x3400), (0xFE00, 0xFFF0))  # narrow, wide, vertical and other forms of these
+    for code in range(first, last)
+    if code not in _PLAIN and not _PLAIN.keys().isdisjoint(map(ord, normal := unicodedata.normalize("NFKC", chr(code))))
+}
 
 
 def field_text(text: str) -> str:
