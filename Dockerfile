@@ -1,5 +1,5 @@
-# The local service for a team: docs/how-to-operate.md. Another base, or the same by digest: --build-arg BASE=NAME@sha256:…
-ARG BASE=python:3.13.7-slim-bookworm
+# The local service for a team: docs/how-to-operate.md. Another base: --build-arg BASE=NAME@sha256:…
+ARG BASE=python:3.13.7-slim-bookworm@sha256:adafcc17694d715c905b4c7bebd96907a1fd5cf183395f0ebc4d3428bd22d92d
 
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1

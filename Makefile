@@ -26,7 +26,7 @@ INTEGRATIONS := .venv/.integrations
 REHEARSAL := .venv/.rehearsal
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate ablate gate bench bench-aws calibrate readme docs site pictures lock clean
+.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate ablate gate bench bench-aws calibrate readme docs site pictures lock audit clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -121,6 +121,11 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 	@$(TOOLS_LOCK) --group pyproject.toml:site --constraint requirements/lock.txt -o requirements/site.txt
 	@$(TOOLS_LOCK) --no-deps --group pyproject.toml:java --group pyproject.toml:prices -o requirements/servers.txt
 	@$(MAKE) --no-print-directory lock-layers
+
+audit: setup ## Ask the advisories of PyPI about every pinned package; needs the network
+	@$(PIP) uv
+	@for file in requirements.txt requirements/*.txt layers/*/requirements.txt; do echo "$$file"; \
+	$(BIN)/uv tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --progress-spinner off -r $$file || exit 1; done
 
 # --- layers, cost, smoke ---
 
