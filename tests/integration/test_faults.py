@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -15,10 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from mats.local.cli import doctor
+from mats.settings import Settings
 from tests.conftest import ROOT, skip_or_fail
 from tests.integration.conftest import Mats, serving, wait_until
 
 ROWS = 2_000
+PAGE = 4_096
 
 
 def registrations(count: int) -> bytes:
@@ -129,6 +133,21 @@ def test_file_damaged_in_the_middle_is_reported(mats: Mats):
     content[8_192 : len(content) // 2] = os.urandom(len(content) // 2 - 8_192)
     path.write_bytes(content)
     mats("search", "word7").fails(3, "damaged")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_doctor_names_ten_damaged_pages_wherever_they_are(mats: Mats, seed: int):
+    mats("import", "-", stdin=registrations(300))
+    path, chance = mats.home / "mats.db", random.Random(seed)
+    sound = path.read_bytes()
+    pages = len(sound) // PAGE
+    for tenth in range(10):
+        content = bytearray(sound)
+        for page in chance.sample(range(tenth * pages // 10, (tenth + 1) * pages // 10), 10):
+            content[page * PAGE : (page + 1) * PAGE] = chance.randbytes(PAGE)
+        path.write_bytes(content)
+        faults = [row for row in doctor._registry(Settings(home=mats.home)) if row.state == "fault"]
+        assert ["is damaged" in row.text for row in faults] == [True], tenth
 
 
 def test_read_only_registry_is_reported(mats: Mats, tmp_path):

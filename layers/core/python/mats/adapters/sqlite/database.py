@@ -17,6 +17,9 @@ SCHEMA_VERSION = 18  # Of schema.sql, stored in the file as its `user_version`
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
+_DAMAGED = (
+    "{} is damaged or not a mats registry; move it away, and restore a copy with `mats restore FILE` or import again"
+)
 
 
 class Readable(Protocol):
@@ -103,6 +106,11 @@ class Database(Readable):
             with self.writing() as connection:
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
+    def verify(self) -> None:
+        """Read every page. Raises StorageUnusable: one is damaged, which a search may not meet for long."""
+        if [*self.rows("PRAGMA quick_check(1)")] != [("ok",)]:
+            raise StorageUnusable(_DAMAGED.format(self.path))
+
     @contextmanager
     def rolled_back(self) -> Iterator["OneConnection"]:
         """A transaction that is never committed: no other connection sees its writes, and a crash leaves none.
@@ -158,10 +166,7 @@ class Database(Readable):
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return DependencyFailed(f"{where} is held by another process; try again")
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-                return StorageUnusable(
-                    f"{where} is damaged or not a mats registry; move it away, and restore a copy with "
-                    "`mats restore FILE` or import again"
-                )
+                return StorageUnusable(_DAMAGED.format(where))
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
                 return StorageUnusable(f"{where} is read-only; make it writable or choose another MATS_HOME")
             case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:

@@ -138,6 +138,7 @@ def _registry(settings: Settings) -> Iterator[Row]:
 
 def _contents(local: LocalSystem) -> Iterator[Row]:
     stores, home = local.stores, local.settings.home
+    stores.database.verify()
     with stores.database.rolled_back():  # raises if another process keeps the file locked
         count = sum(1 for _ in stores.registry.ids())
     yield Row("registry", "ok", f"{count:,} capabilities in {home}")
