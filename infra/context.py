@@ -349,7 +349,7 @@ def replacing(context: Context) -> dict[str, str]:
 
 
 def table() -> str:
-    """The keys in Markdown, as docs/aws.md shows them."""
+    """The keys in Markdown, for docs/reference."""
     rows = ["| key | default | meaning |", "|---|---|---|"]
     for key in (*KEYS, *SETTINGS):
         default = _as_text(key.default) if isinstance(key.default, bool) else key.default

@@ -1,4 +1,4 @@
-"""The reference pages under docs/reference, generated from the code: settings and commands.
+"""The reference pages under docs/reference, generated from the code: settings, commands, options of a deployment.
 
 `python -m experiments.report.reference` (`make docs`) writes them; a test fails when they are stale. `/openapi.json` is
 the reference of the API.
@@ -14,6 +14,7 @@ from typer import Context
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from infra import context
 from mats.local.cli.main import app
 from mats.resources import REPOSITORY
 from mats.settings import Settings, variable_of
@@ -26,6 +27,12 @@ Every setting is an environment variable. Invalid values are rejected at the sta
 
 | variable | default | meaning |
 |---|---|---|
+"""
+_DEPLOYMENT = """# Options of a deployment
+
+Each is a `key=value` of CONTEXT, or of the context in `cdk.json`. Give the same ones at every deployment: a missing key
+gets its default again. An error message names every invalid key.
+
 """
 _COMMANDS = """# Commands
 
@@ -42,7 +49,8 @@ def pages() -> dict[str, str]:
     rows = "".join(f"| {' | '.join(_row(setting))} |\n" for setting in fields(Settings))
     mats = cast(TyperGroup, get_command(app))
     head = _COMMANDS.format(help=mats.help, epilog=mats.epilog)
-    texts = {"settings.md": _SETTINGS + rows, "cli.md": "".join((head, _options(mats), *_commands(mats, "mats")))}
+    commands = "".join((head, _options(mats), *_commands(mats, "mats")))
+    texts = {"settings.md": _SETTINGS + rows, "cli.md": commands, "deployment.md": _DEPLOYMENT + context.table()}
     return {name: f"{_NOTE}\n\n{text}" for name, text in texts.items()}
 
 

@@ -2,12 +2,11 @@
 
 import json
 import re
-from dataclasses import fields
 
 import pytest
 
 from infra import inference_profiles
-from infra.context import KEYS, SETTINGS, Context, ContextInvalid, check_region, parse, table
+from infra.context import KEYS, SETTINGS, Context, ContextInvalid, check_region, parse
 from infra.vendor import ROOT
 from mats.settings import Settings
 from tests.infra.synth import CONSOLE, HOST, JWT, PRODUCTION, SIGN_IN, VPC, ZONES
@@ -125,11 +124,6 @@ def test_an_invalid_context_names_the_key(key: str, given: dict[str, object]):
 def test_an_issuer_has_an_origin_without_its_path():
     issuer = {"jwt_issuer": "https://Issuer.example.com:8443/realms/mats"}
     assert parse({**SIGN_IN, **issuer}).issuer_origin == "https://issuer.example.com:8443"
-
-
-def test_the_documentation_shows_the_keys_as_they_are():
-    assert table() in (ROOT / "docs" / "aws.md").read_text()
-    assert {key.name for key in fields(Context)} - {"settings"} < NAMES
 
 
 HERE = {"partition": "aws", "region": "eu-west-1", "account": "123456789012"}

@@ -1,4 +1,4 @@
-"""The commands of README, docs/aws.md and the runbook for a first deployment, run in a fresh clone.
+"""The commands of README and docs/aws.md for a first deployment, run in a fresh clone.
 
 Without an account a command has to come to the point where it needs one.
 """
@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 SECTIONS = {
     "README.md": ["In an AWS account"],
     "docs/aws.md": ["Deploy", "Check the account", "The console"],
-    "docs/runbook.md": ["First deploy"],
 }
 NEEDS_AN_ACCOUNT = (
     "Unable to resolve AWS account to use",

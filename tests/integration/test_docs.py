@@ -134,7 +134,7 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md"])
+@pytest.mark.parametrize("name", pages())
 def test_reference_pages_are_up_to_date(name: str):
     assert (FOLDER / name).read_text() == pages()[name], "run: make docs"
 

@@ -34,7 +34,7 @@ WAYS_TO_CALL: Mapping[Kind, str] = {
     "`descriptor.method` of its HTTP operation",
     Kind.AGENT: "add its A2A agent card as `descriptor`, and its address as `endpoint`",
     Kind.SKILL: "add the text of its SKILL.md as `descriptor.instructions`",
-    Kind.MODEL: "add the ARN of its Bedrock model as `endpoint`, or another way to call it: docs/how-to-register.md",
+    Kind.MODEL: "add the ARN of its Bedrock model as `endpoint`, or another way to call it: docs/import-formats.md",
 }
 """By kind, what would say how a capability is called."""
 _MAX_NAMES = 10
