@@ -23,12 +23,12 @@ from tests.command import Mats, in_process, serving
 from tests.conftest import ROOT
 from tests.pages import INTEGRATIONS, blocks
 
-DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *INTEGRATIONS.glob("*.md")])
+DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *INTEGRATIONS.glob("*.md")])
 RUN = [
     page
     for page in DOCS
     if re.search(r"^```(sh|python)$", page.read_text(), re.MULTILINE)
-    and page.name != "README.md"
+    and page.parent != ROOT
     and page.parent != INTEGRATIONS
 ]
 TESTS_OF_INTEGRATIONS = [
