@@ -31,16 +31,9 @@ def _template(name: str) -> str:
 def _problem() -> str:
     total = together(load_results("experiment-language-model"))
     label, grade = ({arm: 100 * share for arm, share in total[key].items()} for key in ("by_label", "by_grade"))
-    mcp = load_results("bench-mcp")
-    return _template("problem").format(
-        queries=total["queries"],
-        graded=total["graded"],
-        label=label,
-        grade=grade,
-        documents=load_results("experiment-main")["sets"]["tools"]["documents"],
-        mcp=mcp,
-        read=mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"],
-    )
+    documents = load_results("experiment-main")["sets"]["tools"]["documents"]
+    sizes = {"queries": total["queries"], "graded": total["graded"], "documents": documents}
+    return _template("problem").format(label=label, grade=grade, **sizes)
 
 
 def _comparison() -> str:
@@ -51,7 +44,7 @@ def _comparison() -> str:
         paper_last=100 * paper_last,
         paper_size=known["sizes"][1],
         crossover=known["crossover"],
-        report="experiments/results/report/report.md",
+        report="../experiments/results/report/report.md",
         **{name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")},
     )
 
@@ -66,8 +59,11 @@ def _reach() -> str:
         }
         for name in ("tools", "agents", "skills", "models")
     }
-    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
-    return _template("reach").format(**sets, **benchmarks)
+    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "mcp")}
+    mcp, total = benchmarks["mcp"], together(load_results("experiment-language-model"))
+    label = {arm: 100 * share for arm, share in total["by_label"].items()}
+    read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
+    return _template("reach").format(**sets, **benchmarks, label=label, queries=total["queries"], read=read)
 
 
 def _terminal() -> str:
@@ -134,7 +130,7 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    benchmarks = ("latency", "scale", "million", "import", "rerank", "mcp", "load", "console")
+    benchmarks = ("latency", "scale", "million", "import", "rerank", "mcp", "load", "console", "openapi")
     results = {name: load_results(f"bench-{name}") for name in benchmarks}
     results |= {name: load_results(f"aws-{name}") for name in ("cold", "parity")}
     deployed = {"documents": 100_000, "dimension": 1_024, "encoding": "float"}  # With Titan's vectors
@@ -145,10 +141,12 @@ def _speed() -> str:
 
 
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
-    README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
+    README: {"shortlist": _terminal, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
     DOCS / "results.md": {
         "results": _results_block,
+        "problem": _problem,
+        "comparison": _comparison,
         "policies": lambda: policy_table(load_results("experiment-ablate")),
     },
     REPOSITORY / "experiments" / "results" / "attacks.md": {
