@@ -26,6 +26,7 @@ from mats.domain.search.lookups import Vector
 from mats.local.cli import output
 from mats.local.cli.main import app
 from mats.local.tokens import OWN
+from mats.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = [sys.executable, "-m", "mats.local.cli"]
@@ -73,7 +74,9 @@ class Mats:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "MATS_HOME": str(self.home), "MATS_ENCODER": self.encoder, "COLUMNS": "200", **self.more}
+        named = {line.split()[0] for line in Settings.unknown(os.environ)}  # of the tests themselves
+        inherited = {name: value for name, value in os.environ.items() if name not in named}
+        return {**inherited, "MATS_HOME": str(self.home), "MATS_ENCODER": self.encoder, "COLUMNS": "200", **self.more}
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **more: str) -> Ran:
         """Run a command in this process, which has imported everything and loaded the encoder before."""

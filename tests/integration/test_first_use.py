@@ -61,8 +61,9 @@ def test_doctor_finds_nothing_wrong_with_a_sound_installation(mats):
     ("settings", "check", "named"),
     [
         ({"MATS_LLM_URI": "http://127.0.0.1:1/v1"}, "settings", "set MATS_LLM_URL instead"),
+        ({"MATS_FOO": "1"}, "settings", "MATS_FOO is not a setting and has no effect: unset it"),
         ({"MATS_K": "99"}, "settings", "MATS_K must be from 1 to 25, not 99"),
-        ({"MATS_ENCODER": "/no/such/folder"}, "encoder", "check the network, MATS_ENCODER"),
+        ({"MATS_ENCODER": "/no/such/folder"}, "encoder", "there is no folder /no/such/folder: name one that has"),
         ({"MATS_LLM_URL": "http://127.0.0.1:9/v1", "MATS_LLM_MODEL": "m"}, "models", "start the model server"),
     ],
 )
@@ -71,11 +72,11 @@ def test_doctor_names_what_is_set_wrong_and_what_to_do(mats, settings, check, na
     assert (place, named in text) == (check, True), text
 
 
-def test_doctor_names_a_misspelt_setting_beside_an_invalid_one(mats):
+def test_doctor_names_an_unknown_setting_beside_an_invalid_one_and_each_command_warns_of_it(mats):
     texts = " ".join(text for _, text in faults(mats, MATS_LLM_URI="http://127.0.0.1:1/v1", MATS_K="99"))
     assert "set MATS_LLM_URL instead" in texts
     assert "MATS_K must be" in texts
-    assert "did you mean MATS_LLM_URL?" in mats("stats", MATS_LLM_URI="http://127.0.0.1:1/v1").err
+    assert "MATS_LIMIT is not a setting and has no effect: unset it" in mats("stats", MATS_LIMIT="3").err
 
 
 SCORED = chat_reply(tool_reply("judge", {"s": [0, 90, 5, 0, 10]}))

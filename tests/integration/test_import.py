@@ -153,11 +153,19 @@ def test_a_folder_without_anything_to_import_is_said_and_exit_code_1(mats, tmp_p
         mats("import", what).fails(1, f"nothing to import in {what}")
 
 
+@pytest.mark.parametrize("text", ['{"name": "a", ', "[project]\nname = 'x'\n", '{"info": {"name": "x"}, "item": []}'])
+def test_a_document_that_cannot_be_read_is_not_a_row_and_known_formats_are_named(mats, tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    ran = mats("import", str(tmp_path / "x.json")).fails(1)
+    assert "0 rows, 1 document not read" in ran.out
+    assert "is not JSON" in ran.err or "is of no known format; known are an OpenAPI 3" in ran.err
+
+
 def test_a_missing_option_is_one_error_and_the_counts_add_up(mats):
     file = str(ROOT / "examples/formats/tools.json")
     ran = mats("import", file).fails(1)
     assert ran.err.count("--namespace") == 1
     assert "(and 1 more of this file)" in ran.err
     report = mats("import", file, "no-such-file.json", "--json").json
-    assert len(report["rejected"]) == report["rows"] == 3
+    assert len(report["rejected"]) == report["rows"] + report["unread"] == 3
     assert report["new"] + report["changed"] + report["unchanged"] == 0

@@ -73,9 +73,12 @@ def test_every_wrong_setting_of_the_models_is_named():
     assert all(variable in str(caught.value) for variable in wrong)
 
 
-def test_what_is_nearly_spelled_as_a_setting_is_named_with_it():
-    given = ["MATS_LLM_URI", "MATS_LLM_URL", "MATS_DATA_OF_MINE", "LLM_URL", "MATS_RERANKMODEL"]
-    assert Settings.misspelt(given) == {"MATS_LLM_URI": "MATS_LLM_URL", "MATS_RERANKMODEL": "MATS_RERANK_MODEL"}
+def test_what_looks_like_a_setting_and_is_none_is_named_with_the_nearest():
+    given = ["MATS_LLM_URI", "MATS_LLM_URL", "MATS_LIMIT", "LLM_URL", "MATS_TOKEN", "MATS_URL"]
+    assert [line.partition(" is not a setting and has no effect: ")[::2] for line in Settings.unknown(given)] == [
+        ("MATS_LIMIT", "unset it"),
+        ("MATS_LLM_URI", "set MATS_LLM_URL instead"),
+    ]
 
 
 def test_every_setting_has_a_variable_of_its_own_and_a_help_text():

@@ -5,7 +5,7 @@ A setting with `stack` is also a key of the CDK's context, with the same name, d
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
@@ -23,6 +23,7 @@ VERSIONS_DAYS = 90  # Superseded versions of a profile are kept so long, to look
 _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")  # Reranker and writer
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")  # The ways in which a model by address returns JSON
 _PREFIX, _BUCKET = "MATS_", "s3://"
+_OF_CLIENTS = {"MATS_TOKEN", "MATS_URL"}  # Read by `--url`, and by programs that follow the examples
 TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"  # Prefixes of the ids of the encoders on Bedrock
 
 
@@ -296,11 +297,14 @@ class Settings:
         return settings
 
     @classmethod
-    def misspelt(cls, environment: Collection[str]) -> dict[str, str]:
-        """Variables of an environment that are no settings but nearly spelled as one, with that one."""
+    def unknown(cls, environment: Collection[str]) -> Iterator[str]:
+        """A line for each variable of an environment that looks like a setting and is none: what to do about it."""
         known = {variable_of(setting.name) for setting in fields(cls)}
-        nearly = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in sorted({*environment} - known)}
-        return {name: found[0] for name, found in nearly.items() if found and name.startswith(_PREFIX)}
+        for name in sorted({*environment} - known - _OF_CLIENTS):
+            if name.startswith(_PREFIX):
+                nearest = get_close_matches(name, known, n=1, cutoff=0.85)
+                remedy = f"set {nearest[0]} instead" if nearest else "unset it"
+                yield f"{name} is not a setting and has no effect: {remedy}"
 
     def to_env(self) -> dict[str, str]:
         """The environment of these settings, without defaults."""

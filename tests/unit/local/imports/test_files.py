@@ -84,7 +84,8 @@ def test_what_is_rejected_is_reported_by_its_place_and_the_rest_is_imported(tmp_
     (tmp_path / name).write_bytes(content)
     report = imported(tmp_path / name).report
     assert report.placed[Placed.NEW] == new
-    assert report.rows == new + len(rejected)
+    assert report.rows == new + len(rejected) - report.unread
+    assert report.unread == (name == "odd.json")
     assert [(bad.place.where, bad.place.line, len(bad.faults)) for bad in report.rejected] == rejected
 
 

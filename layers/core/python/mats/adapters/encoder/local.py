@@ -201,6 +201,9 @@ def _files(model: str, cache: Path) -> tuple[Path, str]:
     """The model's folder and the SHA-256 of its weights."""
     if model == DEFAULT_ENCODER:
         return default_encoder_folder(cache), DIGESTS[WEIGHTS]
+    is_path = model.startswith(("/", ".", "~")) or model.count("/") > 1
+    if is_path and not Path(model).is_dir():
+        raise EncoderMissing(f"MATS_ENCODER: there is no folder {model}: name one that has {', '.join(DIGESTS)}")
     folder = Path(model) if Path(model).is_dir() else hub_folder(model)
     if not (folder / WEIGHTS).exists():
         raise EncoderMissing(f"{model} has no {WEIGHTS}; only models with safetensors weights can be run")

@@ -70,7 +70,9 @@ def hub_folder(model: str, *, revision: str | None = None, local_dir: Path | Non
         return Path(snapshot_download(model, revision=revision, allow_patterns=list(DIGESTS), local_dir=local_dir))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise EncoderMissing(f"the encoder {model} cannot be fetched: {reason}") from error
+        raise EncoderMissing(
+            f"the encoder {model} cannot be fetched: {reason}; check the network and the name"
+        ) from error
 
 
 def _wheel_folder() -> Path | None:

@@ -55,7 +55,8 @@ def doctor(
     logging.getLogger("mats").addHandler(logging.NullHandler())  # what it would warn of is a row
     rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {shlex.join(ui.program())}")]
     if isinstance(context.obj, SettingsInvalid):
-        rows += [*_misspelt(), *(Row("settings", "fault", text) for text in str(context.obj).split("; "))]
+        texts = [*Settings.unknown(os.environ), *str(context.obj).split("; ")]
+        rows += [Row("settings", "fault", text) for text in texts]
     else:
         settings: Settings = context.obj
         rows += [*_settings(settings), *_packages(settings), *_tokens(settings), *_registry(settings)]
@@ -70,14 +71,10 @@ def doctor(
         raise typer.Exit(ui.Exit.REFUSED)
 
 
-def _misspelt() -> Iterator[Row]:
-    for name, meant in Settings.misspelt(os.environ).items():
-        yield Row("settings", "fault", f"{name} is no setting and counts for nothing: set {meant} instead")
-
-
 def _settings(settings: Settings) -> Iterator[Row]:
-    yield from (misspelt := list(_misspelt()))
-    if not misspelt:
+    unknown = [Row("settings", "fault", text) for text in Settings.unknown(os.environ)]
+    yield from unknown
+    if not unknown:
         yield Row("settings", "ok", ", ".join(sorted(settings.to_env())) or "all are the defaults")
     address = urlsplit(settings.llm_url)
     if settings.llm_key and address.scheme == "http" and address.hostname not in LOOPBACK:
@@ -171,11 +168,7 @@ def _encoder(settings: Settings) -> Iterator[Row]:
     elif settings.encoder == "none":
         yield Row("encoder", "note", "MATS_ENCODER is none: words alone are searched")
     else:
-        yield Row(
-            "encoder",
-            "fault",
-            f"{models.without_encoder}; words alone are searched until it is there: check the network, MATS_ENCODER",
-        )
+        yield Row("encoder", "fault", f"{models.without_encoder}; until then words alone are searched")
 
 
 def _models(settings: Settings) -> Iterator[Row]:

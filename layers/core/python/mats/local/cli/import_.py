@@ -75,7 +75,7 @@ def import_(
     else:
         foreign = not namespace and (live or what[0] in set(SourceKind) or any(map(is_address, what)))
         report = _run(sources, settings, began, with_trust=with_trust, foreign=foreign)
-    found = bool(report.rows or report.trust)
+    found = bool(report.rows or report.unread or report.trust)
     if not found:
         reason = "the notes say why" if report.noted else "no file there is of a known format"
         ui.complain(f"nothing to import in {', '.join(what)}: {reason}")
@@ -238,7 +238,8 @@ def _item_lines(items: Sequence[Item]) -> Iterator[Text]:
 
 
 def _rows(report: Report) -> str:
-    return ui.count_of(report.rows, "row")
+    unread = f", {ui.count_of(report.unread, 'document')} not read" if report.unread else ""
+    return ui.count_of(report.rows, "row") + unread
 
 
 def _counts(report: Report) -> str:
@@ -246,7 +247,7 @@ def _counts(report: Report) -> str:
     passed = f", {ui.count_of(len(report.passed_over), 'file')} passed over" if report.passed_over else ""
     trust = "".join(f", trust of {count:,} {name.replace('_', ' ')}" for name, count in report.trust.items())
     empty = f", {len(report.empty):,} empty" if report.empty else ""
-    return f"{counts}, {len(report.rejected):,} rejected{empty}{passed}{trust}"
+    return f"{counts}, {len(report.rejected) - report.unread:,} rejected{empty}{passed}{trust}"
 
 
 def _show_remarks(report: Report) -> None:

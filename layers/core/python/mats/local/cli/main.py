@@ -51,8 +51,8 @@ def _common(
         typer.echo(f"mats {__version__}")
         raise typer.Exit
     examined = context.invoked_subcommand == "doctor"
-    for name, meant in Settings.misspelt(os.environ if not examined else ()).items():
-        note(f"{name} is no setting and counts for nothing: did you mean {meant}?")
+    for text in Settings.unknown(os.environ if not examined else ()):
+        note(text)
     try:
         settings = Settings.from_env(os.environ)
     except SettingsInvalid as error:

@@ -44,7 +44,7 @@ RESERVED = (
 
 @dataclass(slots=True)
 class Report:
-    rows: int = 0  # Registrations and rejections, unreadable files among them, without skipped values and rows of trust
+    unread: int = 0  # Documents that were rejected as a whole: damaged, or of no known format
     placed: Counter[Placed] = field(default_factory=Counter)
     rejected: list[Finding] = field(default_factory=list)
     noted: list[Finding] = field(default_factory=list)
@@ -59,6 +59,11 @@ class Report:
     empty: list[Id] = field(default_factory=list)  # Operations of which their documents say nothing
     unreadable: list[Finding] = field(default_factory=list)
     """Of the rejections: those without an id, such as files that cannot be read."""
+
+    @property
+    def rows(self) -> int:
+        """How many registrations were read, those that were rejected among them."""
+        return sum(self.counts.values()) + len(self.rejected) - self.unread
 
     @property
     def counts(self) -> dict[str, int]:
@@ -76,6 +81,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         return {
             "rows": self.rows,
+            **({"unread": self.unread} if self.unread else {}),
             **self.counts,
             **({"empty": self.empty} if self.empty else {}),
             **({"trust": dict(self.trust)} if self.trust else {}),
@@ -154,8 +160,10 @@ class Importer:
             if isinstance(value, Skipped):
                 self.report.passed_over.append((place.file, value.reason))
                 continue
+            is_mapped = isinstance(value, MappedValue)
+            is_known = is_mapped or (not isinstance(value, Invalid) and formats.detect_format(value))
+            self.report.unread += not (place.line or is_known)
             if isinstance(value, Invalid):
-                self.report.rows += 1
                 self._reject(place, value.faults)
                 continue
             if place.line and _is_trust_row(value):
@@ -165,10 +173,8 @@ class Importer:
                     else:
                         assigned.update([parse_trust(value)])
                 except Invalid as error:
-                    self.report.rows += 1
                     self.report.rejected.append(Finding(place, error.faults))
                 continue
-            is_mapped = isinstance(value, MappedValue)
             for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
                 self._sort(place._replace(where=mapped.where), mapped, batch)
                 pending += 1
@@ -194,7 +200,6 @@ class Importer:
 
         Of several registrations under one id the first counts; an equal one later counts as unchanged.
         """
-        self.report.rows += bool(mapped.registration or mapped.faults)
         if mapped.notes:
             self.report.noted.append(Finding(place, mapped.notes))
         if mapped.registration is None:
