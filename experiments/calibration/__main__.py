@@ -64,7 +64,7 @@ def main() -> None:
 
 def encoder_key(settings: Settings) -> str:
     """The encoder's key in the table: the prefix of its name, without weights and precision."""
-    return Path(settings.encoder_model).name
+    return Path(settings.encoder).name
 
 
 def _write_table(table: dict[str, Any]) -> None:

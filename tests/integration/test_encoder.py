@@ -3,6 +3,7 @@
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,10 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from mats.adapters.encoder import bert_graph, weights
+from mats.adapters.encoder import bert_graph
 from mats.adapters.encoder import local as module
 from mats.adapters.encoder.local import LocalEncoder
-from mats.adapters.encoder.weights import EncoderMissing
-from mats.bootstrap import models as bootstrap
-from mats.settings import Settings
+from mats.adapters.encoder.weights import MINILM, EncoderMissing
 
 TEXT = "book a flight from paris to london for next tuesday"
 GOLDEN = [0.081973, -0.055858, 0.024756, -0.027859, 0.001862]
@@ -100,7 +99,7 @@ def test_the_graph_is_built_once(exact: LocalEncoder, cache: Path, monkeypatch):
 
 
 def test_other_weights_under_the_same_name_are_refused(encoder, cache: Path, monkeypatch):
-    monkeypatch.setitem(weights.DIGESTS, weights.WEIGHTS, "0" * 64)
+    monkeypatch.setattr(module, "MINILM", replace(MINILM, digests=MINILM.digests | {MINILM.weights: "0" * 64}))
     with pytest.raises(EncoderMissing, match="not the published one"):
         LocalEncoder.load(cache=cache)
 
@@ -202,15 +201,6 @@ def test_any_bert_in_a_folder_gives_what_the_arithmetic_gives(tiny: Path, cache:
     assert list(encoder.encode_documents(["red", "red blue green"])[1]) == pytest.approx(
         list(pooled / np.linalg.norm(pooled)), abs=1e-5
     )
-
-
-def test_multilingual_is_a_model_of_the_hub_that_reads_every_language(tiny: Path, cache: Path, monkeypatch):
-    name = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-    monkeypatch.setattr(module, "hub_folder", {name: tiny}.__getitem__)
-    monkeypatch.setattr(module, "_MANY_LANGUAGES", len(TOKENS))  # a stand-in: the vocabulary of the real one is large
-    encoder = bootstrap.load_encoder(Settings(encoder="multilingual", cache=cache))
-    assert encoder.name.startswith("paraphrase-multilingual-MiniLM-L12-v2-")
-    assert encoder.reads("wo ist mein Paket")
 
 
 def test_another_architecture_is_refused_by_name(tiny: Path, tmp_path: Path, cache: Path):

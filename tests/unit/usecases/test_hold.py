@@ -1,5 +1,6 @@
 """Changes that wait for an operator: what is shown meanwhile, and what ends the wait."""
 
+from array import array
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy, pattern_id
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import ChangeResult, Profile, Status
+from mats.domain.search.lookups import Vector
 from mats.usecases.drafts import Pass
 from tests.builders import a_registration
 from tests.fakes import FakeEncoder
@@ -61,6 +63,20 @@ def test_a_dangerous_change_of_a_rated_entry_is_held_and_the_approved_version_st
     assert profile.held.changes[0].startswith("dangerous: it reaches `https://evil.example`")
     assert world.index.fetch([PAY.id])[PAY.id].invocation == first.invocation
     assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
+
+
+class LongEncoder(FakeEncoder):
+    """Its vectors have length 3, as those of documents may."""
+
+    def _vector(self, text: str) -> Vector:
+        return array("f", (3 * component for component in super()._vector(text)))
+
+
+@pytest.mark.parametrize("encoder", [FakeEncoder(), LongEncoder()])
+def test_another_meaning_is_held_however_long_the_vectors_are(world: World):
+    assert world.register(PAY.model_copy(update={"description": "Deletes all archived invoices"})) is HELD
+    [change] = world.profile(PAY.id).held.changes
+    assert "its meaning moved: similarity 0." in change
 
 
 def test_of_thousands_of_changes_an_event_and_a_row_have_the_gravest(world: World):

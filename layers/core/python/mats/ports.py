@@ -33,7 +33,10 @@ NO_LABELS: Labels = MappingProxyType({})
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors whose cosine measures semantic similarity."""
+    """Turns texts into vectors; the product of a query's and a document's measures semantic similarity.
+
+    Vectors of queries have length 1.
+    """
 
     @property
     def name(self) -> str: ...  # Model and settings: equal names give equal vectors

@@ -14,8 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"  # Its weights come with the installation; the calibration is fitted to it
-_MULTILINGUAL = {"multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"}
-"""The value of a setting for an encoder of many languages, by the name that this has on the Hugging Face hub: 0084."""
+MULTILINGUAL = "multilingual"  # The default encoder with one of other languages: docs/decisions/0084
 MAX_K = 25  # The most candidates of one rerank call
 ENRICHED_AT_ONCE = 10
 """Changes in a batch of the enrichment function: descriptions are written in parallel, and take as long as one."""
@@ -249,11 +248,6 @@ class Settings:
     @property
     def has_bedrock_encoder(self) -> bool:
         return self.encoder.startswith((TITAN, COHERE))
-
-    @property
-    def encoder_model(self) -> str:
-        """The encoder by its own name, where the setting says `multilingual`."""
-        return _MULTILINGUAL.get(self.encoder, self.encoder)
 
     @property
     def in_aws(self) -> bool:

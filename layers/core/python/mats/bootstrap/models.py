@@ -17,7 +17,7 @@ from mats.domain.search.scale import Scale
 from mats.domain.search.trace import CalibrationSource
 from mats.domain.search.verdict import Thresholds
 from mats.ports import Encoder, Reranker, Writer
-from mats.settings import Settings, variable_of
+from mats.settings import MULTILINGUAL, Settings, variable_of
 from mats.usecases.stages import Budgets
 
 if TYPE_CHECKING:
@@ -187,12 +187,14 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
         return None
     if settings.has_bedrock_encoder:
         return (models or bedrock(settings)).encoder(settings.encoder)
+    cache = settings.cache or user_cache()
+    if settings.encoder == MULTILINGUAL:
+        from mats.adapters.encoder.multilingual import MultilingualEncoder  # noqa: PLC0415 - onnxruntime, as below
+
+        return MultilingualEncoder.load(cache=cache)
     from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
 
-    return LocalEncoder.load(
-        settings.encoder_model,
-        cache=settings.cache or user_cache(),
-    )
+    return LocalEncoder.load(settings.encoder, cache=cache)
 
 
 def user_cache() -> Path:

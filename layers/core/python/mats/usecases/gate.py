@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import hypot
 from operator import mul
 from typing import TypeAlias
 
@@ -204,7 +205,11 @@ def _nearest(vectors: Sequence[Vector | None]) -> float | None:
     found = [vector for vector in vectors if vector is not None]
     if len(found) < len(vectors):
         return None
-    return max(float(sum(map(mul, found[0], each))) for each in found[1:])
+    return max(_cosine(found[0], each) for each in found[1:])
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    return float(sum(map(mul, one, other)) / (hypot(*one) * hypot(*other) or 1.0))
 
 
 def _is_unclear(case: _Case) -> bool:

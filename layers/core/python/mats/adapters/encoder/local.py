@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnxruntime
 from tokenizers import Tokenizer
 
-from mats.adapters.encoder.weights import DIGESTS, WEIGHTS, EncoderMissing, default_encoder_folder, hub_folder, sha256
+from mats.adapters.encoder.weights import FILES, MINILM, WEIGHTS, EncoderMissing, folder_of, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
 from mats.domain.search.lookups import Vector
@@ -200,10 +200,10 @@ class LocalEncoder:
 def _files(model: str, cache: Path) -> tuple[Path, str]:
     """The model's folder and the SHA-256 of its weights."""
     if model == DEFAULT_ENCODER:
-        return default_encoder_folder(cache), DIGESTS[WEIGHTS]
+        return folder_of(MINILM, cache), MINILM.digest
     is_path = model.startswith(("/", ".", "~")) or model.count("/") > 1
     if is_path and not Path(model).is_dir():
-        raise EncoderMissing(f"MATS_ENCODER: there is no folder {model}: name one that has {', '.join(DIGESTS)}")
+        raise EncoderMissing(f"MATS_ENCODER: there is no folder {model}: name one that has {', '.join(FILES)}")
     folder = Path(model) if Path(model).is_dir() else hub_folder(model)
     if not (folder / WEIGHTS).exists():
         raise EncoderMissing(f"{model} has no {WEIGHTS}; only models with safetensors weights can be run")

