@@ -40,7 +40,7 @@ class Metric(NamedTuple):
 
     `source` is the name of the resource in `Watched`, `own.` and the name of the function that writes the metric
     itself, `account` for all functions of the account, or `each` for the queue that the alarm is repeated for.
-    Those of discovery by `version` are of the version that is deployed.
+    Those of `version.` and the name of a function are of the version that is deployed.
     """
 
     source: str
@@ -165,11 +165,15 @@ _INDEX = (
     Alarm("IndexMemoryPressure", _domain("JVMMemoryPressure"), "Memory pressure", 95, periods=(3, 3)),
 )
 _BACK = "A new version is turned back"
-BRAKES = (
-    Alarm("NewVersionUnhealthy", Metric("version", UNHEALTHY, "Average", 1), _BACK, 0.2, periods=(2, 2)),
-    Alarm("NewVersionCrashing", Metric("version", "Errors", minutes=1), _BACK, 0, periods=(2, 2)),
-)
-"""Stop the rollout of a new version. They watch what the version writes, not the API: it depends on the moved alias."""
+BRAKES = {
+    function: (
+        Alarm(f"{new}Unhealthy", Metric(f"version.{function}", UNHEALTHY, "Average", 1), _BACK, 0.2, periods=(2, 2)),
+        Alarm(f"{new}Crashing", Metric(f"version.{function}", "Errors", minutes=1), _BACK, 0, periods=(2, 2)),
+    )
+    for function, new in {"discovery": "NewVersion"}.items()
+}
+"""By function, what stops the rollout of a new version. They watch what the version writes, not the API: it depends on
+the moved alias."""
 
 _MEANINGS = {
     "DiscoverySlow": "One answer in a hundred takes longer than all budgets together.",
@@ -211,16 +215,16 @@ FEW = ("DiscoveryCrashing", "DiscoveryFailing", "DeadLetters", "ChangesWaiting",
 """The alarms of a small deployment: what asks for a person, and needs no metric of our own."""
 
 
-def alarms(*, usd_per_hour: int, size: str = "trial", files: bool = False) -> tuple[Alarm, ...]:
-    """Every alarm; one on the cost of models if there is a limit."""
+def alarms(*, usd_per_hour: int, few: bool = False) -> tuple[Alarm, ...]:
+    """Every alarm, or the few of a small deployment; one on the cost of models if there is a limit."""
     spent = Alarm("SpendHigh", _SPENT, "Models cost too much", usd_per_hour)
-    every = (*_ANSWERS, *((spent,) if usd_per_hour else ()), *_CHANGES, *(() if files else _INDEX))
-    return every if size != "small" else tuple(alarm for alarm in every if alarm.id in FEW)
+    every = (*_ANSWERS, *((spent,) if usd_per_hour else ()), *_CHANGES, *_INDEX)
+    return tuple(alarm for alarm in every if alarm.id in FEW) if few else every
 
 
-def charged_metrics(*, usd_per_hour: int, size: str = "trial") -> int:
+def charged_metrics(*, usd_per_hour: int, few: bool = False) -> int:
     """The metrics in alarms: CloudWatch charges each of them."""
     return sum(
         (len(HOPS) if alarm.each else 1) * (len(alarm.metric.metrics) if isinstance(alarm.metric, Expression) else 1)
-        for alarm in alarms(usd_per_hour=usd_per_hour, size=size, files=size == "small")
+        for alarm in alarms(usd_per_hour=usd_per_hour, few=few)
     )

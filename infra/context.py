@@ -6,14 +6,7 @@ from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from infra.inference_profiles import (
-    FAMILIES,
-    Family,
-    InferenceProfile,
-    ProfileUnknown,
-    family_of,
-    matches,
-)
+from infra.inference_profiles import FAMILIES, Models, ProfileUnknown, matches
 from infra.sizes import SIZES, Size
 from mats.settings import COHERE, TITAN, Settings, fault_of, like, option, parse_value
 
@@ -253,29 +246,13 @@ class Context:
         return self.name if self.size != "small" else ""
 
     @property
-    def issuer_origin(self) -> str:
-        """The issuer's address without its path."""
-        return f"https://{urlsplit(self.jwt_issuer).netloc.lower()}"
-
-    @property
-    def profile(self) -> InferenceProfile | None:
-        """The inference profile that the context names; none: as the region needs it, or directly."""
-        chosen = self.inference_profile
-        return None if chosen in ("", "none") else InferenceProfile.parse(chosen)
-
-    @property
-    def language_models(self) -> tuple[str, ...]:
-        """The chosen reranker and writer, each once."""
-        return tuple(dict.fromkeys(model for model in (self.rerank_model, self.writer_model) if model != "none"))
-
-    def family_of(self, model: str) -> Family | None:
-        """The family of a model, if the region decides how it is invoked."""
-        return None if self.inference_profile else family_of(model)
-
-    def profile_of(self, model: str, region: str) -> InferenceProfile | None:
-        """The profile that a model is invoked through in a region that has no fault; none: directly."""
-        family = self.family_of(model)
-        return family.profile_in(region) if family else self.profile
+    def models(self) -> Models:
+        return Models(
+            reranker=self.rerank_model,
+            writer=self.writer_model,
+            encoder=self.encoder_model,
+            invoked=self.inference_profile,
+        )
 
     def settings_of(self, function: str) -> dict[str, Any]:
         """The settings that a function gets from keys of the context, by name."""
@@ -422,8 +399,7 @@ def _api_faults(context: Context) -> Iterator[str]:
             yield "jwt_claim must name a claim, such as audiences"
     if context.api == "private" and bool(context.vpc_id) != bool(context.api_endpoint_id):
         yield "api=private with vpc_id needs api_endpoint_id, and without vpc_id makes an endpoint itself"
-    origin = rf"https://{_HOST}(:\d+)?"
-    if context.console_client_id and context.jwt_issuer and not re.fullmatch(origin, context.issuer_origin):
+    if context.console_client_id and context.jwt_issuer and not re.fullmatch(rf"{_HOST}(:\d+)?", issuer.netloc.lower()):
         yield f"console_client_id needs a jwt_issuer with a host name, not {context.jwt_issuer!r}"
 
 
@@ -439,12 +415,12 @@ def _model_faults(context: Context) -> Iterator[str]:
             "mats has no client for another encoder on Bedrock"
         )
     try:
-        profile = context.profile
+        profile = context.models.profile
     except ProfileUnknown as error:
         yield f"inference_profile {error}"
         return
     if profile and profile.geography == "global":
-        for model in context.language_models:
+        for model in context.models.language_models:
             if model in FAMILIES[0].models:
                 yield f"inference_profile=global: {model} has no global profile; leave inference_profile out"
 
@@ -456,7 +432,7 @@ def region_faults(context: Context, region: str) -> Iterator[str]:
         return
     chosen = context.inference_profile
     for family in FAMILIES:
-        nova = " and ".join(model for model in context.language_models if model in family.models)
+        nova = " and ".join(model for model in context.models.language_models if model in family.models)
         if not chosen and nova and region not in family.regions:
             yield (
                 f"{region} cannot invoke {nova}, neither directly nor through a known inference profile; "

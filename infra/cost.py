@@ -63,7 +63,7 @@ def _values(size: str, *, queries: int, changes: int, capabilities: int) -> dict
         "change_metrics": 0 if small else sum(len(OWN[name]) for name in ("enrichment", "learning", "maintenance")),
         "query_hours": min(queries, HOURS),  # a metric is charged by the hour in which it is written
         "change_hours": min(changes, HOURS),
-        "alarm_metrics": charged_metrics(usd_per_hour=context.spend_per_hour, size=size),
+        "alarm_metrics": charged_metrics(usd_per_hour=context.spend_per_hour, few=small),
         "dashboards": 0 if small else 1,
         "snap_start": 0 if small else 1,
         "comparisons": comparisons,

@@ -69,11 +69,6 @@ FAMILIES = (
 )
 
 
-def family_of(model: str) -> Family | None:
-    """The family of a model whose regions are in the tables."""
-    return next((family for family in FAMILIES if model in family.models), None)
-
-
 _BEGINNINGS = {"us": "us-", "eu": "eu-", "apac": "ap-", "jp": "ap-northeast-"}
 _EXAMPLE = "us:us-east-1,us-west-2"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
@@ -111,6 +106,36 @@ class InferenceProfile:
         if wrong or not re.fullmatch(r"[a-z-]+", geography):
             raise ProfileUnknown(f"must name regions as in {_EXAMPLE}, not {text!r}")
         return cls(geography, regions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """Ids of the models of a deployment, or `none`, and how the language models are invoked."""
+
+    reranker: str
+    writer: str
+    encoder: str
+    invoked: str = ""
+    """Empty: as the region needs it; `none`: directly; else the profile, as `InferenceProfile.parse` reads it."""
+
+    @property
+    def profile(self) -> InferenceProfile | None:
+        """The inference profile that was chosen; none: as the region needs it, or directly."""
+        return None if self.invoked in ("", "none") else InferenceProfile.parse(self.invoked)
+
+    @property
+    def language_models(self) -> tuple[str, ...]:
+        """Reranker and writer, each once."""
+        return tuple(dict.fromkeys(model for model in (self.reranker, self.writer) if model != "none"))
+
+    def family_of(self, model: str) -> Family | None:
+        """The family of a model, if the region decides how it is invoked."""
+        return None if self.invoked else next((family for family in FAMILIES if model in family.models), None)
+
+    def profile_of(self, model: str, region: str) -> InferenceProfile | None:
+        """The profile that a model is invoked through in a region that has no fault; none: directly."""
+        family = self.family_of(model)
+        return family.profile_in(region) if family else self.profile
 
 
 def matches(geography: str, region: str) -> bool:

@@ -160,7 +160,7 @@ def findings(account: Account, context: Context) -> Iterator[CheckResult]:
     yield from (CheckResult("region", "problem", fault) for fault in faults)
     for key in ("rerank_model", "writer_model", "encoder_model"):
         if (model := getattr(context, key)) != "none" and not faults:
-            profile = None if key == "encoder_model" else context.profile_of(model, account.region)
+            profile = None if key == "encoder_model" else context.models.profile_of(model, account.region)
             per_minute = 0 if key == "writer_model" else 60 * context.capacity.throttle_rate
             checks[key] = partial(check_model, account, key, model, profile)
             checks[f"{key} quotas"] = partial(check_quotas, account, key, model, profile, per_minute=per_minute)

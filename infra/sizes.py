@@ -12,23 +12,29 @@ MAX_RECEIVES = 12  # Receives of a change or a report before it becomes a dead l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
-    """The nodes of a domain, with a zone for each of up to three, and the limits of what is around it."""
+class Nodes:
+    """The nodes of a domain, with a zone for each of up to three."""
 
     nodes: int
     node: str
     gb_each: int
     masters: int = 0
     master: str = "m7g.medium.search"
-    enrichment_concurrency: int
-    throttle_rate: int  # Calls of the API in a second
-    kept_versions: int = 1
-    """The newest of discovery, which stay, as does one that an alias names. Each has a snapshot, which is paid for."""
 
     @property
     def zones(self) -> int:
         """Zones that the data nodes are in."""
         return min(self.nodes, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size(Nodes):
+    """The nodes of a deployment, and the limits of what is around them."""
+
+    enrichment_concurrency: int
+    throttle_rate: int  # Calls of the API in a second
+    kept_versions: int = 1
+    """The newest of discovery, which stay, as does one that an alias names. Each has a snapshot, which is paid for."""
 
 
 SIZES = {

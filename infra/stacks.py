@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 
 from aws_cdk import Annotations, App, Stack, Tags, Validations
+from aws_cdk import aws_kms as kms
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
 from infra.constructs.access_policies import AccessPolicies
-from infra.constructs.console import Console
+from infra.constructs.console import Console, SignIn
 from infra.constructs.consumers import EnrichmentFunction, LearningFunction
-from infra.constructs.discovery_api import DiscoveryApi, FeedbackFunction
+from infra.constructs.discovery_api import DiscoveryApi, DiscoveryProps, FeedbackFunction
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.function import Foundation
@@ -20,6 +22,7 @@ from infra.constructs.network import Network
 from infra.constructs.observability import Observability
 from infra.constructs.rollout import Rollout
 from infra.constructs.search_domain import SearchDomain
+from infra.constructs.shared import Shared
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context, check_region, parse, replacing
@@ -36,7 +39,7 @@ class DataStack(Stack):
         super().__init__(
             scope, id, description="mats: registrations and profiles", termination_protection=context.production
         )
-        self.tables = MatsTables(self, "Tables", context=context)
+        self.tables = MatsTables(self, "Tables", shared=_shared(self, context))
 
 
 class SystemStack(Stack):
@@ -46,29 +49,83 @@ class SystemStack(Stack):
         super().__init__(
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
-        network = Network(self, "Network", context=context) if context.network == "vpc" else None
+        shared, capacity = _shared(self, context), context.capacity
+        network = (
+            Network(
+                self,
+                "Network",
+                shared=shared,
+                availability_zones=context.availability_zones,
+                vpc_id=context.vpc_id,
+                subnet_ids=context.subnet_ids,
+            )
+            if context.network == "vpc"
+            else None
+        )
         on = Foundation(
-            context=context,
-            models=ModelAccess(self, "Models", context=context),
+            shared=shared,
+            models=ModelAccess(self, "Models", models=context.models),
             tables=tables,
-            domain=FilesBucket(self, "Index", context=context)
+            domain=FilesBucket(self, "Index", shared=shared)
             if context.files
-            else SearchDomain(self, "Index", context=context, network=network),
+            else SearchDomain(
+                self,
+                "Index",
+                shared=shared,
+                nodes=capacity,
+                name=_domain_name(context),
+                engine_version=context.engine_version,
+                network=network,
+            ),
             network=network,
             core=core_layer(self),
             packages=[vendor_layer(self), *([files_layer(self)] if context.files else [])],
+            metrics=context.namespace,
         )
         self.path = EventPath(self, "EventPath", on=on)
-        self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path)
-        self.feedback = FeedbackFunction(self, "Reports", on=on)
+        self.enrichment = EnrichmentFunction(
+            self,
+            "Offline",
+            on=on,
+            path=self.path,
+            settings=context.settings_of("enrichment"),
+            concurrency=capacity.enrichment_concurrency,
+        )
+        self.feedback = FeedbackFunction(self, "Reports", on=on, settings=context.settings_of("feedback"))
         self.learning = LearningFunction(self, "Learning", on=on, path=self.path)
-        self.discovery = DiscoveryApi(self, "Online", on=on, feedback=self.feedback)
-        self.maintenance = MaintenanceFunction(self, "Repair", on=on, path=self.path, discovery=self.discovery.function)
-        observed = Observability(self, "Observability", context=context, watched=self._watched_parts(on))
+        self.discovery = DiscoveryApi(
+            self, "Online", on=on, feedback=self.feedback, props=_discovery_props(context, network)
+        )
+        self.maintenance = MaintenanceFunction(
+            self,
+            "Repair",
+            on=on,
+            path=self.path,
+            discovery=self.discovery.function,
+            kept_versions=capacity.kept_versions,
+            settings=context.settings_of("maintenance"),
+        )
+        observed = Observability(
+            self,
+            "Observability",
+            watched=self._watched_parts(on),
+            alarm_to=context.alarm_to,
+            usd_per_hour=context.spend_per_hour,
+            few=context.size == "small",
+            brakes=context.in_steps,
+            hashed=context.settings.log_queries == "hash",
+        )
         if context.console:
-            Console(self, "Console", context=context, api=self.discovery.api)
+            Console(
+                self,
+                "Console",
+                shared=shared,
+                api=self.discovery.api,
+                host_name=context.domain_name,
+                sign_in=_sign_in(context),
+            )
         if context.in_steps:
-            Rollout(self, "Rollout", alias=self.discovery.alias, brakes=observed.brakes)
+            Rollout(self, "Rollout", alias=self.discovery.alias, brakes=observed.brakes["discovery"])
         AccessPolicies(
             self,
             "People",
@@ -83,8 +140,8 @@ class SystemStack(Stack):
     def _watched_parts(self, on: Foundation) -> Watched:
         domain = {"domain": on.domain.domain} if isinstance(on.domain, SearchDomain) else {}
         return Watched(
-            namespace=on.context.name,
-            alias=self.discovery.alias,
+            name=on.shared.name,
+            aliases={"discovery": self.discovery.alias},
             resources={
                 "stage": self.discovery.api.deployment_stage,
                 "discovery": self.discovery.function,
@@ -99,6 +156,54 @@ class SystemStack(Stack):
             dead_letter_queues=self.path.dead_letter_queues,
             logs={"discovery": self.discovery.log, "enrichment": self.enrichment.log},
         )
+
+
+# --- from the keys of a context to the arguments of constructs ---
+
+
+def _shared(stack: Stack, context: Context) -> Shared:
+    given = context.kms_key_arn
+    return Shared(
+        name=context.name,
+        key=kms.Key.from_key_arn(stack, "CustomerKey", given) if given else None,
+        log_days=context.log_retention_days,
+        protected=context.production,
+    )
+
+
+def _domain_name(context: Context) -> str:
+    """Another one wherever the domain has to be replaced, because CloudFormation creates the new before it deletes."""
+    fixed = context.vpc_id + context.kms_key_arn
+    mark = f"-{sha256(fixed.encode()).hexdigest()[:4]}" if fixed else ""
+    return f"{context.name}-{context.network}{mark}"
+
+
+def _discovery_props(context: Context, network: Network | None) -> DiscoveryProps:
+    tokens = {key: getattr(context, key) for key in ("jwt_issuer", "jwt_audience", "jwt_client_ids", "jwt_claim")}
+    return DiscoveryProps(
+        tokens=tokens if context.auth == "jwt" else None,
+        callers=context.caller_accounts,
+        endpoint=network.api_endpoint(context.api_endpoint_id) if network and context.api == "private" else None,
+        throttle_rate=context.capacity.throttle_rate,
+        firewall=context.waf,
+        caller_limit=context.caller_limit,
+        host_name=context.domain_name,
+        certificate_arn=context.certificate_arn,
+        sets_log_role=context.api_log_role == "set",
+        snap_start=not context.files,
+        settings=context.settings_of("discovery"),
+    )
+
+
+def _sign_in(context: Context) -> SignIn | None:
+    if not context.console_client_id:
+        return None
+    return SignIn(
+        issuer=context.jwt_issuer,
+        client_id=context.console_client_id,
+        audience=context.jwt_audience,
+        token_host=context.console_token_host,
+    )
 
 
 def app() -> App:
@@ -148,7 +253,7 @@ def notes(context: Context) -> Iterator[str]:
             f"reranker use that of {calibration.source.name}. Fit one on judged queries: `make calibrate`, "
             "docs/how-to-tune.md."
         )
-    unpriced = [model for model in context.language_models if prices().usage(model, 1, 1).usd is None]
+    unpriced = [model for model in context.models.language_models if prices().usage(model, 1, 1).usd is None]
     if unpriced and context.spend_per_hour:
         counted = " and ".join(map(str, UNPRICED))
         yield (

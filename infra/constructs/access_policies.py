@@ -13,7 +13,6 @@ from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.function import Foundation
-from infra.constructs.log_group import decrypt_tables
 from infra.constructs.maintenance import MaintenanceMachine
 from infra.constructs.nag import HERE, accept_wildcards, logical_id
 from infra.constructs.rights import allow
@@ -54,18 +53,18 @@ class AccessPolicies(Construct):
         self.owners = self._policy("Owners", "Write registrations of their namespaces and read what became of them", [
             self._in_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
             self._in_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
-            *decrypt_tables(on.context),
+            *on.shared.decrypt_tables(),
         ])  # fmt: skip
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
             *_tables_access(tables),
-            *decrypt_tables(on.context),
+            *on.shared.decrypt_tables(),
             *_repairs(path, [path.queue.queue_arn, reports.queue_arn], domain),
             *_replays(path),
             *maintenance.statements(),
             # the commands of `mats` read its settings
             allow("lambda:GetFunctionConfiguration", on=enrichment.function_arn),
         ])  # fmt: skip
-        if invoked := [*on.models.statements(on.context.writer_model), *on.models.encoder_statements()]:
+        if invoked := [*on.models.statements(on.models.chosen.writer), *on.models.encoder_statements()]:
             self._policy("OperatorsModels", "Invoke writer and encoder, for `mats backfill`", invoked)
         self._accept_operators(domain, maintenance)
         calls = [(method, wildcard(path)) for method, path in CALLS]

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_apigateway as apigateway
@@ -17,10 +19,9 @@ from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, wildcard
-from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept, accept_warning, accept_wildcards, logical_id
 from infra.constructs.rights import allow
-from infra.context import Context
+from infra.constructs.shared import Shared
 from infra.vendor import ROOT
 
 _ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
@@ -29,11 +30,37 @@ _COPIER_MB = 512
 _ASSETS = "cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>"  # The CDK's own bucket, as cdk-nag spells it
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """How the console signs in at an issuer: as a public client, by an authorization code with PKCE."""
+
+    issuer: str
+    client_id: str
+    audience: str
+    token_host: str = ""  # Of the token endpoint, if it differs from the issuer's
+
+    @property
+    def sources(self) -> str:
+        """The origins that the console connects to."""
+        issuer = f"https://{urlsplit(self.issuer).netloc.lower()}"
+        return f"{issuer} https://{self.token_host}" if self.token_host else issuer
+
+
 class Console(Construct):
     """One origin for files and API, so no CORS; the API authorizes every call."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context, api: apigateway.RestApi) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        shared: Shared,
+        api: apigateway.RestApi,
+        host_name: str = "",  # Of the API, if it has one
+        sign_in: SignIn | None = None,  # None: users paste a token
+    ) -> None:
         super().__init__(scope, id)
+        self._name = f"{shared.name}-console-{Aws.REGION}"
         self.bucket = s3.Bucket(
             self,
             "Files",
@@ -44,16 +71,16 @@ class Console(Construct):
             removal_policy=RemovalPolicy.DESTROY,
             auto_delete_objects=True,
         )
-        self.distribution = self._distribution(context, api)
-        self._copy(context)
+        self.distribution = self._distribution(_origin(api, host_name), sign_in)
+        self._copy(shared, sign_in)
         address = f"https://{self.distribution.distribution_domain_name}/"
         CfnOutput(self, "Url", value=address).override_logical_id("ConsoleUrl")
         self._accept()
 
-    def _distribution(self, context: Context, api: apigateway.RestApi) -> cloudfront.Distribution:
-        headers = _headers(self, f"{context.name}-console-{Aws.REGION}", file_headers(context))
+    def _distribution(self, api: cloudfront.IOrigin, sign_in: SignIn | None) -> cloudfront.Distribution:
+        headers = _headers(self, self._name, file_headers(sign_in))
         calls = cloudfront.BehaviorOptions(
-            origin=_origin(api, context),
+            origin=api,
             viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,  # a redirect would come after the token
             allowed_methods=cloudfront.AllowedMethods.ALLOW_ALL,
             cache_policy=cloudfront.CachePolicy.CACHING_DISABLED,
@@ -67,7 +94,7 @@ class Console(Construct):
             default_root_object="index.html",
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
             default_behavior=cloudfront.BehaviorOptions(
-                origin=self._files(context),
+                origin=self._files(),
                 viewer_protocol_policy=cloudfront.ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
                 cache_policy=cloudfront.CachePolicy.CACHING_OPTIMIZED,
                 response_headers_policy=headers,
@@ -78,24 +105,24 @@ class Console(Construct):
             ],
         )
 
-    def _files(self, context: Context) -> cloudfront.IOrigin:
+    def _files(self) -> cloudfront.IOrigin:
         """The bucket, for this distribution alone; with the right to list, a missing file is 404, not 403."""
         return origins.S3BucketOrigin.with_origin_access_control(
             self.bucket,
             origin_access_control=cloudfront.S3OriginAccessControl(
-                self, "Access", origin_access_control_name=f"{context.name}-console-{Aws.REGION}"
+                self, "Access", origin_access_control_name=self._name
             ),
             origin_access_levels=[cloudfront.AccessLevel.READ, cloudfront.AccessLevel.LIST],
         )
 
-    def _copy(self, context: Context) -> None:
+    def _copy(self, shared: Shared, sign_in: SignIn | None) -> None:
         with TemporaryDirectory() as folder:
-            for name, content in files_of(context).items():
+            for name, content in files_of(sign_in).items():
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
             asset = assets.Asset(self, "Asset", path=folder)
-        log = log_group(self, "CopierLog", context=context)
+        log = shared.log_group(self, "CopierLog")
         copied = deployment.BucketDeployment(
             self,
             "Copied",
@@ -153,12 +180,12 @@ class Console(Construct):
                 accept(each, L1="The CDK's own function; its runtime comes with the CDK")
 
 
-def _origin(api: apigateway.RestApi, context: Context) -> cloudfront.IOrigin:
+def _origin(api: apigateway.RestApi, host_name: str) -> cloudfront.IOrigin:
     """The API's address: the custom host name if there is one, without a stage, else the stage."""
-    if not context.domain_name:
+    if not host_name:
         return origins.RestApiOrigin(api)
     return origins.HttpOrigin(
-        context.domain_name,
+        host_name,
         protocol_policy=cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
         origin_ssl_protocols=[cloudfront.OriginSslPolicy.TLS_V1_2],
     )
@@ -200,41 +227,20 @@ _CONSOLE = ROOT / "console"
 _POLICY = "Content-Security-Policy"
 
 
-def files_of(context: Context) -> dict[str, bytes]:
+def files_of(sign_in: SignIn | None) -> dict[str, bytes]:
     """Every file by its path, as the local service serves them; `console/config.json` says how to sign in."""
-    named = {f"console/{path.relative_to(_CONSOLE).as_posix()}": path for path in _files()}
-    named["index.html"] = named.pop("console/index.html")
-    content = {name: path.read_bytes() for name, path in named.items()}
-    return content | {"console/config.json": f"{json.dumps(_config(context))}\n".encode()}
+    paths = sorted(path for path in _CONSOLE.glob("**/*") if path.is_file() and not path.name.startswith("."))
+    content = {f"console/{path.relative_to(_CONSOLE).as_posix()}": path.read_bytes() for path in paths}
+    content["index.html"] = content.pop("console/index.html")
+    said = sign_in and {"issuer": sign_in.issuer, "clientId": sign_in.client_id, "audience": sign_in.audience}
+    return content | {"console/config.json": f"{json.dumps({'signIn': said})}\n".encode()}
 
 
-def file_headers(context: Context) -> dict[str, str]:
+def file_headers(sign_in: SignIn | None) -> dict[str, str]:
     """The headers in console/headers.json; with sign-in, the policy also allows connections to the issuer."""
     headers: dict[str, str] = json.loads((_CONSOLE / "headers.json").read_text("utf-8"))
-    if context.console_client_id:
-        token_origin = f"https://{context.console_token_host}" if context.console_token_host else ""
-        origins = " ".join(filter(None, (context.issuer_origin, token_origin)))
-        headers[_POLICY] = _with_source(headers[_POLICY], "connect-src", origins)
+    if sign_in:
+        parts = [part.strip() for part in headers[_POLICY].split(";")]
+        (allowed,) = (part for part in parts if part.startswith("connect-src "))
+        headers[_POLICY] = "; ".join(f"{part} {sign_in.sources}" if part == allowed else part for part in parts)
     return headers
-
-
-def _files() -> list[Path]:
-    return sorted(path for path in _CONSOLE.glob("**/*") if path.is_file() and not path.name.startswith("."))
-
-
-def _config(context: Context) -> dict[str, object]:
-    if not context.console_client_id:
-        return {"signIn": None}
-    return {
-        "signIn": {
-            "issuer": context.jwt_issuer,
-            "clientId": context.console_client_id,
-            "audience": context.jwt_audience,
-        }
-    }
-
-
-def _with_source(policy: str, directive: str, source: str) -> str:
-    parts = [part.strip() for part in policy.split(";")]
-    assert any(part.startswith(f"{directive} ") for part in parts), policy  # noqa: S101 - else nothing would be allowed
-    return "; ".join(f"{part} {source}" if part.startswith(f"{directive} ") else part for part in parts)

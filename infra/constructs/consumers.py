@@ -1,5 +1,8 @@
 """The functions that consume the two queues: changes become profiles, reported outcomes become the memory."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
@@ -7,7 +10,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
-from infra.constructs.function import Foundation, Function
+from infra.constructs.function import NO_SETTINGS, Foundation, Function
 from infra.constructs.rights import allow
 from infra.sizes import ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
 from mats.settings import ENRICHED_AT_ONCE
@@ -16,14 +19,23 @@ from mats.settings import ENRICHED_AT_ONCE
 class EnrichmentFunction(Construct):
     """The function that turns changes into profiles in DynamoDB and the index, with its rights."""
 
-    def __init__(self, scope: Construct, id: str, *, on: Foundation, path: EventPath) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        on: Foundation,
+        path: EventPath,
+        settings: Mapping[str, Any] = NO_SETTINGS,
+        concurrency: int = 2,  # Batches at once
+    ) -> None:
         super().__init__(scope, id)
-        context, models, tables = on.context, on.models, on.tables
+        models, tables = on.models, on.tables
         environment = on.environment(
             # synonyms, outcomes and tallies for operators, whose commands take these variables: docs/runbook.md
             **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
-            **context.settings_of("enrichment"),
+            **settings,
         )
         made = Function(
             self,
@@ -41,10 +53,10 @@ class EnrichmentFunction(Construct):
             made.role, *(f"dynamodb:{call}" for call in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"))
         )
         made.allow([_keep_from_indices(tables.profiles.table_arn)])
-        path.allow_events(made.role, REJECTED, RESENT)
+        path.grant_put_events(made.role, REJECTED, RESENT)
         on.domain.grant(made.role, "enrichment")
-        made.allow([*models.statements(context.writer_model), *models.encoder_statements()])
-        _consume(made, path.queue, batch=ENRICHED_AT_ONCE, concurrency=context.capacity.enrichment_concurrency)
+        made.allow([*models.statements(models.chosen.writer), *models.encoder_statements()])
+        _consume(made, path.queue, batch=ENRICHED_AT_ONCE, concurrency=concurrency)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
 
 

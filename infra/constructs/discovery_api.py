@@ -2,6 +2,9 @@
 
 import json
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
@@ -11,11 +14,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
-from infra.constructs.function import Foundation, Function
-from infra.constructs.log_group import log_group
+from infra.constructs.function import NO_SETTINGS, Foundation, Function
 from infra.constructs.nag import accept, accept_managed
 from infra.constructs.rights import allow
-from infra.context import Context
 from infra.layers import jwt_layer
 from mats.edge.ard.entries import error_code
 from mats.edge.routes import ROUTES
@@ -42,13 +43,11 @@ _REPORT_S = 15  # A transaction that meets many others is tried again for a few 
 class FeedbackFunction(Construct):
     """Reads receipts and writes outcomes; it reaches neither the index nor a model."""
 
-    def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, settings: Mapping[str, Any] = NO_SETTINGS) -> None:
         super().__init__(scope, id)
-        context, tables = on.context, on.tables
+        tables = on.tables
         environment = Settings(
-            metrics=context.namespace,
-            **context.settings_of("feedback"),
-            **tables.settings("receipts", "outcomes", "tallies"),
+            metrics=on.metrics, **settings, **tables.settings("receipts", "outcomes", "tallies")
         ).to_env()
         made = Function(
             self, "Feedback", on=on, folder="feedback", environment=environment, memory_mb=1024, timeout_s=_REPORT_S
@@ -61,15 +60,36 @@ class FeedbackFunction(Construct):
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryProps:
+    """Who may call the API, from where, and how often; and the settings of the function."""
+
+    tokens: Mapping[str, Any] | None = None  # The settings `jwt_*` of whose tokens callers bear; None: they sign
+    callers: Sequence[str] = ()  # Other accounts whose principals may call, and organizations
+    endpoint: ec2.IVpcEndpoint | None = None  # Of a VPC, the only way to a private API
+    throttle_rate: int = 20  # Calls in a second, all callers together
+    firewall: bool = False
+    caller_limit: int = 0  # For the firewall: calls of one credential in five minutes
+    host_name: str = ""
+    certificate_arn: str = ""  # Of the host name
+    sets_log_role: bool = True  # The account's, through which API Gateway writes the logs of all APIs
+    snap_start: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)  # Others of the function
+
+
+_DEFAULT = DiscoveryProps()
+
+
 class DiscoveryApi(Construct):
     """The function, its alias that starts from a snapshot, and the API in front of it."""
 
-    def __init__(self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction, props: DiscoveryProps = _DEFAULT
+    ) -> None:
         super().__init__(scope, id)
-        context, models, tables = on.context, on.models, on.tables
+        models, tables, signed = on.models, on.tables, props.tokens is None
         environment = on.environment(
-            **context.settings_of("discovery"),
-            **tables.settings("synonyms", "receipts", "tallies", *(["callers"] if context.auth == "iam" else [])),
+            **props.settings, **tables.settings("synonyms", "receipts", "tallies", *(["callers"] if signed else []))
         )
         made = Function(
             self,
@@ -79,52 +99,53 @@ class DiscoveryApi(Construct):
             environment=environment,
             memory_mb=_MEMORY_MB,
             timeout_s=TIMEOUT_S,
-            snap_start=context.size != "small",
+            snap_start=props.snap_start,
         )
         self.function, self.log = made.function, made.log
         on.domain.grant(made.role, "discovery")
-        made.allow([*models.statements(context.rerank_model), *models.encoder_statements()])
+        made.allow([*models.statements(models.chosen.reranker), *models.encoder_statements()])
         tables.synonyms.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
         made.allow(_read_by_key(tables.tallies.table_arn))
-        if context.auth == "iam":
+        if signed:
             tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
         self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
-        self.api = self._api(on)
+        self.api = self._api(on, props)
         for method, path in CALLS:
             function, timeout_s = (self.alias, TIMEOUT_S) if path != _FEEDBACK else (feedback.function, _REPORT_S)
             integration = apigateway.LambdaIntegration(
                 function, allow_test_invoke=False, timeout=Duration.seconds(timeout_s + 1)
             )
             self.api.root.resource_for_path(path).add_method(method, integration)
-        _set_gateway_errors(self.api, signed=context.auth == "iam")
-        if context.waf:
-            firewall(self, self.api, context)
-        address = custom_domain(self, self.api, context) if context.domain_name else self.api.url
+        _set_gateway_errors(self.api, signed=signed)
+        if props.firewall:
+            header = "x-amz-security-token" if signed else "authorization"
+            firewall(self, self.api, on.shared.name, caller_limit=props.caller_limit, credential=header)
+        address = self.api.url
+        if props.host_name:
+            address = custom_domain(self, self.api, props.host_name, props.certificate_arn)
         CfnOutput(self, "Url", value=address).override_logical_id("ApiUrl")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("DiscoveryFunction")
-        self._accept(context)
+        self._accept(props)
 
-    def _api(self, on: Foundation) -> apigateway.RestApi:
-        context = on.context
-        rate = context.capacity.throttle_rate
-        endpoint = _private_endpoint(self, on)
-        policy = _resource_policy(context, endpoint)
+    def _api(self, on: Foundation, props: DiscoveryProps) -> apigateway.RestApi:
+        rate, endpoint = props.throttle_rate, props.endpoint
+        policy = _resource_policy(props)
         api = apigateway.RestApi(
             self,
             "Api",
-            rest_api_name=context.name,
+            rest_api_name=on.shared.name,
             description="Finds the model, agent, tool or skill for a request, and invokes nothing",
             endpoint_configuration=apigateway.EndpointConfiguration(
                 types=[apigateway.EndpointType.PRIVATE if endpoint else apigateway.EndpointType.REGIONAL],
                 vpc_endpoints=[endpoint] if endpoint else None,
             ),
             policy=policy,
-            disable_execute_api_endpoint=bool(context.domain_name),
-            cloud_watch_role=context.api_log_role == "set",
+            disable_execute_api_endpoint=bool(props.host_name),
+            cloud_watch_role=props.sets_log_role,
             # a setting of the account, which others may use
-            cloud_watch_role_removal_policy=RemovalPolicy.RETAIN if context.api_log_role == "set" else None,
-            default_method_options=self._auth(on),
+            cloud_watch_role_removal_policy=RemovalPolicy.RETAIN if props.sets_log_role else None,
+            default_method_options=self._auth(on, props.tokens),
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 throttling_rate_limit=rate,
@@ -133,7 +154,7 @@ class DiscoveryApi(Construct):
                 data_trace_enabled=False,
                 tracing_enabled=True,
                 metrics_enabled=False,  # of each method: the stage's own, which alarms and graphs read, cost nothing
-                access_log_destination=apigateway.LogGroupLogDestination(log_group(self, "AccessLog", context=context)),
+                access_log_destination=apigateway.LogGroupLogDestination(on.shared.log_group(self, "AccessLog")),
                 access_log_format=apigateway.AccessLogFormat.custom(_ACCESS),
             ),
         )
@@ -141,40 +162,34 @@ class DiscoveryApi(Construct):
             api.latest_deployment.add_to_logical_id(policy.to_json())
         return api
 
-    def _auth(self, on: Foundation) -> apigateway.MethodOptions:
-        context = on.context
-        if context.auth == "iam":
+    def _auth(self, on: Foundation, tokens: Mapping[str, Any] | None) -> apigateway.MethodOptions:
+        if tokens is None:
             return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM)
         self.authorizer = Function(
             self,
             "Authorizer",
             on=on,
             folder="authorizer",
-            environment=Settings(
-                jwt_issuer=context.jwt_issuer,
-                jwt_audience=context.jwt_audience,
-                jwt_client_ids=context.jwt_client_ids,
-                jwt_claim=context.jwt_claim,
-            ).to_env(),
+            environment=Settings(**tokens).to_env(),
             memory_mb=512,
             timeout_s=10,
             packages=[jwt_layer(self)],
             in_network=False,
         )
-        tokens = apigateway.TokenAuthorizer(
+        checks = apigateway.TokenAuthorizer(
             self, "Tokens", handler=self.authorizer.function, results_cache_ttl=Duration.minutes(5)
         )
-        return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.CUSTOM, authorizer=tokens)
+        return apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.CUSTOM, authorizer=checks)
 
-    def _accept(self, context: Context) -> None:
+    def _accept(self, props: DiscoveryProps) -> None:
         accept(
             self.api,
             APIG2="Bodies are validated in the function, by the one schema that also answers locally",
             COG4="Callers sign with SigV4 or bear tokens of an issuer of their own; there is no Cognito user pool",
         )
-        if not context.waf:
+        if not props.firewall:
             accept(self.api, APIG3="waf=true puts one in front; every call is authorized and throttled without it")
-        if context.api_log_role == "set":
+        if props.sets_log_role:
             why = "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
             accept_managed(self.api, "AmazonAPIGatewayPushToCloudWatchLogs", why)
 
@@ -182,31 +197,20 @@ class DiscoveryApi(Construct):
 # --- from where the API can be called: the Internet or a VPC, this account or others ---
 
 
-def _private_endpoint(scope: Construct, on: Foundation) -> ec2.IVpcEndpoint | None:
-    """The VPC endpoint of a private API: one that the context names, else a new one. None: the API is public."""
-    if on.context.api != "private" or on.network is None:
-        return None
-    if not (given := on.context.api_endpoint_id):
-        return on.network.add_api_endpoint()
-    return ec2.InterfaceVpcEndpoint.from_interface_vpc_endpoint_attributes(
-        scope, "GivenEndpoint", vpc_endpoint_id=given, port=443
-    )
-
-
-def _resource_policy(context: Context, endpoint: ec2.IVpcEndpoint | None) -> iam.PolicyDocument | None:
+def _resource_policy(props: DiscoveryProps) -> iam.PolicyDocument | None:
     """The policy of the API itself; None where it needs none.
 
     Principals of this account need only a policy of their own. Those of other accounts need this one as well. A private
     API refuses everybody without a policy.
     """
-    through = {"aws:SourceVpce": endpoint.vpc_endpoint_id} if endpoint else {}
+    through = {"aws:SourceVpce": props.endpoint.vpc_endpoint_id} if props.endpoint else {}
     others: list[dict[str, object]] = []
     for key, are_organizations in (("aws:PrincipalAccount", False), ("aws:PrincipalOrgID", True)):
-        if chosen := [each for each in context.caller_accounts if each.startswith("o-") is are_organizations]:
+        if chosen := [each for each in props.callers if each.startswith("o-") is are_organizations]:
             others.append({key: chosen})
-    if not (endpoint or others):
+    if not (props.endpoint or others):
         return None
-    own: list[dict[str, object]] = [{"aws:PrincipalAccount": Aws.ACCOUNT_ID}] if context.auth == "iam" else [{}]
+    own: list[dict[str, object]] = [{"aws:PrincipalAccount": Aws.ACCOUNT_ID}] if props.tokens is None else [{}]
     policy = iam.PolicyDocument()
     for who in (*own, *others):
         may = iam.PolicyStatement(

@@ -32,9 +32,9 @@ class EventPath(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation) -> None:
         """Connect the streams of Registry and Trust to the queue."""
         super().__init__(scope, id)
-        context, self._name = on.context, on.context.name
-        self.archive_name = f"{context.name}-changes"
-        self.bus = events.EventBus(self, "Bus", event_bus_name=context.name)
+        name = self._name = on.shared.name
+        self.archive_name = f"{name}-changes"
+        self.bus = events.EventBus(self, "Bus", event_bus_name=name)
         self.bus.archive(
             "Archive",
             archive_name=self.archive_name,
@@ -42,7 +42,7 @@ class EventPath(Construct):
             retention=Duration.days(30),
         )
         self.dead_letter_queues = {"Rule": self._dead("Rule")}
-        self.queue = self._queue(f"{context.name}-changes", VISIBILITY_S)
+        self.queue = self._queue(f"{name}-changes", VISIBILITY_S)
         events.Rule(
             self,
             "Changed",
@@ -51,15 +51,15 @@ class EventPath(Construct):
             event_pattern=events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED]),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
         )
-        environment = Settings(event_bus=context.name).to_env()
+        environment = Settings(event_bus=name).to_env()
         made = Function(self, "Streams", on=on, folder="streams", environment=environment, memory_mb=256, timeout_s=60)
         self.function = made.function
-        self.allow_events(made.role, SOURCE, REPORTS)
+        self.grant_put_events(made.role, SOURCE, REPORTS)
         self._follow("Registry", on.tables.registry)
         self._follow("Trust", on.tables.trust)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("StreamsFunction")
 
-    def allow_events(self, role: iam.IRole, *sources: str) -> None:
+    def grant_put_events(self, role: iam.IRole, *sources: str) -> None:
         """Give a role the right to put events on the bus, of these sources only: no stream's, no other function's."""
         of_sources = {"StringEquals": {"events:source": list(sources)}}
         role.add_to_principal_policy(allow("events:PutEvents", on=self.bus.event_bus_arn, where=of_sources))

@@ -8,10 +8,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.constructs.log_group import customer_key
 from infra.constructs.nag import accept, accept_wildcards, logical_id
 from infra.constructs.rights import allow
-from infra.context import Context
+from infra.constructs.shared import Shared
+from mats.settings import Settings
 
 _CREATES = {"Null": {"s3:if-none-match": "false"}}  # Only an object that does not exist
 _LOOK = ("GetObject", "GetObjectVersion")
@@ -27,15 +27,16 @@ _RIGHTS: Mapping[str, Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, 
 class FilesBucket(Construct):
     """Its content can be made again from Profiles and Outcomes. What was deleted stays for a week."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
+    engine_version = Settings().index_engine  # It has no engine
+
+    def __init__(self, scope: Construct, id: str, *, shared: Shared) -> None:
         super().__init__(scope, id)
-        own_key = customer_key(self, context)
         self.bucket = s3.Bucket(
             self,
             "Files",
-            encryption=s3.BucketEncryption.KMS if own_key else s3.BucketEncryption.S3_MANAGED,
-            encryption_key=own_key,
-            bucket_key_enabled=True if own_key else None,
+            encryption=s3.BucketEncryption.KMS if shared.key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=shared.key,
+            bucket_key_enabled=True if shared.key else None,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             versioned=True,

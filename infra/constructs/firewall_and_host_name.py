@@ -8,8 +8,6 @@ from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_wafv2 as wafv2
 from constructs import Construct
 
-from infra.context import Context
-
 _CALLS_IN_FIVE_MINUTES = 2000  # Rate limit of one client address
 _READ_AS_TEXT = (
     "SizeRestrictions_BODY", "CrossSiteScripting_BODY", "GenericLFI_BODY", "GenericRFI_BODY", "EC2MetaDataSSRF_BODY",
@@ -17,20 +15,28 @@ _READ_AS_TEXT = (
 """Rules that would block queries about such topics. A query is never executed, so they only count."""
 
 
-def firewall(scope: Construct, api: apigateway.RestApi, context: Context) -> wafv2.CfnWebACL:
-    """AWS WAF: common rules, known bad input, and a rate limit per client address."""
+def firewall(
+    scope: Construct, api: apigateway.RestApi, name: str, *, caller_limit: int = 0, credential: str = ""
+) -> wafv2.CfnWebACL:
+    """AWS WAF: common rules, known bad input, a limit of calls for each client address, and one for each credential.
+
+    The header `credential` has it: a bearer token, or the session token of a role. A call without one is not counted.
+    Usage plans count API keys, so each caller would need one beside its credentials.
+    """
+    key = {"header": {"name": credential, "textTransformations": [{"priority": 0, "type": "NONE"}]}}
+    of_caller = {"limit": caller_limit, "aggregateKeyType": "CUSTOM_KEYS", "customKeys": [key]}
     acl = wafv2.CfnWebACL(
         scope,
         "Firewall",
-        name=context.name,
+        name=name,
         scope="REGIONAL",
         default_action={"allow": {}},
-        visibility_config=_visible(context.name),
+        visibility_config=_visible(name),
         rules=[
             _managed_rule(0, "AWSManagedRulesCommonRuleSet", _READ_AS_TEXT),
             _managed_rule(1, "AWSManagedRulesKnownBadInputsRuleSet"),
             _rate_rule(2, "rate", {"limit": _CALLS_IN_FIVE_MINUTES, "aggregateKeyType": "IP"}),
-            *_caller_rules(context),
+            *([_rate_rule(3, "caller", of_caller)] if caller_limit else []),
         ],
     )
     wafv2.CfnWebACLAssociation(
@@ -39,32 +45,19 @@ def firewall(scope: Construct, api: apigateway.RestApi, context: Context) -> waf
     return acl
 
 
-def custom_domain(scope: Construct, api: apigateway.RestApi, context: Context) -> str:
+def custom_domain(scope: Construct, api: apigateway.RestApi, host_name: str, certificate_arn: str) -> str:
     """Add a custom host name and return the address. The DNS record to the output target is created by hand."""
     domain = apigateway.DomainName(
         scope,
         "DomainName",
-        domain_name=context.domain_name,
-        certificate=acm.Certificate.from_certificate_arn(scope, "Certificate", context.certificate_arn),
+        domain_name=host_name,
+        certificate=acm.Certificate.from_certificate_arn(scope, "Certificate", certificate_arn),
         endpoint_type=apigateway.EndpointType.REGIONAL,
         security_policy=apigateway.SecurityPolicy.TLS_1_2,
         mapping=api,
     )
     CfnOutput(scope, "Target", value=domain.domain_name_alias_domain_name).override_logical_id("DomainTarget")
-    return f"https://{context.domain_name}/"
-
-
-def _caller_rules(context: Context) -> list[dict[str, Any]]:
-    """A limit for each credential: a bearer token, or the session token of a role. A call without one is not counted.
-
-    Usage plans count API keys, so each caller would need one beside its credentials.
-    """
-    if not context.caller_limit:
-        return []
-    header = "authorization" if context.auth == "jwt" else "x-amz-security-token"
-    key = {"header": {"name": header, "textTransformations": [{"priority": 0, "type": "NONE"}]}}
-    statement = {"limit": context.caller_limit, "aggregateKeyType": "CUSTOM_KEYS", "customKeys": [key]}
-    return [_rate_rule(3, "caller", statement)]
+    return f"https://{host_name}/"
 
 
 def _rate_rule(priority: int, name: str, statement: dict[str, Any]) -> dict[str, Any]:

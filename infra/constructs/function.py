@@ -10,18 +10,18 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.files_bucket import FilesBucket
-from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.nag import accept, accept_each, accept_managed, accept_warning
 from infra.constructs.network import Network
 from infra.constructs.rights import allow
 from infra.constructs.search_domain import SearchDomain
+from infra.constructs.shared import Shared
 from infra.constructs.tables import MatsTables
-from infra.context import Context
 from infra.layers import ARCHITECTURE, RUNTIME
 from infra.vendor import ROOT
 from mats.settings import Settings, variable_of
 
+NO_SETTINGS: Mapping[str, Any] = {}  # The default of each
 _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 """Of versions, to go back to. One that a failed deployment made goes, or the same code could not be published again."""
 
@@ -30,25 +30,26 @@ _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 class Foundation:
     """The resources that all functions share. They are made before the functions and depend on none of them."""
 
-    context: Context
+    shared: Shared
     models: ModelAccess
     tables: MatsTables
     domain: SearchDomain | FilesBucket
-    network: Network | None
+    network: Network | None = None
     core: lambda_.LayerVersion  # Our own code
     packages: Sequence[lambda_.LayerVersion]
+    metrics: str = ""  # Namespace of the metrics that functions write themselves; empty: they write none
 
     def environment(self, **others: Any) -> dict[str, str]:
         """The variables of the settings that all functions of the index share, and others."""
-        context, models = self.context, self.models
+        models = self.models
         shared = Settings(
             bedrock=True,
-            encoder=context.encoder_model,
-            metrics=context.namespace,
-            rerank_model=models.id_of(context.rerank_model),
-            writer_model=models.id_of(context.writer_model),
+            encoder=models.chosen.encoder,
+            metrics=self.metrics,
+            rerank_model=models.id_of(models.chosen.reranker),
+            writer_model=models.id_of(models.chosen.writer),
             index_endpoint="https://index.invalid",  # to be validated with the others; in a synthesis it is a token
-            index_engine=context.engine_version,
+            index_engine=self.domain.engine_version,
         )
         return {**replace(shared, **others).to_env(), variable_of("index_endpoint"): self.domain.address}
 
@@ -71,9 +72,8 @@ class Function(Construct):
         snap_start: bool = False,
     ) -> None:
         super().__init__(scope, id)
-        context, network = on.context, on.network if in_network else None
-        self.log = log_group(self, "Log", context=context)
-        own_key = customer_key(self, context)
+        network, own_key = on.network if in_network else None, on.shared.key
+        self.log = on.shared.log_group(self, "Log")
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         self.log.grant_write(self.role)
         self.function = lambda_.Function(

@@ -1,6 +1,7 @@
 """Maintenance: the function that repairs and rebuilds, the state machine that calls it, and what starts that."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.constructs.event_path import RESENT, EventPath
-from infra.constructs.function import Foundation, Function
-from infra.constructs.log_group import log_group
+from infra.constructs.files_bucket import FilesBucket
+from infra.constructs.function import NO_SETTINGS, Foundation, Function
 from infra.constructs.nag import accept_each, accept_wildcards, logical_id
 from infra.constructs.rights import allow
-from infra.context import Context
+from infra.constructs.shared import Shared
 
 REFILLED_AFTER = (
     "CREATE_COMPLETE",
@@ -38,7 +39,14 @@ class MaintenanceMachine(Construct):
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, context: Context, function: lambda_.IFunction, discovery: lambda_.IFunction
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        shared: Shared,
+        function: lambda_.IFunction,
+        discovery: lambda_.IFunction,
+        kept_versions: int,
     ) -> None:
         """Run tasks of `function`, and delete old versions of `discovery`."""
         super().__init__(scope, id)
@@ -55,17 +63,16 @@ class MaintenanceMachine(Construct):
             [f"<{logical_id(discovery)}.Arn>:*"],
             "Versions have numbers; the function itself has no number, and so cannot be deleted",
         )
-        kept = context.capacity.kept_versions
-        states = definition(function.function_arn, discovery.function_name, kept=kept)
+        states = definition(function.function_arn, discovery.function_name, kept=kept_versions)
         self.machine = sfn.StateMachine(
             self,
             "Machine",
-            state_machine_name=f"{context.name}-maintenance",
+            state_machine_name=f"{shared.name}-maintenance",
             definition_body=sfn.DefinitionBody.from_string(Stack.of(self).to_json_string(states)),
             role=role,
             tracing_enabled=True,
             logs=sfn.LogOptions(
-                destination=log_group(self, "Log", context=context, vended=f"states/{context.name}-maintenance"),
+                destination=shared.log_group(self, "Log", vended=f"states/{shared.name}-maintenance"),
                 level=sfn.LogLevel.ALL,
             ),
         )
@@ -151,7 +158,15 @@ class MaintenanceFunction(Construct):
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, on: Foundation, path: EventPath, discovery: lambda_.IFunction
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        on: Foundation,
+        path: EventPath,
+        discovery: lambda_.IFunction,
+        kept_versions: int = 1,  # Of discovery
+        settings: Mapping[str, Any] = NO_SETTINGS,
     ) -> None:
         super().__init__(scope, id)
         tables = on.tables
@@ -159,25 +174,19 @@ class MaintenanceFunction(Construct):
             # tallies only because settings take both or none
             **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
-            **on.context.settings_of("maintenance"),
+            **settings,
         )
         made = Function(
-            self,
-            "Maintenance",
-            on=on,
-            folder="maintenance",
-            environment=environment,
-            memory_mb=1024,
-            timeout_s=900,
+            self, "Maintenance", on=on, folder="maintenance", environment=environment, memory_mb=1024, timeout_s=900
         )
         tables.registry.grant(made.role, "dynamodb:Scan", "dynamodb:BatchGetItem")
         tables.trust.grant(made.role, "dynamodb:BatchGetItem")
         tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
         reported = allow("dynamodb:Scan", on=tables.outcomes.table_arn)
         made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
-        path.allow_events(made.role, RESENT)
+        path.grant_put_events(made.role, RESENT)
         on.domain.grant(made.role, "maintenance")
-        if on.context.files:
+        if isinstance(on.domain, FilesBucket):
             events.Rule(
                 self,
                 "Compact",
@@ -188,14 +197,11 @@ class MaintenanceFunction(Construct):
                 ],
             )
         self.machine = MaintenanceMachine(
-            self, "Tasks", context=on.context, function=made.function, discovery=discovery
+            self, "Tasks", shared=on.shared, function=made.function, discovery=discovery, kept_versions=kept_versions
         )
 
 
 def _put_row(table: str, key: str) -> iam.PolicyStatement:
     """The right to write the rows of one partition key, and no others."""
-    of_key = {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [key]},
-        "Null": {"dynamodb:LeadingKeys": "false"},
-    }
+    of_key = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [key]}, "Null": {"dynamodb:LeadingKeys": "false"}}
     return allow("dynamodb:PutItem", on=table, where=of_key)

@@ -11,20 +11,19 @@ from constructs import Construct
 
 from infra import inference_profiles
 from infra.constructs.rights import allow
-from infra.context import Context
-from infra.inference_profiles import FAMILIES, Family, model_arn, profile_arn
+from infra.inference_profiles import FAMILIES, Family, Models, model_arn, profile_arn
 
 _DIRECT = "none"
 _DESTINATIONS = max(len(each.destinations) for family in FAMILIES for each in family.geographies.values())
 
 
 class ModelAccess(Construct):
-    """Ids and rights of the context's models."""
+    """Ids and rights of the chosen models."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
+    def __init__(self, scope: Construct, id: str, *, models: Models) -> None:
         super().__init__(scope, id)
-        self._context = context
-        used = {family.mapping: family for model in context.language_models if (family := context.family_of(model))}
+        self.chosen = models
+        used = {family.mapping: family for model in models.language_models if (family := models.family_of(model))}
         self._regions = {name: self._mapping(family) for name, family in used.items()}
         for name, family in used.items():
             if family.direct:
@@ -39,26 +38,26 @@ class ModelAccess(Construct):
 
     def id_of(self, model: str) -> str:
         """The id that a function passes to Bedrock."""
-        if family := self._context.family_of(model):
+        if family := self.chosen.family_of(model):
             return self._either(family, model, f"{self._in_region(family.mapping, 'Geography')}.{model}")
-        return inference_profiles.invoked_as(model, self._context.profile)
+        return inference_profiles.invoked_as(model, self.chosen.profile)
 
     def statements(self, model: str) -> list[iam.PolicyStatement]:
         """The right to invoke a language model; in other regions only through a profile."""
-        if family := self._context.family_of(model):
+        if family := self.chosen.family_of(model):
             destinations = [self._in_region(family.mapping, f"Destination{n}") for n in range(1, _DESTINATIONS + 1)]
             through = profile_arn(model, self._in_region(family.mapping, "Geography"), **_HERE)
             directly = [self._either(family, model_arn(model, partition=Aws.PARTITION, region=Aws.REGION), through)]
             behind = [model_arn(model, partition=Aws.PARTITION, region=each) for each in destinations]
         else:
-            directly, behind = inference_profiles.arns(model, self._context.profile, **_HERE)
+            directly, behind = inference_profiles.arns(model, self.chosen.profile, **_HERE)
             through = directly[0] if directly else ""
         found = [_invoke(directly)] if directly else []
         return [*found, _invoke(behind, through=through)] if behind else found
 
     def encoder_statements(self) -> list[iam.PolicyStatement]:
         """The right to invoke the encoder, which has no profile."""
-        directly, _ = inference_profiles.arns(self._context.encoder_model, None, **_HERE)
+        directly, _ = inference_profiles.arns(self.chosen.encoder, None, **_HERE)
         return [_invoke(directly)] if directly else []
 
     def _in_region(self, mapping: str, column: str) -> str:

@@ -1,13 +1,14 @@
 """Private subnets without a route to the Internet, and endpoints of the services that the functions call."""
 
+from collections.abc import Sequence
+
 from aws_cdk import Aws
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.constructs.log_group import log_group
 from infra.constructs.nag import accept
-from infra.context import Context
+from infra.constructs.shared import Shared
 
 _HTTPS = ec2.Port.tcp(443)
 
@@ -15,33 +16,39 @@ _HTTPS = ec2.Port.tcp(443)
 class Network(Construct):
     """Functions may connect to the domain and to endpoints; nothing may connect to them."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        shared: Shared,
+        availability_zones: Sequence[str],
+        vpc_id: str = "",  # Of a VPC that has its own endpoints and flow logs; empty: one is created
+        subnet_ids: Sequence[str] = (),  # Of that VPC
+    ) -> None:
         super().__init__(scope, id)
-        self.vpc = self._existing_vpc(context) if context.vpc_id else self._new_vpc(context)
+        zones = list(availability_zones)
+        self.vpc: ec2.IVpc = (
+            ec2.Vpc.from_vpc_attributes(
+                self, "Vpc", vpc_id=vpc_id, availability_zones=zones, isolated_subnet_ids=list(subnet_ids)
+            )
+            if vpc_id
+            else self._new_vpc(shared, zones)
+        )
         self.subnets = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
         self.functions = self._group("Functions", "The functions of mats")
         self.domain = self._group("Domain", "The OpenSearch domain of mats")
         self.functions.connections.allow_to(self.domain, _HTTPS)
         # DynamoDB's gateway has no security group. In a VPC created here nothing else on the Internet has a route.
         self.functions.add_egress_rule(ec2.Peer.any_ipv4(), _HTTPS, "DynamoDB through its gateway")
-        if not context.vpc_id:
+        if not vpc_id:  # private DNS allows no second endpoint of a service
             self._add_endpoints()
 
-    def _existing_vpc(self, context: Context) -> ec2.IVpc:
-        """A VPC that has its own endpoints and flow logs; private DNS allows no second endpoint of a service."""
-        return ec2.Vpc.from_vpc_attributes(
-            self,
-            "Vpc",
-            vpc_id=context.vpc_id,
-            availability_zones=list(context.availability_zones),
-            isolated_subnet_ids=list(context.subnet_ids),
-        )
-
-    def _new_vpc(self, context: Context) -> ec2.Vpc:
+    def _new_vpc(self, shared: Shared, zones: list[str]) -> ec2.Vpc:
         return ec2.Vpc(
             self,
             "Vpc",
-            availability_zones=list(context.availability_zones),
+            availability_zones=zones,
             nat_gateways=0,
             restrict_default_security_group=False,
             subnet_configuration=[
@@ -49,7 +56,7 @@ class Network(Construct):
             ],
             flow_logs={
                 "Rejected": ec2.FlowLogOptions(
-                    destination=ec2.FlowLogDestination.to_cloud_watch_logs(log_group(self, "FlowLog", context=context)),
+                    destination=ec2.FlowLogDestination.to_cloud_watch_logs(shared.log_group(self, "FlowLog")),
                     traffic_type=ec2.FlowLogTrafficType.REJECT,
                 )
             },
@@ -63,8 +70,12 @@ class Network(Construct):
         gateway = self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
         gateway.add_to_policy(_only_from_here("dynamodb:*"))
 
-    def add_api_endpoint(self) -> ec2.InterfaceVpcEndpoint:
-        """The endpoint through which a private API is called from within the VPC; to be added once."""
+    def api_endpoint(self, given: str = "") -> ec2.IVpcEndpoint:
+        """The endpoint through which a private API is called from within the VPC: the given one, else a new one."""
+        if given:
+            return ec2.InterfaceVpcEndpoint.from_interface_vpc_endpoint_attributes(
+                self, "GivenEndpoint", vpc_endpoint_id=given, port=443
+            )
         callers = self._group("Callers", "Whoever in the VPC calls the API of mats")
         accept(callers, EC23="Calls come from the VPC's own addresses; the rule cannot read them before deployment")
         callers.add_ingress_rule(ec2.Peer.ipv4(self.vpc.vpc_cidr_block), _HTTPS, "Calls from the VPC")

@@ -14,37 +14,50 @@ from infra import alarms
 from infra.alarms import Alarm
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.watched import Watched
-from infra.context import Context
 from infra.queries import saved_queries
 
 
 class Observability(Construct):
     """The alarms of `infra.alarms`, the dashboard, and the saved queries of `infra.queries`."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context, watched: Watched) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        watched: Watched,
+        alarm_to: str = "",  # An address, or the ARN of a topic
+        usd_per_hour: int = 0,  # That models may cost before an alarm
+        few: bool = False,  # True: the alarms that ask for a person, and no dashboard
+        brakes: bool = False,  # True: alarms that stop the rollout of a new version
+        hashed: bool = False,  # True: logs have hashes in place of what callers asked
+    ) -> None:
         super().__init__(scope, id)
-        self._watched = watched
+        self._watched, name = watched, watched.name
         self.alarms: list[cloudwatch.Alarm] = []
         self._topic: sns.ITopic | None = None  # It hears of every alarm and of its end
-        if context.alarm_to:
-            self._topic = _topic(self, context.alarm_to)
-        for alarm in alarms.alarms(usd_per_hour=context.spend_per_hour, size=context.size, files=context.files):
-            for name in watched.dead_letter_queues if alarm.each else [""]:
-                self.alarms.append(self._add(alarm, name))
-        version = watched.alias.version.version
-        brakes = alarms.BRAKES if context.in_steps else ()
-        self.brakes = [self._add(alarm, "", alarm_name=f"{context.name}-{alarm.id}-{version}") for alarm in brakes]
+        if alarm_to:
+            self._topic = _topic(self, alarm_to)
+        for alarm in alarms.alarms(usd_per_hour=usd_per_hour, few=few):
+            for hop in watched.dead_letter_queues if alarm.each else [""]:
+                self.alarms.append(self._add(alarm, hop))
+        self.brakes = {
+            function: [
+                self._add(alarm, "", alarm_name=f"{name}-{alarm.id}-{watched.aliases[function].version.version}")
+                for alarm in stopping
+            ]
+            for function, stopping in (alarms.BRAKES if brakes else {}).items()
+        }
         """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
-        hashed = context.settings.log_queries == "hash"
         for query, saved in saved_queries(hashed=hashed).items():
             logs.CfnQueryDefinition(
                 self,
                 f"Query{query.capitalize()}",
-                name=f"{context.name}/{query}",
+                name=f"{name}/{query}",
                 log_group_names=[watched.logs[saved.function].log_group_name],
                 query_string="\n| ".join(saved.lines),
             )
-        if context.size != "small":
+        if not few:
             Dashboard(self, "Dashboard", hashed=hashed, watched=watched, alarms=self.alarms)
 
     def _add(self, alarm: Alarm, name: str, *, alarm_name: str | None = None) -> cloudwatch.Alarm:

@@ -1,7 +1,6 @@
 """The OpenSearch domain; each role is allowed single paths of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, cast
 
 from aws_cdk import Aws, CfnCondition, CfnOutput, Fn, RemovalPolicy
@@ -11,10 +10,11 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_opensearchservice as opensearch
 from constructs import Construct, IConstruct
 
-from infra.constructs.log_group import customer_key, log_group
 from infra.constructs.nag import HERE, accept, accept_wildcards
 from infra.constructs.network import Network
-from infra.context import Context
+from infra.constructs.shared import Shared
+from infra.sizes import Nodes
+from mats.settings import Settings
 
 Calls = Mapping[str, Sequence[str]]
 """Paths of the domain by IAM action. A `*` also matches `/`: `x*/_search` matches `x/_doc/_search`, a write."""
@@ -64,43 +64,45 @@ _RIGHTS: Mapping[str, tuple[Calls, Calls | None]] = {
 """Calls that functions are allowed, and calls that they are denied."""
 
 
-def _name(context: Context) -> str:
-    """Another one wherever the domain has to be replaced, because CloudFormation creates the new before it deletes."""
-    fixed = context.vpc_id + context.kms_key_arn
-    mark = f"-{sha256(fixed.encode()).hexdigest()[:4]}" if fixed else ""
-    return f"{context.name}-{context.network}{mark}"
-
-
 class SearchDomain(Construct):
     """One small node for a trial, or three. Its content can be made again from Profiles."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context, network: Network | None) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        shared: Shared,
+        nodes: Nodes,
+        name: str = "",  # Another one wherever the domain has to be replaced: CloudFormation creates before it deletes
+        engine_version: str = Settings().index_engine,
+        network: Network | None = None,
+    ) -> None:
         super().__init__(scope, id)
-        self._context, chosen = context, context.capacity
-        self.name = _name(context)
+        self.name, self.engine_version = name or shared.name, engine_version
         self.arn = f"arn:{Aws.PARTITION}:es:{Aws.REGION}:{Aws.ACCOUNT_ID}:domain/{self.name}"
         self._callers = iam.PolicyDocument()
         self.domain = opensearch.Domain(
             self,
             "Domain",
             domain_name=self.name,
-            version=opensearch.EngineVersion.open_search(context.engine_version),
+            version=opensearch.EngineVersion.open_search(engine_version),
             capacity=opensearch.CapacityConfig(
-                data_nodes=chosen.nodes,
-                data_node_instance_type=chosen.node,
-                master_nodes=chosen.masters or None,
-                master_node_instance_type=chosen.master if chosen.masters else None,
+                data_nodes=nodes.nodes,
+                data_node_instance_type=nodes.node,
+                master_nodes=nodes.masters or None,
+                master_node_instance_type=nodes.master if nodes.masters else None,
                 multi_az_with_standby_enabled=False,
             ),
-            ebs=opensearch.EbsOptions(volume_size=chosen.gb_each, volume_type=ec2.EbsDeviceVolumeType.GP3),
+            ebs=opensearch.EbsOptions(volume_size=nodes.gb_each, volume_type=ec2.EbsDeviceVolumeType.GP3),
             zone_awareness=opensearch.ZoneAwarenessConfig(
-                enabled=chosen.zones > 1, availability_zone_count=chosen.zones if chosen.zones > 1 else None
+                enabled=nodes.zones > 1, availability_zone_count=nodes.zones if nodes.zones > 1 else None
             ),
-            encryption_at_rest=opensearch.EncryptionAtRestOptions(enabled=True, kms_key=customer_key(self, context)),
+            encryption_at_rest=opensearch.EncryptionAtRestOptions(enabled=True, kms_key=shared.key),
             node_to_node_encryption=True,
             enforce_https=True,
             tls_security_policy=opensearch.TLSSecurityPolicy.TLS_1_2_PFS,
-            logging=self._logging(),
+            logging=self._logging(shared),
             suppress_logs_resource_policy=True,
             enable_auto_software_update=True,
             enable_version_upgrade=True,  # else another engine version replaces the domain
@@ -113,15 +115,15 @@ class SearchDomain(Construct):
         )
         declared = cast(opensearch.CfnDomain, self.domain.node.default_child)
         declared.access_policies = self._callers
-        if chosen.masters:
+        if nodes.masters:
             there = Fn.condition_equals(Aws.REGION, "eu-south-1")  # which does not offer the other type
             milan = CfnCondition(self, "Milan", expression=there)
-            master = Fn.condition_if(milan.logical_id, "m6g.large.search", chosen.master)
+            master = Fn.condition_if(milan.logical_id, "m6g.large.search", nodes.master)
             declared.add_property_override("ClusterConfig.DedicatedMasterType", master)
         declared.node.add_dependency(self._may_log)
         self.address = f"https://{self.domain.domain_endpoint}"
         CfnOutput(self, "Endpoint", value=self.domain.domain_endpoint).override_logical_id("IndexEndpoint")
-        self._accept(network)
+        self._accept(nodes, network)
 
     def grant(self, role: iam.IRole, function: str) -> None:
         """The rights of a function."""
@@ -144,9 +146,9 @@ class SearchDomain(Construct):
         spelt = f"arn:<AWS::Partition>:es:{HERE}:domain/{self.name}"
         accept_wildcards(where, [f"{spelt}/{path}" for path in paths], reason)
 
-    def _logging(self) -> opensearch.LoggingOptions:
+    def _logging(self, shared: Shared) -> opensearch.LoggingOptions:
         groups = {
-            kind: log_group(self, f"{kind.title()}Log", context=self._context, vended=f"opensearch/{self.name}/{kind}")
+            kind: shared.log_group(self, f"{kind.title()}Log", vended=f"opensearch/{self.name}/{kind}")
             for kind in ("errors", "searching", "indexing")
         }
         self._may_log = self._delivery(list(groups.values()))
@@ -174,7 +176,7 @@ class SearchDomain(Construct):
             self, "MayLog", resource_policy_name=f"{self.name}-domain", policy_statements=[statement]
         )
 
-    def _accept(self, network: Network | None) -> None:
+    def _accept(self, nodes: Nodes, network: Network | None) -> None:
         accept(
             self.domain,
             OS3="Callers are told apart by their role and its paths, not by their address, which Lambda's is not known",
@@ -182,7 +184,7 @@ class SearchDomain(Construct):
         if network is None:
             accept(self.domain, OS1="network=public was chosen; every call is signed, and allowed by role and path")
         remade = "is made again from Profiles by `mats reconcile`"
-        if not self._context.capacity.masters:
+        if not nodes.masters:
             accept(self.domain, OS4=f"Without masters=true, data nodes elect one of them; the index {remade}")
-        if self._context.capacity.nodes == 1:
+        if nodes.nodes == 1:
             accept(self.domain, OS7=f"A trial has one node; its index {remade}")

@@ -6,8 +6,7 @@ from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from infra.constructs.log_group import customer_key
-from infra.context import Context
+from infra.constructs.shared import Shared
 
 BY_ID = "by-id"
 """The index that `mats.adapters.dynamodb.receipts` reads; that module needs boto3, which is not installed here."""
@@ -17,9 +16,9 @@ _TEXT = dynamodb.AttributeType.STRING
 class MatsTables(Construct):
     """Retained when the stack is deleted: everything else can be made again from these tables."""
 
-    def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
+    def __init__(self, scope: Construct, id: str, *, shared: Shared) -> None:
         super().__init__(scope, id)
-        self._context = context
+        self._shared = shared
         self.registry = self._table("Registry", streamed=True)
         self.trust = self._table("Trust", streamed=True)
         self.profiles = self._table("Profiles", expires="expires_at")
@@ -48,11 +47,11 @@ class MatsTables(Construct):
         context: every switch can be changed on a live system.
         """
         partition, sort = (*(keys or ("namespace", "name")), None)[:2]
-        production, own_key = self._context.production, customer_key(self, self._context)
+        own_key = self._shared.key
         table = dynamodb.Table(
             self,
             name,
-            table_name=f"{self._context.name}-{name.lower()}",
+            table_name=f"{self._shared.name}-{name.lower()}",
             partition_key=dynamodb.Attribute(name=partition or "", type=_TEXT),
             sort_key=dynamodb.Attribute(name=sort, type=_TEXT) if sort else None,
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
@@ -62,7 +61,7 @@ class MatsTables(Construct):
                 point_in_time_recovery_enabled=True
             ),
             # where a first creation fails, CloudFormation has to delete what it made, or a retry finds the name taken
-            deletion_protection=production,
+            deletion_protection=self._shared.protected,
             removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
             stream=dynamodb.StreamViewType.KEYS_ONLY if streamed else None,
             time_to_live_attribute=expires,

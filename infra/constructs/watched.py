@@ -17,8 +17,8 @@ from infra.alarms import UNHEALTHY, Expression, Metric
 class Watched:
     """The monitored resources; mappings are by display name."""
 
-    namespace: str  # Of the metrics that the functions write themselves: `Settings.metrics`
-    alias: lambda_.Alias  # Of discovery
+    name: str  # Of the deployment, and namespace of the metrics that its functions write themselves
+    aliases: Mapping[str, lambda_.Alias]  # Of the functions whose versions take over by a rollout
     resources: Mapping[str, Any]  # With metrics of their services, by `infra.alarms.Metric.source`
     dead_letter_queues: Mapping[str, sqs.IQueue]  # By the hop that gave up
     logs: Mapping[str, logs.ILogGroup]  # Of the functions that operators query
@@ -53,14 +53,14 @@ class Watched:
 
     def _namespace_and_dimensions(self, wanted: Metric) -> tuple[str, Mapping[str, str]] | None:
         """Of a metric that no construct of the CDK makes."""
-        version, function = self.alias.version.version, self.alias.lambda_.function_name
-        if wanted.name == UNHEALTHY:
-            return self.namespace, {"service": "discovery", "version": version}
-        if wanted.source == "version":
-            of_alias = f"{function}:{self.alias.alias_name}"
+        kind, _, service = wanted.source.partition(".")
+        if kind == "version":
+            alias = self.aliases[service]
+            version, function = alias.version.version, alias.lambda_.function_name
+            if wanted.name == UNHEALTHY:
+                return self.name, {"service": service, "version": version}
+            of_alias = f"{function}:{alias.alias_name}"
             return "AWS/Lambda", {"FunctionName": function, "Resource": of_alias, "ExecutedVersion": version}
         if wanted.source == "account":
             return "AWS/Lambda", {}
-        if wanted.source.startswith("own."):
-            return self.namespace, {"service": wanted.source.removeprefix("own.")}
-        return None
+        return (self.name, {"service": service}) if kind == "own" else None

@@ -1,55 +1,61 @@
-"""The constructs in an app of somebody else, with a context of its own and without the console or alarms."""
+"""The constructs in an app of somebody else, without the keys of ours, and without console, alarms or maintenance."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.infra.synth import CONTEXTS, deployment
+from tests.aws.deployment import Deployment
+from tests.infra.synth import CONTEXTS, deployment, templates
 
 pytestmark = pytest.mark.server
 
 
-def another_app(folder: Path) -> dict[str, dict]:
-    """The resources of a stack that takes the parts it wants."""
-    import infra  # noqa: F401 - finds Node before the CDK is imported
+def another_app(folder: Path) -> None:
+    """A stack of thirty lines that takes the parts it wants."""
+    from aws_cdk import App, Stack
 
-    aws_cdk = pytest.importorskip("aws_cdk")
     from infra.constructs.consumers import EnrichmentFunction
-    from infra.constructs.discovery_api import DiscoveryApi, FeedbackFunction
+    from infra.constructs.discovery_api import DiscoveryApi, DiscoveryProps, FeedbackFunction
     from infra.constructs.event_path import EventPath
     from infra.constructs.function import Foundation
     from infra.constructs.model_access import ModelAccess
     from infra.constructs.search_domain import SearchDomain
+    from infra.constructs.shared import Shared
     from infra.constructs.tables import MatsTables
-    from infra.context import Context
+    from infra.inference_profiles import Models
     from infra.layers import core_layer, vendor_layer
+    from infra.sizes import Nodes
 
-    app = aws_cdk.App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder))
-    stack = aws_cdk.Stack(app, "Another")
-    chosen = Context(name="finder", rerank_model="none", throttle_rate=5)
+    app = App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder))
+    stack, shared = Stack(app, "Another"), Shared(name="finder", log_days=7)
+    models = Models(reranker="none", writer="amazon.nova-lite-v1:0", encoder="amazon.titan-embed-text-v2:0")
     on = Foundation(
-        context=chosen,
-        models=ModelAccess(stack, "Models", context=chosen),
-        tables=MatsTables(stack, "Tables", context=chosen),
-        domain=SearchDomain(stack, "Index", context=chosen, network=None),
-        network=None,
+        shared=shared,
+        models=ModelAccess(stack, "Models", models=models),
+        tables=MatsTables(stack, "Tables", shared=shared),
+        domain=SearchDomain(stack, "Index", shared=shared, nodes=Nodes(nodes=2, node="r7g.large.search", gb_each=20)),
         core=core_layer(stack),
         packages=[vendor_layer(stack)],
     )
-    EnrichmentFunction(stack, "Offline", on=on, path=EventPath(stack, "Path", on=on))
-    DiscoveryApi(stack, "Online", on=on, feedback=FeedbackFunction(stack, "Reports", on=on))
+    EnrichmentFunction(stack, "Offline", on=on, path=EventPath(stack, "Path", on=on), concurrency=5)
+    feedback = FeedbackFunction(stack, "Reports", on=on)
+    DiscoveryApi(stack, "Online", on=on, feedback=feedback, props=DiscoveryProps(throttle_rate=5))
     app.synth()
-    return json.loads((folder / "Another.template.json").read_text())["Resources"]
 
 
 def test_parts_of_the_stacks_are_used_without_the_rest(tmp_path: Path):
-    made = another_app(tmp_path).values()
-    kinds = {each["Type"] for each in made}
-    assert {"AWS::OpenSearchService::Domain", "AWS::ApiGateway::RestApi", "AWS::DynamoDB::Table"} <= kinds
-    assert not kinds & {"AWS::CloudWatch::Alarm", "AWS::StepFunctions::StateMachine"}
-    tables = {each["Properties"]["TableName"] for each in made if each["Type"] == "AWS::DynamoDB::Table"}
-    assert {"finder-registry", "finder-profiles"} <= tables
+    templates()  # or there is no CDK here
+    another_app(tmp_path)
+    made = Deployment(json.loads((tmp_path / "Another.template.json").read_text()), values={})
+    for kind in ("CloudWatch::Alarm", "StepFunctions::StateMachine", "CloudFront::Distribution", "KMS::Key"):
+        assert made.all(f"AWS::{kind}") == []
+    assert {"finder-registry", "finder-profiles"} < {each["TableName"] for each in made.all("AWS::DynamoDB::Table")}
+    assert made.one("AWS::OpenSearchService::Domain")["ClusterConfig"]["InstanceCount"] == 2
+    assert made.one("AWS::ApiGateway::Stage")["MethodSettings"][0]["ThrottlingRateLimit"] == 5
+    assert {each["RetentionInDays"] for each in made.all("AWS::Logs::LogGroup")} == {7}
+    (mapping,) = (each for each in made.all("AWS::Lambda::EventSourceMapping") if ":sqs:" in each["EventSourceArn"])
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 5}
 
 
 @pytest.mark.parametrize(("context", "count"), [("trial", 2), ("console", 4)])  # a console: JWT, and the CDK's own

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 
 from infra.constructs import console
 from infra.constructs.discovery_api import CALLS
-from infra.context import parse
 from infra.vendor import ROOT
 from tests.aws import iam
 from tests.aws.deployment import Deployment
@@ -17,6 +17,7 @@ from tests.infra.synth import CONSOLE, HOST, JWT, SIGN_IN, deployment, templates
 
 HEADERS = json.loads((ROOT / "console" / "headers.json").read_text())
 KINDS = ("AWS::CloudFront::", "AWS::S3::", "Custom::")
+ISSUER = console.SignIn(issuer=JWT["jwt_issuer"], client_id=SIGN_IN["console_client_id"], audience=JWT["jwt_audience"])
 
 
 def distribution(**context: str) -> dict[str, Any]:
@@ -33,39 +34,37 @@ def made() -> Deployment:
 
 
 def test_files_are_where_the_local_service_has_them():
-    found = console.files_of(parse(CONSOLE))
+    found = console.files_of(None)
     assert found["index.html"] == (ROOT / "console" / "index.html").read_bytes()
     assert "console/index.html" not in found
     assert all(re.fullmatch(r"index\.html|console/[\w./-]+", name) for name in found)
 
 
 def test_without_a_client_of_the_issuer_tokens_are_pasted():
-    context = parse(CONSOLE)
     kept = (ROOT / "console" / "config.json").read_bytes()
-    assert console.files_of(context)["console/config.json"] == kept
-    assert console.file_headers(context) == HEADERS
+    assert console.files_of(None)["console/config.json"] == kept
+    assert console.file_headers(None) == HEADERS
 
 
 def test_with_a_client_one_signs_in_at_the_issuer_and_may_speak_to_it_and_to_nobody_else():
-    context = parse({**SIGN_IN, "jwt_issuer": "https://issuer.example.com/realms/mats"})
-    assert json.loads(console.files_of(context)["console/config.json"]) == {
+    sign_in = replace(ISSUER, issuer="https://Issuer.example.com:8443/realms/mats")
+    assert json.loads(console.files_of(sign_in)["console/config.json"]) == {
         "signIn": {
-            "issuer": "https://issuer.example.com/realms/mats",
+            "issuer": "https://Issuer.example.com:8443/realms/mats",
             "clientId": SIGN_IN["console_client_id"],
             "audience": JWT["jwt_audience"],
         }
     }
     policy = "Content-Security-Policy"
-    allowed = console.file_headers(context)
-    assert allowed[policy].replace(" https://issuer.example.com", "", 1) == HEADERS[policy]
-    assert "connect-src 'self' https://issuer.example.com;" in allowed[policy]
+    allowed = console.file_headers(sign_in)
+    assert allowed[policy].replace(" https://issuer.example.com:8443", "", 1) == HEADERS[policy]
+    assert "connect-src 'self' https://issuer.example.com:8443;" in allowed[policy]
     assert allowed | {policy: HEADERS[policy]} == HEADERS
 
 
 def test_a_token_endpoint_elsewhere_may_be_spoken_to():
-    context = parse({**SIGN_IN, "console_token_host": "sign-in.example.com"})
-    policy = console.file_headers(context)["Content-Security-Policy"]
-    assert f"connect-src 'self' {context.issuer_origin} https://sign-in.example.com;" in policy
+    policy = console.file_headers(replace(ISSUER, token_host="sign-in.example.com"))["Content-Security-Policy"]
+    assert f"connect-src 'self' {ISSUER.issuer} https://sign-in.example.com;" in policy
 
 
 server = pytest.mark.server
@@ -110,8 +109,8 @@ def test_the_bucket_is_reached_through_an_origin_access_control():
 
 
 @server
-@pytest.mark.parametrize("context", [CONSOLE, SIGN_IN], ids=["tokens", "sign-in"])
-def test_every_answer_has_the_headers_of_the_one_file_and_hsts(context: dict[str, str]):
+@pytest.mark.parametrize(("context", "sign_in"), [(CONSOLE, None), (SIGN_IN, ISSUER)], ids=["tokens", "sign-in"])
+def test_every_answer_has_the_headers_of_the_one_file_and_hsts(context: dict[str, str], sign_in: console.SignIn | None):
     policy = deployment(**context).one("AWS::CloudFront::ResponseHeadersPolicy")
     config = policy["ResponseHeadersPolicyConfig"]
     known = config["SecurityHeadersConfig"]
@@ -121,7 +120,7 @@ def test_every_answer_has_the_headers_of_the_one_file_and_hsts(context: dict[str
         "Referrer-Policy": known["ReferrerPolicy"]["ReferrerPolicy"],
         "X-Frame-Options": known["FrameOptions"]["FrameOption"],
         "X-Content-Type-Options": "nosniff" if known["ContentTypeOptions"] else "",
-    } == console.file_headers(parse(context))
+    } == console.file_headers(sign_in)
     served = distribution(**context)
     for one in (served["DefaultCacheBehavior"], *served["CacheBehaviors"]):
         assert one["ResponseHeadersPolicyId"] == {"Ref": policy.id}

@@ -121,11 +121,6 @@ def test_an_invalid_context_names_the_key(key: str, given: dict[str, object]):
     assert [re.match(r"\w+", fault)[0] for fault in faults(**given)] == [key]
 
 
-def test_an_issuer_has_an_origin_without_its_path():
-    issuer = {"jwt_issuer": "https://Issuer.example.com:8443/realms/mats"}
-    assert parse({**SIGN_IN, **issuer}).issuer_origin == "https://issuer.example.com:8443"
-
-
 HERE = {"partition": "aws", "region": "eu-west-1", "account": "123456789012"}
 NOVA = "amazon.nova-micro-v1:0"
 
