@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mats.adapters.clock import FOR_EVER, Retention
+from mats.adapters.dynamodb.tables import to_row
 from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
@@ -25,6 +26,7 @@ from mats.domain.search.scale import Scores, best_first
 from mats.domain.text.variants import nearest, word_of
 from mats.domain.text.words import stem, words
 from mats.ports import NO_LABELS, Item, Labels, RerankResult, Stored, Written
+from tests.aws.items import MAX_BYTES, item_bytes
 
 
 @dataclass
@@ -107,7 +109,7 @@ class MemoryTrust:
 
 
 class MemoryProfiles:
-    """Profiles and their versions in dicts."""
+    """Profiles and their versions in dicts; a row that DynamoDB would refuse is refused."""
 
     def __init__(self, retention: Retention = FOR_EVER) -> None:
         self.kept: dict[Id, Stored] = {}
@@ -124,6 +126,9 @@ class MemoryProfiles:
             if (before.profile.rev if before else 0) != change.profile.rev - 1:
                 late.append(id)
                 continue
+            row = to_row({**change.profile.model_dump(mode="json"), "row": "profile"})
+            row |= {} if change.vector is None else {"vector": {"B": bytes(4 * len(change.vector))}}
+            assert item_bytes(row) <= MAX_BYTES, f"{id} has {item_bytes(row):,} bytes"
             if before:
                 self.earlier.setdefault(id, []).append((before.profile, self.retention.expires_at()))
             self.kept[id] = change

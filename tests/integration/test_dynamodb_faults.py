@@ -303,14 +303,6 @@ class TestTheBus:
         self.bus().announce_rejections([rejected()])
         assert len(recorder.entries) == 1
 
-    def test_the_longest_errors_fit_a_call(self, recorder):
-        money = "\U0001f4b8"
-        self.bus().announce_rejections([rejected(n, f'{money}"\\\n' * 40_000) for n in range(10)])
-        (call,) = recorder.calls
-        sizes = [sum(len(entry[key].encode()) for key in entry) for entry in call.content["Entries"]]
-        assert len(sizes) == 10
-        assert sum(sizes) < 256 * 1024
-
 
 @pytest.fixture
 def real(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:

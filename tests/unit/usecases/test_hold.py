@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from mats.adapters.eventbridge import EventBus
 from mats.domain.capability.registration import Registration
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, Policy, pattern_id
 from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.profile import ChangeResult, Profile, Status
+from mats.domain.profile.profile import MAX_PROFILE_BYTES, ChangeResult, Profile, Status, profile_of
 from mats.domain.search.lookups import Vector
 from mats.usecases.drafts import Pass
 from tests.builders import a_registration
@@ -79,26 +80,38 @@ def test_another_meaning_is_held_however_long_the_vectors_are(world: World):
     assert "its meaning moved: similarity 0." in change
 
 
-def test_of_thousands_of_changes_an_event_and_a_row_have_the_gravest(world: World):
-    def inputs(prefix: str) -> dict[str, Any]:
-        names = {f"{prefix}{n}": {"type": "string"} for n in range(900)}
-        return {"type": "object", "properties": names}
+MONEY = "\U0001f4b8"  # Four bytes, and no letter of a word
 
-    world.register(PAY.model_copy(update={"input_schema": inputs("a")}))
-    assert world.register(EVIL.model_copy(update={"input_schema": inputs("b")})) is HELD
+
+def longest(url: str, prefix: str) -> Registration:
+    """As long as its profile may be, with paths of inputs that repeat a long name, and many addresses to fetch from."""
+    inner = {f"{prefix}{n}": {"type": MONEY * 9} for n in range(400)}
+    inputs = {"type": "object", "properties": {MONEY * 2_000: {"type": "object", "properties": inner}}}
+    urls = "\n".join(f"curl https://{prefix}{n}.example/{MONEY}" for n in range(1_000))
+    about = {"descriptor": server(url), "input_schema": inputs, "description": urls}
+    made = PAY.model_copy(update=about)
+    room = MAX_PROFILE_BYTES - len(profile_of(made, origin="0" * 32).model_dump_json().encode()) - 1_000
+    return made.model_copy(update={"examples": tuple(f"{n}{MONEY * 1_900}" for n in range(room // 7_610))})
+
+
+def test_the_longest_profile_fits_a_row_with_what_was_approved_and_what_waits_and_ten_such_fit_a_call(world: World):
+    heard: list[Profile] = []
+    world.enrich = replace(world.enrich, on_reject=heard.extend)
+    world.trust.put(PAY.id, Assigned(trust=80, policy=Policy.OPEN))
+    assert world.register(longest("https://mcp.example/mcp", "a")) is INDEXED
+    world.trust.put(PAY.id, RATED)
+    known = longest("https://mcp.example/mcp", "a")
+    assert world.register(known.model_copy(update={"version": "2", "tags": ("mail",)})) is INDEXED
+    assert world.register(longest("https://evil.example/mcp", "b")) is HELD
     held = world.profile(PAY.id).held
-    assert held.changes[0].startswith("dangerous: it reaches")
+    assert held.changes[0].startswith("dangerous: it reaches `")
     assert held.changes[-1].endswith(" more changes")
-    assert len(held.changes) <= 26
-    longest = replace_words(EVIL, "\U0001f4b8" * 500)
-    assert world.register(longest) is HELD
-    assert sum(len(each.encode()) for each in world.profile(PAY.id).held.changes) < 25_000
-
-
-def replace_words(registration: Registration, name: str) -> Registration:
-    """With inputs whose names are as long as they may be."""
-    schema = {"type": "object", "properties": {f"{n}{name}": {"type": "string"} for n in range(100)}}
-    return registration.model_copy(update={"input_schema": schema})
+    world.registry.items[PAY.id] = {**PAY.item(), "tags": [MONEY * n for n in range(1, 4_000, 5)]}
+    assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
+    assert world.profile(PAY.id).approved
+    assert len(heard) == 2
+    bus = EventBus("mats", region="us-east-1")
+    assert all(10 * len(bus._rejection(each)["Detail"].encode()) < 250_000 for each in heard)
 
 
 def test_an_approval_lets_it_through_and_is_the_new_measure(world: World):

@@ -12,7 +12,6 @@ from mats.adapters.dynamodb.tables import key_of
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import pattern_id
-from mats.domain.text.fence import truncate_json
 
 if TYPE_CHECKING:  # not for the streams function
     from mats.domain.profile.profile import Profile
@@ -30,8 +29,7 @@ _FROM_STREAM = {
     "Outcomes": {**_REPORTED, "Source": "mats.outcomes"},
 }
 """By the last part of the table's name."""
-_BATCH = 10
-_MAX_ERROR_BYTES = 16_000  # All entries of a call together may have 256 KB
+_BATCH = 10  # All entries of a call together may have 256 KB: `MAX_NOTE_BYTES`
 TIMEOUT_S, ATTEMPTS = 5, 3  # Of a call, and of a single event that the bus refuses
 _PAUSE_S = 0.1  # Before a refused event is sent again, the first time
 
@@ -55,7 +53,7 @@ class EventBus:
         if profile.held:
             held = {"digest": profile.held.digest, "changes": profile.held.changes}
             return _event(_HELD, {"id": profile.id, **held})
-        return _event(_REJECTED, {"id": profile.id, "error": truncate_json(profile.error, _MAX_ERROR_BYTES)})
+        return _event(_REJECTED, {"id": profile.id, "error": profile.error})
 
     def send_changes(self, ids: Sequence[Id]) -> None:
         """Put a change of each on the bus, as the streams' function does: with its key and no content."""

@@ -24,12 +24,8 @@ from mats.domain.profile.profile import (
 )
 from mats.domain.prompts.prompt import Written
 from mats.domain.search.lookups import Vector
-from mats.domain.text.fence import truncate_json
 from mats.ports import NO_LABELS, Encoder, Item, Labels, Stored, Writer
 from mats.usecases.models import Probe, ProbedEncoder, WrappedWriter
-
-_MAX_ERROR_BYTES = 16_000
-"""Limit of the error message: an item can have thousands of faults, and the row must still fit."""
 
 NOT_ENRICHED = "not enriched: "
 """How the note begins on a profile that stays raw, because no reply of the writer could be used."""
@@ -195,7 +191,7 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
     except RegistrationInvalid as error:
         namespace, name = parts(id)
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
-        rejected = last_good.profile.with_assigned(assigned).reject(truncate_json(str(error), _MAX_ERROR_BYTES))
+        rejected = last_good.profile.with_assigned(assigned).reject(str(error))
         return Draft(target=replace(last_good, profile=rejected))
     if drafted is not None:
         drafted[id] = _hash(item, assigned, draft.target.profile)

@@ -20,9 +20,9 @@ from mats.domain.profile.changes import (
     worst,
 )
 from mats.domain.profile.origin import NOT_TEXT, fingerprint, same_text
-from mats.domain.profile.profile import Cause, ChangeResult, Contract, Held, Profile, Status
+from mats.domain.profile.profile import MAX_NOTE_BYTES, Cause, ChangeResult, Contract, Held, Profile, Status
 from mats.domain.search.lookups import Vector
-from mats.domain.text.words import clip
+from mats.domain.text.fence import truncate_json
 from mats.ports import ProfileStore, Stored
 from mats.usecases.drafts import Draft, Pass
 
@@ -90,14 +90,14 @@ class _Case:
         return Draft(target=replace(shown, profile=shown.profile.with_assigned(self.assigned).hold(held)))
 
 
-_MOST_REASONS, _REASON = 25, 240
-"""Reasons that are kept, and the characters of each: a call has ten events with them, and at most 256 kB."""
+_MOST_REASONS = 25
+_REASON = MAX_NOTE_BYTES // (_MOST_REASONS + 1)  # Bytes of each
 
 
 def _first_reasons(reasons: Sequence[Reason]) -> tuple[str, ...]:
     """The gravest, which come first."""
     more = len(reasons) - _MOST_REASONS
-    kept = (clip(str(reason), _REASON) for reason in reasons[:_MOST_REASONS])
+    kept = (truncate_json(str(reason), _REASON - 3) for reason in reasons[:_MOST_REASONS])
     return (*kept, *([f"{more:,} more changes"] if more > 0 else []))
 
 

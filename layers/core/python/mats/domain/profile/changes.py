@@ -8,21 +8,26 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import filterfalse
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mats.domain.capability.registration import Registration
 from mats.domain.capability.suspicion import JUDGEMENTS, WRITTEN
 from mats.domain.profile.index_fields import embedded_text
+from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import Contract, Profile, profile_of
 from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
 from mats.domain.protocols.protocol import mapping_at, texts, value_at
-from mats.domain.text.fence import visible
+from mats.domain.text.fence import encode_json, size, truncate_json, visible
 from mats.domain.text.words import clip, content_words, stem
 
 LEAST_SIMILAR = 0.4  # Cosine below which the meaning has moved: docs/decisions/0097
 _LEAST_COMMON = 0.6  # Share of the words of the shorter of two texts from which on one is the other renamed
 _MAX_TEXT, _MAX_DESCRIPTION, _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 3_000, 1_000, 400, 120, 6
+_MAX_PART = 300  # Characters of a path of inputs, and of whatever else is compared as a whole
+_ROOM = {"text": 6_000, "description": 2_000, "reaches": 3_000, "inputs": 14_000, "flags": 3_000}
+"""Bytes of JSON of each attribute of a contract: together less than `MAX_CONTRACT_BYTES`."""
 
 
 class ChangeClass(StrEnum):
@@ -56,13 +61,31 @@ def contract_of(profile: Profile) -> Contract:
     raw = profile.model_copy(update={"enriched": False, "enrichment": profile.enrichment.model_copy(update=by_owner)})
     call = json.loads(profile.invocation) if profile.invocation else {}
     return Contract(
-        text=clip(embedded_text(raw), _MAX_TEXT),
-        description=clip(profile.source.description if profile.source else "", _MAX_DESCRIPTION),
-        reaches=tuple(sorted(set(_destinations(call, profile)))),
-        inputs=dict(sorted(_inputs(profile.input_schema))),
+        text=truncate_json(clip(embedded_text(raw), _MAX_TEXT), _ROOM["text"]),
+        description=truncate_json(
+            clip(profile.source.description if profile.source else "", _MAX_DESCRIPTION), _ROOM["description"]
+        ),
+        reaches=tuple(_fit("reaches", dict.fromkeys(_destinations(call, profile), ""))),
+        inputs=_fit("inputs", dict(_inputs(profile.input_schema))),
         effects=tuple(sorted(profile.effects)),
-        flags=tuple(sorted(flag for flag in profile.suspicious if not _is_of_writer(flag))),
+        flags=tuple(_fit("flags", dict.fromkeys(filterfalse(_is_of_writer, profile.suspicious), ""))),
     )
+
+
+def _fit(part: str, found: Mapping[str, str]) -> dict[str, str]:
+    """What has room in this part of a contract; the rest is one entry, with its number and a fingerprint."""
+    room, parts = _ROOM[part], {_short(name): kind for name, kind in found.items()}
+    for place, (name, kind) in enumerate(parts.items()):
+        room -= size(encode_json(name) + encode_json(kind)) + 2
+        if room < 0:
+            rest = sorted([*parts.items()][place:])
+            parts = dict([*parts.items()][:place]) | {f"{len(rest):,} more, {fingerprint(rest)[:8]}": ""}
+            break
+    return dict(sorted(parts.items()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_PART else f"{text[:_MAX_WORDS]}… {fingerprint(text)[:8]}"
 
 
 def changes_of(before: Registration, after: Registration) -> tuple[Reason, ...]:
@@ -167,8 +190,8 @@ def _inputs(schema: str) -> Iterator[tuple[str, str]]:
         needed = texts(value_at(node, "required"))
         for name, value in mapping_at(node, "properties").items():
             seen += 1
-            path = f"{prefix}{name}"
-            yield path, _type(value) + ("!" if name in needed else "")
+            path = _short(f"{prefix}{name}")
+            yield path, _short(_type(value)) + ("!" if name in needed else "")
             if depth < _DEEPEST and isinstance(value, Mapping):
                 stack += [(f"{path}.", value, depth + 1), (f"{path}[].", value.get("items"), depth + 1)]
 

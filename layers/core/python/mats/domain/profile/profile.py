@@ -16,6 +16,7 @@ from mats.domain.profile.origin import fingerprint
 from mats.domain.protocols import descriptors
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
 from mats.domain.protocols.skill import instructions_of
+from mats.domain.text.fence import truncate_json
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
 
 DAY_S = 86_400.0  # Within a day, who registered first says nothing: one import takes some time
@@ -80,10 +81,14 @@ class ChangeResult(StrEnum):
         return self not in (ChangeResult.DEGRADED, ChangeResult.SUPERSEDED, ChangeResult.POSTPONED)
 
 
-MAX_PROFILE_BYTES = 360_000
-"""Limit before enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for the writer's text."""
-MAX_KEPT_BYTES = 385_000
-"""Limit after enrichment; the rest is for the vector and the error of a later, rejected registration."""
+MAX_PROFILE_BYTES = 330_000
+"""Limit in JSON before enrichment; what is left to the next one is for the writer's text."""
+MAX_KEPT_BYTES = 350_000
+"""Limit after enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for what is kept beside the content:
+the vector, and with the two limits below an error or what is held, and the contract of what was approved."""
+MAX_NOTE_BYTES = 16_000
+"""Limit in JSON of an error, and of the changes of what is held. Ten of them fit into one call of PutEvents."""
+MAX_CONTRACT_BYTES = 30_000
 Trust = Annotated[int, Field(ge=0, le=100)]  # Trust assigned by an operator, 0 (none) to 100 (full)
 
 
@@ -274,8 +279,9 @@ class Profile(_Frozen):
         return self.model_copy(update=update)
 
     def reject(self, error: str) -> Self:
-        """The last good content with the faults of the latest registration."""
-        return self.model_copy(update={"status": Status.REJECTED, "error": error, "held": None}).seal()
+        """The last good content with the faults of the latest registration, of which there may be thousands."""
+        update = {"status": Status.REJECTED, "error": truncate_json(error, MAX_NOTE_BYTES), "held": None}
+        return self.model_copy(update=update).seal()
 
     def hold(self, held: Held) -> Self:
         """What is shown while the latest registration waits for an operator."""
