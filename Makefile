@@ -82,9 +82,9 @@ evaluate: setup ## Run the paper's experiments on DATA, then render tables and f
 ablate: setup ## Measure each policy of an answer with and without it on DATA; fail if one loses where it must do nothing
 	@$(BIN)/python -m experiments ablate --data $(DATA)
 
-gate: setup ## Fail if retrieval has become worse, on the sample's golden queries and, where it is there, on DATA (SETS="tools skills" for some)
-	@$(BIN)/mats gate --baseline examples/baseline.json
-	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/results/experiment-main.json --data $(DATA) $(SETS:%=--set %)
+gate: setup ## Fail if answers lost queries since the baselines, on the sample and, where it is there, on DATA (SETS="tools skills" for some, UPDATE=1 renews the baselines)
+	@$(BIN)/mats gate --baseline examples/baseline.json $(if $(UPDATE),--update)
+	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/baseline.json --data $(DATA) $(SETS:%=--set %) $(if $(UPDATE),--update)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
 	@$(BIN)/python -m experiments.benchmarks --data $(DATA) $(BENCH)

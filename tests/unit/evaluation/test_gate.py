@@ -1,35 +1,78 @@
-"""The gate: baselines, and drops below them."""
+"""The gate: what counts as a loss, and baselines."""
 
 import json
 
 import pytest
 
 from mats.evaluation import gate
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+
+JUDGED, UNJUDGED = frozenset({"a/b"}), frozenset()
 
 
-def metrics(mean, low=0.0):
-    return {"data_sha256": "d", "metrics": {"match@1": {"mean": mean, "low": low, "high": 1.0}}}
+def outcomes(*places, verdicts="", digest="d"):
+    return gate.Outcomes(digest, places, verdicts or "".join("m" if place == 1 else "w" for place in places))
 
 
-def test_a_measure_within_its_interval_passes_one_below_it_does_not_and_other_data_cannot_be_compared():
-    before = metrics(0.5, low=0.45)
-    assert list(gate.drops("s", before, metrics(0.45))) == []
-    (drop,) = gate.drops("s", before, metrics(0.44))
-    assert drop == "s: match@1 was 50.0 % (at least 45.0 %), now 44.0 %"
+def dataset(count, unjudged=0):
+    relevant = [JUDGED] * (count - unjudged) + [UNJUDGED] * unjudged
+    return Dataset("s", [], [JudgedQuery(str(n), "", each) for n, each in enumerate(relevant)], {}, "d")
+
+
+def failed(before, now, unjudged=0):
+    return [one.name for one in gate.compare(dataset(len(before.places), unjudged), before, now) if one.failed]
+
+
+FIRST, AMONG = "match@1", "match@15"
+WRONG, RIGHT = "no match if the first is wrong", "match if the first is right"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "fails"),
+    [
+        ([1] * 200, [1] * 200, []),
+        ([1] * 200, [1] * 198 + [2] * 2, []),  # one in a hundred, and p is .25
+        ([1] * 200, [1] * 197 + [2] * 3, [FIRST]),  # more than one in a hundred
+        ([1] * 995 + [2] * 5, [2] * 5 + [1] * 990 + [1] * 5, []),  # as many gained as lost
+        ([1] * 1_000, [1] * 995 + [2] * 5, [FIRST]),  # half in a hundred, and p is .03
+        ([1] * 999 + [2], [1] * 995 + [2] * 4 + [1], []),  # four lost, one gained: p is .19
+        ([1] * 200, [1] * 190 + [16] * 10, [FIRST, AMONG]),
+        ([15] * 200, [15] * 190 + [0] * 10, [AMONG]),
+        ([3] * 200, [1] * 200, []),
+    ],
+)  # fmt: skip
+def test_a_loss_is_more_than_one_in_a_hundred_or_significant(before, now, fails):
+    assert failed(outcomes(*before), outcomes(*now)) == fails
+
+
+@pytest.mark.parametrize(
+    ("places", "before", "now", "fails"),
+    [
+        ((1, 0), "mw", "mw", []),
+        ((1, 0), "mw", "mm", [WRONG]),
+        ((1, 0), "mw", "ww", [RIGHT]),
+        ((1, 0), "wm", "mw", []),
+        ((1, 0), "mn", "mw", []),
+    ],
+)
+def test_a_verdict_that_errs_more_often_is_a_loss(places, before, now, fails):
+    assert failed(outcomes(*places, verdicts=before), outcomes(*places, verdicts=now)) == fails
+
+
+def test_a_query_without_a_relevant_capability_is_only_judged_by_its_verdict():
+    before, now = outcomes(1, 0, verdicts="mn"), outcomes(1, 0, verdicts="mm")
+    first, among, wrong, _ = gate.compare(dataset(2, unjudged=1), before, now)
+    assert (first.now, among.now, wrong.now) == (1.0, 1.0, 0.5)
+
+
+def test_other_data_cannot_be_compared():
     with pytest.raises(gate.BaselineInvalid, match="--update"):
-        list(gate.drops("s", metrics(0.5), {**metrics(0.5), "data_sha256": "e"}))
+        gate.compare(dataset(1), outcomes(1), outcomes(1, digest="e"))
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"sets": []}',
-        '{"sets": {"a": {}}}',
-        '{"sets": {"a": {"data_sha256": "d", "metrics": {"m": {}}}}}',
-    ],
+    ["", "[]", "{}", '{"sets": []}', '{"sets": {"a": {}}}', '{"sets": {"a": {"metrics": {}}}}'],
 )
 def test_an_invalid_baseline_is_an_error_with_its_name(tmp_path, text):
     path = tmp_path / "baseline.json"
@@ -39,24 +82,10 @@ def test_an_invalid_baseline_is_an_error_with_its_name(tmp_path, text):
 
 
 def test_a_baseline_is_read_as_it_was_written(tmp_path):
-    path = tmp_path / "baseline.json"
-    path.write_text(json.dumps({"sets": {"s": metrics(0.5, low=0.4)}}))
-    assert gate.read_baseline(path) == {"s": {"data_sha256": "d", "metrics": {"match@1": {"mean": 0.5, "low": 0.4}}}}
-
-
-def test_of_the_main_experiment_the_first_stage_as_shipped_is_the_baseline(tmp_path):
-    path = tmp_path / "experiment-main.json"
-    systems = {"bm25": metrics(0.1), "hybrid": metrics(0.5), "full-ctx": {"not_run": "needs an LLM"}}
-    path.write_text(json.dumps({"sets": {"s": {"data_sha256": "d", "systems": systems}}}))
-    assert gate.read_baseline(path)["s"]["metrics"]["match@1"]["mean"] == 0.5
-
-
-def test_a_baseline_of_another_variant_is_refused(tmp_path):
-    path = tmp_path / "baseline.json"
-    path.write_text(json.dumps({"sets": {"s": {"data_sha256": "x", "variant": "pipeline-bm25", "metrics": {}}}}))
-    with pytest.raises(gate.BaselineInvalid, match="one of pipeline-bm25, not of hybrid"):
-        gate.read_baseline(path)
-    assert gate.read_baseline(path, "pipeline-bm25") == {"s": {"data_sha256": "x", "metrics": {}}}
+    path, sets = tmp_path / "baseline.json", {"s": gate.Outcomes("d", [1, 0, 15], "mwn")}
+    gate.write_baseline(path, sets)
+    assert gate.read_baseline(path) == sets
+    assert json.loads(path.read_text())["sets"]["s"]["places"] == "1 0 15"
 
 
 def test_a_set_of_a_folder_needs_the_folder():

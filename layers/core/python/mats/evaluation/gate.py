@@ -1,64 +1,89 @@
-"""The gate: fails when a measure has fallen below its baseline.
+"""The gate: compares answers without a language model with a stored baseline, query by query, and fails at a loss.
 
-A baseline is a file: `{"sets": {NAME: {"data_sha256", "variant", "metrics": {MEASURE: {"mean", "low", "high"}}}}}`, or
-the results of the main experiment, which has every variant. The set `examples` is the sample registry with its golden
-queries; any other is a folder of judged data sets. A measure has dropped if it is below its bootstrap interval.
-Of a set that has changed nothing is judged.
+A baseline is a file: for each set the digest of its data and, in the order of its queries, the place of the first
+relevant capability (0 if none is among the results) and the first letter of the verdict. The set `examples` is the
+sample registry with its golden queries; any other is a folder of judged data sets. Of a set that has changed nothing is
+judged.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from scipy.stats import binomtest
 
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.data.datasets import EXAMPLES, Dataset, load, sample
-from mats.evaluation.systems.base import Progress, no_progress
-from mats.evaluation.systems.catalogue import VARIANTS, Variant
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, load, sample
+from mats.evaluation.systems.base import Progress, SystemAnswer
+from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.score import metrics_json
 from mats.evaluation.systems.workbench import Workbench
 
-SHIPPED = "hybrid"
+_MOST_FALL, _ALPHA = 0.01, 0.05  # Share of the queries; level of the one-sided exact McNemar test
+_MATCH = "m"
 
 
 class BaselineInvalid(Invalid):
     """The file is no baseline, or is one of other data."""
 
 
-def read_baseline(path: Path, variant: str = SHIPPED) -> dict[str, Any]:
-    """Hash and measures of a variant on the sets in a baseline file.
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What a system answered to the queries of a set, in their order."""
 
-    Raises BaselineInvalid: the file cannot be read, is no baseline, or is one of another variant.
-    """
-    sets: dict[str, Any] = {}
+    digest: str  # Of the data set
+    places: Sequence[int]
+    verdicts: str  # A letter for each query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A property of answers before and now: the share of queries that have it, and how many gained or lost it."""
+
+    name: str
+    before: float
+    now: float
+    gained: int
+    lost: int
+    p: float  # That so many more are lost than gained by chance
+
+    @property
+    def failed(self) -> bool:
+        return self.p < _ALPHA or self.before - self.now > _MOST_FALL + 1e-9
+
+
+def read_baseline(path: Path) -> dict[str, Outcomes]:
+    """The outcomes on each set of a baseline file. Raises BaselineInvalid: it cannot be read, or is no baseline."""
     try:
-        for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items():
-            measured = {"variant": variant, **one["systems"][variant]} if "systems" in one else one
-            if (found := measured.get("variant", SHIPPED)) != variant:
-                raise ValueError(f"it is one of {found}, not of {variant}")
-            bounds = {m: {"mean": value["mean"], "low": value["low"]} for m, value in measured["metrics"].items()}
-            sets[name] = {"data_sha256": str(one["data_sha256"]), "metrics": bounds}
+        return {
+            name: Outcomes(one["data_sha256"], [int(place) for place in one["places"].split()], one["verdicts"])
+            for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"is no baseline ({error}): make one with `mats gate --update`"
+        message = f"is no baseline ({error}): remove it, and make one with `mats gate --update`"
         raise BaselineInvalid([Fault(str(path), message)]) from error
-    return sets
 
 
-def measure_set(
-    dataset: Dataset,
-    models: Models,
-    variant: Variant = VARIANTS[SHIPPED],
-    *,
-    indexed: Progress = no_progress,
-    asked: Progress = no_progress,
-) -> Any:
-    """The measures of a variant on the queries with relevant capabilities, as in a baseline."""
-    served = replace(dataset, queries=[query for query in dataset.queries if query.relevant])
-    with Workbench(dataset=served, models=models, indexed=indexed) as bench:
-        answers = variant.answers(bench, progress=asked)
-    return {"data_sha256": dataset.digest, "variant": variant.name, "metrics": metrics_json(answers, served)}
+def write_baseline(path: Path, sets: Mapping[str, Outcomes]) -> None:
+    stored = {
+        name: {"data_sha256": one.digest, "places": " ".join(map(str, one.places)), "verdicts": one.verdicts}
+        for name, one in sets.items()
+    }
+    path.write_text(json.dumps({"sets": stored}, indent=1) + "\n", encoding="utf-8")
+
+
+def measure_set(dataset: Dataset, models: Models, *, indexed: Progress, asked: Progress) -> Outcomes:
+    """What the pipeline as shipped answers to every query of a set."""
+    with Workbench(dataset=dataset, models=models, indexed=indexed) as bench:
+        answers = VARIANTS["hybrid"].answers(bench, progress=asked)
+    own = [answers[query.id] for query in dataset.queries]
+    places = [_place(query, answer) for query, answer in zip(dataset.queries, own, strict=True)]
+    return Outcomes(dataset.digest, places, "".join(answer.verdict[:1] for answer in own))
+
+
+def _place(query: JudgedQuery, answer: SystemAnswer) -> int:
+    return next((place for place, id in enumerate(answer.ranked, start=1) if id in query.relevant), 0)
 
 
 def dataset_of(name: str, data: Path | None) -> Dataset:
@@ -75,21 +100,35 @@ def dataset_of(name: str, data: Path | None) -> Dataset:
     return load(data / name)
 
 
-def drops(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each measure of a set that fell below its interval.
+def compare(dataset: Dataset, before: Outcomes, now: Outcomes) -> list[Check]:
+    """The checks of a set: relevant first, relevant among fifteen, and both mistakes that a verdict can make.
 
     Raises BaselineInvalid: the two belong to different data.
     """
-    if before["data_sha256"] != now["data_sha256"]:
+    if (before.digest, len(before.places)) != (now.digest, len(now.places)):
         message = (
             "has changed since the baseline was measured, and this change is not judged: "
             "compare `mats evaluate --misses` before and after it, then measure a new baseline with --update"
         )
-        raise BaselineInvalid([Fault(name, message)])
-    for measure, was in before["metrics"].items():
-        value = now["metrics"][measure]["mean"]
-        if value < was["low"]:
-            yield (
-                f"{name}: {measure} was {100 * was['mean']:.1f} % (at least {100 * was['low']:.1f} %), "
-                f"now {100 * value:.1f} %"
-            )
+        raise BaselineInvalid([Fault(dataset.name, message)])
+    judged = [bool(query.relevant) for query in dataset.queries]
+    pairs = zip(_properties(before, judged), _properties(now, judged), strict=True)
+    return [_check(name, earlier, later) for (name, earlier), (_, later) in pairs]
+
+
+def _properties(outcomes: Outcomes, judged: Sequence[bool]) -> Iterator[tuple[str, Sequence[bool]]]:
+    """By name, whether each query has what is wanted; those without a relevant capability only can have verdicts."""
+    places = [place for place, has_relevant in zip(outcomes.places, judged, strict=True) if has_relevant]
+    yield "match@1", [place == 1 for place in places]
+    yield "match@15", [1 <= place <= 15 for place in places]
+    pairs = [(p == 1, letter == _MATCH) for p, letter in zip(outcomes.places, outcomes.verdicts, strict=True)]
+    yield "no match if the first is wrong", [right or not sure for right, sure in pairs]
+    yield "match if the first is right", [sure or not right for right, sure in pairs]
+
+
+def _check(name: str, before: Sequence[bool], now: Sequence[bool]) -> Check:
+    pairs = list(zip(before, now, strict=True))
+    gained, lost = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
+    p = float(binomtest(lost, gained + lost, alternative="greater").pvalue) if gained + lost else 1.0
+    share = max(1, len(before))
+    return Check(name=name, before=sum(before) / share, now=sum(now) / share, gained=gained, lost=lost, p=p)

@@ -37,6 +37,7 @@ class SystemAnswer:
     usage: Usage = field(default_factory=Usage)
     took_ms: Mapping[str, float] = field(default_factory=dict)
     results: Sequence[Result] = ()  # Those of the pipeline, with their signals; none of another system
+    verdict: str = ""  # Of the pipeline; empty for another system
     failed: str = ""  # The error of a model call without a usable result; the query counts as a miss
     calls: int = 0
     cached: int = 0

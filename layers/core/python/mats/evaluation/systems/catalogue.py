@@ -66,6 +66,7 @@ def _answer(discover: Discover, query: Query, calls: Sequence[TimedReply] = ()) 
         ranked=ranked,
         retrieved=ranked,
         results=shortlist.ranked,
+        verdict=shortlist.verdict,
         usage=shortlist.trace.usage,
         took_ms=_original_times(shortlist, calls),
         failed=_model_fault(shortlist, discover),

@@ -170,7 +170,7 @@ class CachedEncoder(WrappedEncoder):
     @cached_property
     def _connection(self) -> sqlite3.Connection:
         self.folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.folder / f"vectors-{self.name}.db", isolation_level=None)
+        connection = sqlite3.connect(self.folder / f"vectors-{self.name}.db", timeout=60, isolation_level=None)
         connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)")
         return connection
 

@@ -3,7 +3,6 @@
 Most modules of the evaluation load scipy: each command imports those that it needs.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ from mats.bootstrap.local import local_system
 from mats.bootstrap.policies import NAMES as POLICIES
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.evaluation.data.datasets import Dataset, JudgedQuery, JudgedSet, defects, load, write
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, JudgedSet, defects, load, write
 from mats.evaluation.data.outcomes import from_outcomes as load_outcomes
 from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
@@ -229,6 +228,9 @@ def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Line
     yield f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)"
 
 
+_GATED = ("baseline", "now", "gained", "lost", "p")
+
+
 def gate(
     context: typer.Context,
     baseline: Annotated[Path, ui.option("File of the baseline; --update writes it.")],
@@ -238,46 +240,45 @@ def gate(
     update: Annotated[
         bool, ui.option("Measure, and write the baseline instead of comparing with it.", "--update")
     ] = False,
-    variant: Annotated[str, ui.option("The system, as in `mats evaluate`.")] = "hybrid",
-    max_usd: ui.MaxUsd = None,
-    max_calls: ui.MaxCalls = None,
     sets: Annotated[
         list[str] | None,
-        ui.option("A set to measure; default: the baseline's, with --update `examples`.", "--set", metavar="NAME"),
+        ui.option("A set to measure; default: the baseline's, or `examples`.", "--set", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Fail if a measure of retrieval is below its interval in the baseline.
+    """Fail if more queries are lost than gained since the baseline: significantly, or more than one in a hundred.
 
-    A baseline holds the measures of one or more sets. The set `examples` is the sample registry with its golden
-    queries. Judged queries of your own make a baseline of your own registry.
+    No language model is asked. Each set is compared query by query: whether a relevant capability is first, and among
+    15; whether the verdict is no match where the first is wrong, and a match where it is right. The set `examples` is
+    the sample registry with its golden queries. Judged queries of your own make a baseline of your own registry.
     """
-    from mats.evaluation.gate import dataset_of, drops, measure_set, read_baseline  # noqa: PLC0415
+    from mats.evaluation.gate import compare as checks_of  # noqa: PLC0415
+    from mats.evaluation.gate import dataset_of, measure_set, read_baseline, write_baseline  # noqa: PLC0415
 
-    models = Models(context.obj)
-    chosen = _variant(variant)
-    if chosen.has_llm and (lacking := models.lacking(chosen.needs)):
-        raise DependencyFailed(f"{chosen.name} {lacking}")
-    if chosen.has_llm:
-        ui.limit_spending(models, [models.names["reranker"]], max_usd, max_calls)
-    before = {} if update else read_baseline(baseline, chosen.name)
-    now: dict[str, Any] = {}
-    dropped = []
-    names = sets or (["examples"] if update else list(before))
+    before = {} if update and not baseline.exists() else read_baseline(baseline)
+    names = sets or list(before) or [EXAMPLES.name]
     if not update and (unknown := [name for name in names if name not in before]):
         raise typer.BadParameter(f"not in the baseline, which has {', '.join(before)}: {', '.join(unknown)}")
+    now, losses = dict(before), []
+    table = ui.table_of("set", "", "baseline", "now", "gained", "lost", "p", right=_GATED)
     for name in names:
         dataset = dataset_of(name, data)
         with ui.bar(f"Indexing {name}", len(dataset.registrations)) as indexed, ui.bar("Asking", None) as asked:
-            now[name] = measure_set(dataset, models, chosen, indexed=indexed, asked=asked)
-        summary = ", ".join(f"{measure} {100 * m['mean']:.1f}" for measure, m in now[name]["metrics"].items())
-        ui.out.print(f"{name}: {summary}")
-        dropped += [] if update else list(drops(name, before[name], now[name]))
+            now[name] = measure_set(dataset, Models(context.obj), indexed=indexed, asked=asked)
+        is_new = update and (name not in before or before[name].digest != now[name].digest)
+        for check in checks_of(dataset, now[name] if is_new else before[name], now[name]):
+            shares = ("" if is_new else f"{100 * check.before:.1f}", f"{100 * check.now:.1f}")
+            table.add_row(name, check.name, *shares, f"+{check.gained}", f"-{check.lost}", f"{check.p:.2g}")
+            if check.failed:
+                change = f"from {shares[0]} to {shares[1]} % (gained {check.gained}, lost {check.lost})"
+                losses.append(f"{name}: {check.name} fell {change}: see `mats evaluate --misses`")
+    ui.out.print(table)
     if update:
-        baseline.write_text(json.dumps({"sets": now}, indent=1) + "\n", encoding="utf-8")
+        write_baseline(baseline, now)
         ui.note(f"baseline written to {baseline}")
-    for drop in dropped:
-        ui.complain(drop)
-    if dropped:
+        return
+    for loss in losses:
+        ui.complain(loss)
+    if losses:
         raise typer.Exit(ui.Exit.REFUSED)
 
 
