@@ -54,6 +54,27 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     assert mats("show", "com.acme/a", "--json").json["registration"] == tool("a")
 
 
+@pytest.mark.parametrize(("command", "code", "told"), [
+    ("show nothing", 1, "list the ids with `mats list`"), ("trust com.none/x 50", 1, "list the ids with `mats list`"),
+    ("synonym a", 2, "with a word other than"), ("trust com.acme/a --clear-flags", 0, ""),
+    ("call com.acme/a", 1, "its owner registered no address or command"), ("backup /none/x", 1, "make it first"),
+    ("search refund --url ftp://x", 2, "the address must be https"), ("search x --holds {", 2, "is not JSON"),
+    ("import x.json --namespace Not/OK", 2, "such as com.acme"), ("restore nothing", 1, "no such file"),
+    ("gate --baseline none.json", 1, "make one with `mats gate --update`"), ("sync nothing", 1, "`mats source list`"),
+])  # fmt: skip
+def test_a_wrong_command_says_what_to_do(mats, command, code, told):
+    mats("add", "-", stdin=rows(tool("a")))
+    ran = mats(*command.split())
+    assert (ran.code, told in " ".join(ran.err.replace("│", " ").split())) == (code, True), ran.err
+
+
+def test_an_empty_namespace_is_said(mats):
+    mats("add", "-", stdin=rows(tool("a")))
+    assert (
+        "no capability is in the namespace com.none" in mats("search", "refund", "--namespace", "com.none").done().out
+    )
+
+
 def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):
     wrong = mats("add", "-", stdin=rows({"namespace": "Not OK", "name": "", "kind": "robot", "trust": 3})).fails(1)
     for attribute in ("namespace", "name", "kind", "trust"):

@@ -109,7 +109,9 @@ class Caller:
         except ModuleNotFoundError as error:
             raise NotInstalled(f"{error.name} is not installed: {command_to_install('call')}") from error
         raise _impossible(
-            "its owner gave no way to call it" if call is None else f"this client does not call {call.facts()[0][1]}"
+            "it cannot be called: its owner registered no address or command"
+            if call is None
+            else f"this client does not call {call.facts()[0][1]}"
         )
 
     def _http(self, call: HttpCall | A2aCall, arguments: Mapping[str, Any]) -> PreparedCall:

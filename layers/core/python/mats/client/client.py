@@ -264,7 +264,9 @@ class Client:
         except TimeoutError as error:
             raise Unreachable("timeout while reading the response") from error
         except HTTPError as error:
-            raise Unreachable(f"{self._url} does not answer ({type(error).__name__})") from error
+            raise Unreachable(
+                f"{self._url} does not answer ({type(error).__name__}): check the address and that the service runs"
+            ) from error
 
 
 def _request(query: str | Sequence[str], filters: Filters) -> dict[str, Any]:

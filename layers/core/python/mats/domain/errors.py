@@ -73,7 +73,8 @@ class CapabilityNotFound(CapabilityError):
     def __init__(self, id: str, nearest: Sequence[str] = ()) -> None:
         """`nearest` are ids that the caller may see, best first."""
         names = " or ".join(f"`{other}`" for other in nearest)
-        super().__init__(f"no capability {id!r}" + (f"; did you mean {names}?" if nearest else ""))
+        remedy = f"did you mean {names}?" if nearest else "list the ids with `mats list` or `GET /capabilities`"
+        super().__init__(f"no capability {id!r}: {remedy}")
         self.id = id
 
 

@@ -61,7 +61,7 @@ def read_baseline(path: Path) -> dict[str, Outcomes]:
             for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"is no baseline ({error}): remove it, and make one with `mats gate --update`"
+        message = f"is not a baseline ({error}): remove it, and make one with `mats gate --update`"
         raise BaselineInvalid([Fault(str(path), message)]) from error
 
 

@@ -136,7 +136,7 @@ def with_group(groups: Groups, added: Sequence[str]) -> Groups:
     for word in added:
         if len(word) > _LONGEST_PHRASE or not _terms(word) or set(TOKEN.findall(word.lower())) <= STOP_WORDS:
             message = (
-                f"{word[:60]!r} must be at most {_LONGEST_PHRASE} characters with a word that is searched, so no 'it'"
+                f"{word[:60]!r} must be at most {_LONGEST_PHRASE} characters, with a word other than 'a', 'it' or 'the'"
             )
             raise RequestInvalid([Fault("words", message)])
     asked = {tuple(_terms(word)) for word in added}

@@ -300,8 +300,8 @@ def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"
         with api.Client(url, auth=api.Bearer(token) if token else None, timeout_s=timeout_s) as client:
             yield client
     except (ValueError, api.WrongRequest) as error:
-        hint = "check it" if token else f"set {variable} to its token"
-        raise typer.BadParameter(f"{error} ({hint})", param_hint="--url") from error
+        hint = f" (set {variable} to its token)" if not token and url.startswith("https:") else ""
+        raise typer.BadParameter(f"{error}{hint}", param_hint="--url") from error
     except api.NotAllowed as error:
         remedy = "" if token else f": set {variable}"  # of a token that is sent, the detail says what is wrong
         raise SettingsInvalid(f"{url} refuses the request ({error.problem.detail}){remedy}") from error

@@ -66,7 +66,7 @@ def backup(
     if file.exists() and not force:
         raise NotPossible([Fault("", f"{file} exists: choose another name, or replace it with --force")])
     if not file.parent.is_dir():
-        raise NotPossible([Fault("", f"{file.parent} is no folder; make it first")])
+        raise NotPossible([Fault("", f"{file.parent} is not a folder: make it first")])
     contents = back_up(local.stores.database, file)
     text = f"{file}: {_spell_out(contents)}; {file.stat().st_size:,} bytes, verified"
     ui.show({"file": str(file), **contents._asdict()}, text)

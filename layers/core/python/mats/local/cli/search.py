@@ -131,6 +131,7 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
         count = len(answer["excluded"])
         yield Text(f"Nothing found; {count:,} left out:" if count else "Nothing found.", style="bold red")
         yield from _left_out(answer)
+        yield from (ui.plain(f"Note: {text}", "yellow") for text in answer["notes"])
         return
     yield Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]])
     yield from (_part(part, results) for part in answer["parts"] or ())

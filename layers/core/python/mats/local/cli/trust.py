@@ -1,5 +1,6 @@
 """The commands of operators: `mats trust`, `pin`, `review`, `teach` and `synonym`."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Annotated, Any
@@ -93,13 +94,16 @@ def _clear(local: LocalSystem, target: str) -> None:
     tracked = [] if "/" in target else sorted(local.stores.sources.entries(target))
     key = Id(target) if tracked else target_key(target)
     namespace = namespace_of_pattern(key)
-    items = {key: get_item(local, key)} if not (tracked or namespace) else {}
-    hidden = list[Id]()
-    for id in tracked or (registry.ids(namespace=namespace) if namespace else ()):
+    by_itself = not (tracked or namespace)
+    if by_itself:
+        get_item(local, key)
+    items, hidden = dict[Id, Mapping[str, Any]](), list[Id]()
+    for id in [key] if by_itself else tracked or registry.ids(namespace=namespace or ""):
         stored = profiles.get([id]).get(id)
-        if stored and any("[hidden" in flag for flag in stored.profile.suspicious):
+        flags = stored.profile.suspicious if stored else ()
+        if not by_itself and any("[hidden" in flag for flag in flags):
             hidden.append(id)
-        elif stored and stored.profile.suspicious:
+        elif flags:
             items |= registry.get([id])
     rows = trust.rows(list(items))
     for id, item in items.items():
@@ -107,6 +111,7 @@ def _clear(local: LocalSystem, target: str) -> None:
         trust.put(id, replace(rows.get(id, NOTHING_ASSIGNED), cleared=digest))
     settle(local, *items)
     text = f"{target}: flags of {ui.count_of(len(items), 'text')} cleared, each until it changes"
+    text = text if items or hidden else f"{target}: nothing there is flagged"
     ui.show({"target": target, "cleared": list(items), "hidden": hidden}, text)
     for id in hidden:
         ui.note(f"{id} has hidden text: read `mats show {id}`, and clear it by its own id")

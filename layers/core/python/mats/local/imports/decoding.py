@@ -65,7 +65,9 @@ def decode(content: bytes, *, name: str = "") -> Json:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Undecodable(f"is not UTF-8 text (byte {error.start + 1})") from error
+        raise Undecodable(f"is not UTF-8 text (byte {error.start + 1}): convert it to UTF-8") from error
+    if not text.strip():
+        raise Undecodable("is empty")
     lower = name.lower().removesuffix(".gz")
     if lower.endswith(".md"):
         return _parse_skill(text)
