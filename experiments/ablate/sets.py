@@ -21,10 +21,10 @@ from experiments.ablate.measure import (
     Value,
     compare,
     compare_all,
-    is_among,
     is_first,
     labelled,
     ranked_ids,
+    share_in_five,
 )
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
@@ -32,7 +32,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
 from mats.domain.search.query import Query
 from mats.domain.search.verdict import Verdict
-from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, load, sample
+from mats.evaluation.data.datasets import EXAMPLES, TASKS, Dataset, JudgedQuery, load, sample
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
@@ -44,6 +44,7 @@ MADE_OF = ("tools", "mcp-tools-closed", "skills", "agents")  # The sets of which
 MOST = {"tools": 700, "models": 400, "multitool": 400, "mcp-tools-closed": 300}  # Judged queries, at most
 PAST, CALLER = 1_000, "caller"  # Past requests of the memory, and whose they are
 TAUGHT = 40
+_TASKS = "whole tasks, share among the first five"
 SYNONYMS = (
     ("Bugtrap", "Jira"), ("Quill", "Notion"), ("Foghorn", "Slack"), ("Tollgate", "Stripe"), ("Peephole", "Grafana"),
     ("Klaxon", "PagerDuty"), ("Strongroom", "PayPal"), ("Workshop", "GitHub"), ("Burrow", "MongoDB"),
@@ -100,8 +101,13 @@ def judged_queries(opened: OpenSet) -> Iterator[Comparison]:
     asked = opened.ask(requests.draw(served, MOST.get(name, len(served))))
     yield from labelled(asked, name)
     if name in ("livemcp-tasks", "mcp-tools-closed"):
-        among = compare_all(asked, Part.OWN, "whole tasks, among the candidates", name, is_among)
-        yield from (each for each in among if each.policy == "implied-step")
+        shares = compare_all(asked, Part.OWN, _TASKS, name, share_in_five)
+        yield from (each for each in shares if each.policy == "implied-step")
+
+
+def sample_tasks(opened: OpenSet) -> Iterator[Comparison]:
+    """Tasks over the sample, written before the patterns of the steps."""
+    yield from opened.own("implied-step", _TASKS, sample(TASKS).queries, share_in_five)
 
 
 def made_requests(opened: OpenSet) -> Iterator[Comparison]:
@@ -271,7 +277,7 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "sparse-tools": (judged_queries,),
     "livemcp-tasks": (judged_queries,),
     "mcp-golden": (judged_queries,),
-    EXAMPLES.name: (judged_queries, synonyms, holds, attacks),
+    EXAMPLES.name: (judged_queries, sample_tasks, synonyms, holds, attacks),
 }
 """The probes of each set, in order: those that change the registry or its memory are last."""
 

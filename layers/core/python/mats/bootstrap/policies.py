@@ -27,6 +27,7 @@ from mats.domain.policies.reliability import Reliability
 from mats.domain.policies.seniority import Seniority
 from mats.domain.policies.spelling import Spelling
 from mats.domain.policies.synonyms import Synonyms
+from mats.domain.search.lookups import Vector
 from mats.domain.text.variants import Groups
 from mats.ports import Clock
 from mats.ports import Memory as Remembered
@@ -45,6 +46,7 @@ def policies_of(
     *,
     unrated: int,
     clock: Clock,
+    encode: Callable[[str], Vector] | None = None,
     synonyms: Callable[[], Groups] | None,
     memory: Remembered | None,
     tallies: Callable[[Collection[Id]], Tallies] | None,
@@ -56,7 +58,7 @@ def policies_of(
         Memory(memory) if memory else None,
         Reliability(tallies, clock.now) if tallies else None,
         Rated(),
-        ImpliedStep(),
+        ImpliedStep(encode),
         Products(),
         Exact(unrated),
         Lessons(memory.lesson) if memory else None,

@@ -120,15 +120,17 @@ class System(Generic[S_co]):
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
+        recent = RecentVectors(encoder) if encoder else None
         return Discover(
             index=index,
-            encoder=RecentVectors(encoder) if encoder else None,
+            encoder=recent,
             language=encoder if isinstance(encoder, ports.LanguageBound) else None,
             k=self.settings.k,
             rerank=Rerank(reranker=self.models.reranker),
             policies=policies_of(
                 unrated=TRUST.unrated_trust,
                 clock=self.clock,
+                encode=recent.encode_query if recent else None,
                 synonyms=self._synonyms,
                 memory=memory,
                 tallies=self._tallies,

@@ -1,49 +1,87 @@
-"""Find what a request implies without naming it: a file that is to be written. docs/decisions/0049."""
+"""Find what a request implies without naming it, such as the file that is to be written. docs/decisions/0049."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.policies.policy import Ask, Order, Policy, Pool
 from mats.domain.search.lookups import Lookups, Vector
 from mats.domain.search.scale import LEXICAL_SHARE, best_first, fuse
-from mats.domain.search.shortlist import Ranked
-from mats.domain.text.words import query_terms
+from mats.domain.search.shortlist import Ranked, take_in_turn
+from mats.domain.text.words import query_terms, words
 
-_IS_WRITTEN = re.compile(
-    r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]{0,160}?\s(?:to|at|in|into|under|as)"
-    r"\s+[`'\"]?(?:(?:~|\.{1,2})?/)?(?:[\w.-]+/)*[\w-]+\.(?:md|txt|csv|json|html?|ya?ml|xml|log|tex|rst|py|js|ts|sql)\b",
-    re.IGNORECASE,
+
+class Step(NamedTuple):
+    """What a pattern implies, in words that are searched."""
+
+    pattern: re.Pattern[str]
+    text: str
+
+
+_WAY, _PLACE = r"\b(?i:routes?|directions|near|nearby|within \d+ ?k?m|trip|drive)\b", r"(?<=[a-z,] )[A-Z]\w+"
+STEPS = (
+    Step(
+        re.compile(
+            r"\b(?:sav|writ|stor|put|export|generat|creat|draft|mak|produc|output|record)\w*\b[^.?!\n]{0,160}?\s"
+            r"(?:to|at|in|into|under|as)\s+[`'\"]?(?:(?:~|\.{1,2})?/)?(?:[\w.-]+/)*[\w-]+"
+            r"\.(?:md|txt|csv|json|html?|ya?ml|xml|log|tex|rst|py|js|ts|sql)\b",
+            re.IGNORECASE,
+        ),
+        "write a file",
+    ),
+    Step(
+        re.compile(r"\b(?:tomorrow|tonight|next (?:week|weekend|month|year|\w+day)|in the next)\b", re.IGNORECASE),
+        "get the current date and time",
+    ),
+    Step(
+        re.compile(rf"\A(?=.*?{_WAY})(?=.*?{_PLACE})", re.DOTALL),
+        "coordinates of an address or place",
+    ),
+    Step(
+        re.compile(r"\b(?:calculat\w+|in total|work out how|estimate (?:its|the|their|what)\b)", re.IGNORECASE),
+        "calculate an arithmetic expression",
+    ),
 )
-"""Text goes into a file of text: endings of one benchmark's tasks, so that other requests hardly ever match."""
-STEP = "write a file"
-_DEPTH, _MOST = 15, 5  # Hits of each side for the step, and candidates that serve it
+"""Patterns of what people ask for; each text is searched as a request of its own."""
+_LEAST_WORDS = 12  # A shorter request asks for one thing
+_DEPTH, _MOST, _NEAR = 15, 2, 0.5  # Hits of each side for a step; how many serve it, and their least cosine
 
 
 @dataclass(frozen=True)
 class ImpliedStep(Policy):
-    """Searches for the step, too, and weaves what serves it in behind the first result."""
+    """Searches for the steps, too, and weaves what serves them in behind the first result."""
 
+    encode: Callable[[str], Vector] | None = None  # Without it, steps are found by their words
     name: ClassVar = "implied-step"
     reads: ClassVar = ("look",)
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Sequence[Id]:
-        if not _IS_WRITTEN.search(ask.text):
+        if len(words(ask.text)) < _LEAST_WORDS:
             return ()
-        bm25 = index.lexical(query_terms(STEP), ask.admitted, depth=_DEPTH)
-        return best_first(fuse(bm25, {}, lexical_share=LEXICAL_SHARE))[:_MOST]
+        steps = [step for step in STEPS if step.pattern.search(ask.text)]
+        return take_in_turn([self._search(step, ask, index) for step in steps])
+
+    def _search(self, step: Step, ask: Ask, index: Lookups) -> Sequence[Id]:
+        bm25 = index.lexical(query_terms(step.text), ask.admitted, depth=_DEPTH)
+        cosine = index.neural(self.encode(step.text), ask.admitted, depth=_DEPTH) if self.encode else {}
+        ids = best_first(fuse(bm25, cosine, lexical_share=LEXICAL_SHARE))
+        return [id for id in ids if not self.encode or cosine.get(id, 0.0) >= _NEAR][:_MOST]
 
     def nominate(self, order: Order, evidence: Sequence[Id] | None) -> Order:
-        ahead = order.ids[: order.k - _MOST]
-        return order.led_by((*ahead, *evidence)) if evidence else order
+        return order.led_by((*order.ids[: order.k - len(evidence)], *evidence)) if evidence else order
 
     def choose(self, pool: Pool, evidence: Sequence[Id] | None) -> Pool:
-        return pool.mark(evidence or (), step=True)
+        for place, id in enumerate(evidence or (), start=1):
+            pool = pool.mark([id], step=place)
+        return pool
 
     def arrange(self, ranked: Ranked) -> Ranked:
         steps = [each for each in ranked.results if each.candidate.marks.step]
+        if not steps:
+            return ranked
+        steps.sort(key=lambda each: each.candidate.marks.step)
         rest = [each for each in ranked.results if not each.candidate.marks.step]
         woven = [each for pair in zip(rest, steps, strict=False) for each in pair]
-        return ranked.with_results([*woven, *rest[len(steps) :], *steps[len(rest) :]]) if steps else ranked
+        return ranked.with_results([*woven, *rest[len(steps) :], *steps[len(rest) :]])

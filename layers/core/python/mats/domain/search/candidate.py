@@ -29,7 +29,7 @@ class Marks:
     echo: bool = False  # It repeats the request
     new: bool = False  # Unrated, and new beside other candidates
     unfit: str = ""  # Why its caller cannot call it; empty if nothing is known against it
-    step: bool = False  # It serves a step that the request implies
+    step: int = 0  # Its place among what serves the steps that the request implies; 0: it serves none
 
 
 UNMARKED = Marks()

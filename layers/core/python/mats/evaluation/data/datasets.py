@@ -18,7 +18,8 @@ from mats.evaluation.data.beir import item_of
 from mats.resources import resource
 
 EXAMPLES = resource("examples")
-_SAMPLE_FILES = ("registry.jsonl", "trust.jsonl", "queries.jsonl")
+_GOLDEN, TRANSLATED, TASKS = "queries.jsonl", "queries-translated.jsonl", "queries-tasks.jsonl"
+"""The queries of the sample: golden ones, some of them and new ones in twelve languages, and tasks of several steps."""
 
 
 class DatasetInvalid(Invalid):
@@ -83,9 +84,9 @@ def load(folder: Path) -> Dataset:
     return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
 
 
-def sample() -> Dataset:
-    """The sample registry with its golden queries; some of its queries have no relevant capability."""
-    texts = [(EXAMPLES / name).read_text(encoding="utf-8") for name in _SAMPLE_FILES]
+def sample(asked: str = _GOLDEN) -> Dataset:
+    """The sample registry with the queries of this file; some of them have no relevant capability."""
+    texts = [(EXAMPLES / name).read_text(encoding="utf-8") for name in ("registry.jsonl", "trust.jsonl", asked)]
     registry, trust, queries = ([json.loads(line) for line in text.splitlines() if line] for text in texts)
     return Dataset(
         name=EXAMPLES.name,
