@@ -8,7 +8,9 @@ VISIBILITY_S = ENRICHMENT_TIMEOUT_S + 60
 """Delay of a retry. AWS's rule of six times the timeout is for throttled batches; the event source's maximum
 concurrency prevents them."""
 LEARNING_TIMEOUT_S = 60
-MAX_RECEIVES = 12  # Receives of a change or a report before it becomes a dead letter
+MAX_RECEIVES = 50
+"""Receives of a change or a report before it becomes a dead letter: five hours of an outage, since each hides it for
+`VISIBILITY_S`. To hide what waits for a model longer would take an endpoint of SQS in a network of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

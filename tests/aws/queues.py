@@ -1,14 +1,27 @@
-"""SQS queues with their redrive policies, and the event source mappings that hand their messages to functions."""
+"""SQS queues, and the event source mappings that hand their messages to functions, over a clock that a test moves."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Misconfigured, Resource
 from tests.aws.runtime import Invocation
+
+
+class Clock:
+    """The time of this machine, and how far a test has moved it on."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
+    def move_to(self, time: datetime) -> None:
+        self._ahead += max(time - self.now(), timedelta())
 
 
 @dataclass
@@ -18,6 +31,7 @@ class Message:
     id: str
     body: str
     sent: datetime
+    visible: datetime  # From when it is handed out
     received: int = 0
 
     @property
@@ -27,24 +41,45 @@ class Message:
 
 @dataclass
 class Queue:
-    """A queue and, if it has one, where messages go that were received too often."""
+    """A queue with its attributes and, if it has one, the queue of messages that were received too often."""
 
     name: str
     arn: str
+    visibility: timedelta
+    retention: timedelta
     limit: int | None = None
     dead: "Queue | None" = None
     messages: list[Message] = field(default_factory=list)
-    in_flight: list[Message] = field(default_factory=list)
 
+    def receive(self, count: int, now: datetime) -> list[Message]:
+        """Hand out visible messages, which nobody sees until their visibility timeout is over.
 
-def put_back(queue: Queue, message: Message) -> None:
-    """Back into the queue, or to its dead-letter queue when it was received too often."""
-    dead = queue.dead if queue.limit is not None and message.received >= queue.limit else None
-    (dead or queue).messages.append(message)
+        One that was received too often is moved instead: its next receive is what SQS moves it at. Raises
+        AssertionError: a message has expired, which loses it.
+        """
+        taken: list[Message] = []
+        for message in [each for each in self.messages if each.visible <= now]:
+            assert now - message.sent <= self.retention, f"{self.name} has lost a message of {message.sent}"
+            if self.dead and self.limit is not None and message.received >= self.limit:
+                self.messages.remove(message)
+                self.dead.messages.append(message)
+            elif len(taken) < count:
+                message.received += 1
+                message.visible = now + self.visibility
+                taken.append(message)
+        return taken
 
 
 def queues_of(deployment: Deployment) -> dict[str, Queue]:
-    found = {queue.arn: Queue(queue.ref.rpartition("/")[2], queue.arn) for queue in deployment.all("AWS::SQS::Queue")}
+    found = {
+        each.arn: Queue(
+            each.ref.rpartition("/")[2],
+            each.arn,
+            timedelta(seconds=each.get("VisibilityTimeout", 30)),
+            timedelta(seconds=each.get("MessageRetentionPeriod", 345_600)),
+        )
+        for each in deployment.all("AWS::SQS::Queue")
+    }
     for resource in deployment.all("AWS::SQS::Queue"):
         redrive = resource.get("RedrivePolicy")
         if redrive:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import reduce
 from importlib.util import find_spec
 from itertools import product
@@ -20,6 +21,7 @@ from mats.adapters.dynamodb.profiles import _KEY
 from mats.settings import Settings
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Resource, texts
+from tests.aws.queues import queues_of
 from tests.aws.state_machine import started_by_schedule
 from tests.conftest import skip_or_fail
 from tests.infra.synth import CONTEXTS, JWT, deployment, templates
@@ -495,7 +497,19 @@ def test_few_batches_run_at_once(any_deployment: Deployment):
     queues = {any_deployment.one("AWS::SQS::Queue", name).arn for name in ("PathChanges", "PathReports")}
     assert {mapping["EventSourceArn"] for mapping in mappings} == queues
     assert all(mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"] for mapping in mappings)
-    assert all(each["BisectBatchOnFunctionError"] for each in streams_of(any_deployment))
+
+
+def test_the_numbers_that_the_path_suite_plays_outlive_an_outage_of_an_afternoon(any_deployment: Deployment):
+    followed = [queue for queue in queues_of(any_deployment).values() if queue.dead]
+    assert {queue.name for queue in followed} == {"mats-changes", "mats-reports"}
+    for queue in followed:
+        assert timedelta(hours=4) <= (queue.limit or 0) * queue.visibility <= queue.retention / 2
+        assert queue.dead
+        assert queue.dead.retention >= queue.retention
+    for stream in streams_of(any_deployment):  # Lambda tries until the record is too old, a little before it expires
+        assert timedelta(hours=12) <= timedelta(seconds=stream["MaximumRecordAgeInSeconds"]) < timedelta(hours=24)
+        assert (stream.get("MaximumRetryAttempts", -1), stream["BisectBatchOnFunctionError"]) == (-1, True)
+        assert stream["DestinationConfig"]["OnFailure"]["Destination"].endswith("-dead")
 
 
 def test_another_engine_upgrades_the_domain_and_the_functions_know_its_scores():

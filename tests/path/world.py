@@ -26,7 +26,7 @@ from tests.aws.bedrock import BedrockServer
 from tests.aws.core_layer import copy_core_layer
 from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
 from tests.aws.dynamodb import make_tables
-from tests.aws.event_path import Event, EventPath
+from tests.aws.event_path import Event, EventPath, Failed
 from tests.aws.recorder import Account, Act, Call, Play, Recorder, Refuse
 from tests.aws.runtime import Function, Invocation
 from tests.aws.state_machine import StateMachine, started_by_event, started_by_schedule
@@ -284,7 +284,9 @@ class World:
 
     def _carry(self, event: Event) -> tuple[list[dict[str, Any]], Any]:
         invocation = self.streams.function.invoke(event)
-        assert invocation.error is None, invocation
+        if invocation.error is not None:
+            self.path.put_events(self.streams.recorder.take_entries())
+            raise Failed(invocation.error)
         return self.streams.recorder.take_entries(), invocation.response
 
     def settle(self) -> None:

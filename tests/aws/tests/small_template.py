@@ -26,7 +26,7 @@ def role(*statements: dict[str, Any]) -> dict[str, Any]:
 
 def template() -> dict[str, Any]:
     """The synthesized template, cut down to one table's path."""
-    queue = {"Fn::GetAtt": ["Changes", "Arn"]}
+    queue, dead = ({"Fn::GetAtt": [name, "Arn"]} for name in ("Changes", "Dead"))
     reads = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
     consumes = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
     sender = {
@@ -52,6 +52,7 @@ def template() -> dict[str, Any]:
                 "StartingPosition": "TRIM_HORIZON",
                 "BatchSize": 10,
                 "FunctionResponseTypes": ["ReportBatchItemFailures"],
+                "DestinationConfig": {"OnFailure": {"Destination": dead}},
             },
         ),
         "Streams": (
@@ -70,7 +71,7 @@ def template() -> dict[str, Any]:
             "AWS::SQS::Queue",
             {
                 "VisibilityTimeout": 60,
-                "RedrivePolicy": {"maxReceiveCount": 3, "deadLetterTargetArn": {"Fn::GetAtt": ["Dead", "Arn"]}},
+                "RedrivePolicy": {"maxReceiveCount": 3, "deadLetterTargetArn": dead},
             },
         ),
         "Dead": ("AWS::SQS::Queue", {}),
@@ -93,7 +94,9 @@ def template() -> dict[str, Any]:
         ),
     }
     resources: dict[str, Any] = {id: {"Type": type, "Properties": given} for id, (type, given) in properties.items()}
-    resources["StreamsRole"] = role(allow(reads, STREAM), allow(["events:PutEvents"], BUS))
+    resources["StreamsRole"] = role(
+        allow(reads, STREAM), allow(["events:PutEvents"], BUS), allow(["sqs:SendMessage"], dead)
+    )
     resources["Role"] = role(allow(consumes, queue))
     return {"Resources": resources}
 
@@ -104,8 +107,11 @@ def without_streams() -> Deployment:
     return Deployment(cut)
 
 
-def deployed(aws: Callable[[str], Any]) -> Deployment:
-    deployment = Deployment(template())
+def deployed(aws: Callable[[str], Any], **mapping: Any) -> Deployment:
+    """With these properties of the stream's mapping."""
+    given = template()
+    given["Resources"]["Stream"]["Properties"] |= mapping
+    deployment = Deployment(given)
     make_tables(deployment, aws("dynamodb"))
     return deployment
 

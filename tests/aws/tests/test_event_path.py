@@ -1,6 +1,7 @@
 """Streams, rules, queues and dead letters as a template configures them."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -8,7 +9,7 @@ import pytest
 
 from mats.adapters.eventbridge import stream_events
 from tests.aws.deployment import Deployment, Misconfigured
-from tests.aws.event_path import EventPath
+from tests.aws.event_path import EventPath, Failed
 from tests.aws.runtime import Invocation
 from tests.aws.tests.small_template import (
     ANSWER,
@@ -57,29 +58,52 @@ def test_what_would_not_work_in_an_account_is_refused(
 
 
 @pytest.mark.server
-def test_a_batch_that_the_function_fails_at_comes_again(aws: Callable[[str], Any]) -> None:
-    failing = iter([True, False, False])
+@pytest.mark.parametrize(
+    ("mapping", "failures", "batches", "given_up"),
+    [
+        ({}, 1, ["abcd", "abcd"], []),
+        ({"BisectBatchOnFunctionError": True}, 2, ["abcd", "ab", "cd", "c", "d"], []),
+        ({"MaximumRetryAttempts": 2}, 99, ["abcd", "abcd", "abcd"], [("RetryAttemptsExhausted", 4)]),
+        (
+            {"BisectBatchOnFunctionError": True, "MaximumRetryAttempts": 0}, 99, ["abcd", "ab", "cd", "c", "d"],
+            [("RetryAttemptsExhausted", 1)],
+        ),
+        (
+            {"BisectBatchOnFunctionError": True, "MaximumRecordAgeInSeconds": 3_600}, 99,
+            ["abcd", "ab", "cd", *20 * "c"], [("RecordAgeExceeded", 1)] * 2,
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_function_fails_at_is_tried_again_split_and_given_up_as_the_mapping_says(
+    aws: Callable[[str], Any], mapping: dict[str, Any], failures: int, batches: list[str], given_up: list[Any]
+) -> None:
+    seen: list[str] = []
+    failing = iter([True] * failures)
 
     def carry(event: dict[str, Any]) -> tuple[list[dict[str, str]], None]:
-        if next(failing):
-            raise ConnectionError
+        seen.append("".join(each["dynamodb"]["Keys"]["name"]["S"] for each in event["Records"]))
+        if "c" in seen[-1] and next(failing, False):
+            raise Failed
         return stream_events("mats", event["Records"]), None
 
-    path = EventPath(deployed(aws), aws, carry=carry)
-    aws("dynamodb").put_item(TableName="Registry", Item=item("a"))
-    with pytest.raises(ConnectionError):
-        path.pump()
-    assert (path.pump(), path.pump()) == (1, 0)
-    assert [event["detail"]["change"] for event in path.events] == ["INSERT"]
+    path = EventPath(deployed(aws, **mapping), aws, carry=carry)
+    for name in "abcd":
+        aws("dynamodb").put_item(TableName="Registry", Item=item(name))
+    path.run(lambda event: ANSWER)
+    assert seen == batches
+    dead = [message.content for message in path.waiting().get("Dead", [])]
+    assert [(d["requestContext"]["condition"], d["DDBStreamBatchInfo"]["batchSize"]) for d in dead] == given_up
+    lost = sum(count for _, count in given_up)
+    assert len({event["detail"]["keys"]["name"]["S"] for event in path.events}) == 4 - lost
 
 
 @pytest.mark.server
 def test_of_a_partial_response_the_named_record_and_those_after_it_come_again(aws: Callable[[str], Any]) -> None:
-    batches: list[list[str]] = []
+    batches: list[str] = []
 
     def carry(event: dict[str, Any]) -> tuple[list[dict[str, str]], dict[str, Any]]:
         records = event["Records"]
-        batches.append([each["dynamodb"]["Keys"]["name"]["S"] for each in records])
+        batches.append("".join(each["dynamodb"]["Keys"]["name"]["S"] for each in records))
         done = 1 if len(batches) == 1 else len(records)
         failures = [{"itemIdentifier": each["dynamodb"]["SequenceNumber"]} for each in records[done:][:1]]
         return stream_events("mats", records[:done]), {"batchItemFailures": failures}
@@ -87,9 +111,8 @@ def test_of_a_partial_response_the_named_record_and_those_after_it_come_again(aw
     path = EventPath(deployed(aws), aws, carry=carry)
     for name in "abc":
         aws("dynamodb").put_item(TableName="Registry", Item=item(name))
-    assert [path.pump() for _ in range(3)] == [1, 2, 0]
-    assert [batch[0] for batch in batches] == ["a", "b"]
-    assert len(path.events) == 3
+    assert path.run(lambda event: ANSWER) == 3
+    assert batches == ["abc", "bc"]
 
 
 def test_only_events_that_the_rule_matches_arrive() -> None:
@@ -106,6 +129,7 @@ def test_only_events_that_the_rule_matches_arrive() -> None:
 
 def test_a_message_that_always_fails_ends_in_the_dead_letter_queue_and_can_be_redriven() -> None:
     path = EventPath(without_streams(), boto3.client)
+    begun = path.clock.now()
     path.put_events([changed(name) for name in "abcdef"])
     got: list[str] = []
 
@@ -118,6 +142,7 @@ def test_a_message_that_always_fails_ends_in_the_dead_letter_queue_and_can_be_re
     assert sorted(got) == list("abcccdef")
     assert {name: [each.content["detail"]["keys"]["name"]["S"] for each in messages]
             for name, messages in path.waiting().items()} == {"Dead": ["c"]}  # fmt: skip
+    assert timedelta(minutes=3) <= path.clock.now() - begun < timedelta(minutes=4), "three receives, a minute each"
     assert path.redrive() == 1
     path.run(lambda event: ANSWER)
     assert path.waiting() == {}
