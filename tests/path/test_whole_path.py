@@ -229,6 +229,17 @@ def test_with_tokens_the_authorizer_s_word_decides_and_no_table_of_callers_is_as
     assert tables == {"mats-synonyms", "mats-receipts", "mats-tallies"}
 
 
+@pytest.mark.parametrize(("context", "described"), [({}, True), ({"enrich": "sparse"}, False)])
+def test_the_writer_describes_every_registration_or_sparse_ones_alone(
+    made: Make, context: dict[str, str], described: bool
+) -> None:
+    world = made(context=context)
+    examples = [f"refund order {number}" for number in range(5)]
+    ids = [world.put(item("refund_payment", REFUND, examples=examples)), world.put(item("forecast", WEATHER))]
+    world.settle()
+    assert [_profile(world, id)["enriched"] for id in ids] == [described, True]
+
+
 def test_without_an_encoder_words_alone_find_and_nothing_is_encoded(made: Make) -> None:
     world = made(context={"encoder_model": "none"})
     id = world.put(item("refund_payment", REFUND))

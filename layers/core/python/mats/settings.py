@@ -119,10 +119,10 @@ class Settings:
     rerank_model: str = option(_BEDROCK_DEFAULTS[0], "Converse model id or ARN of the reranker, or `none`")
     writer_model: str = option(_BEDROCK_DEFAULTS[1], "Converse model id or ARN of the writer, or `none`")
     enrich: str = option(
-        "sparse",
-        "registrations that the writer describes: `sparse` ones (fewer than 20 content words in the description, and "
-        "fewer than five examples) or `all`",
-        choices=("sparse", "all"),
+        "all",
+        "registrations that the writer describes: `all`, or `sparse` ones, with fewer than 20 content words in the "
+        "description and fewer than five examples",
+        choices=("all", "sparse"),
         stack=("enrichment", "maintenance"),
     )
     rerank_ms: int = option(
