@@ -50,6 +50,27 @@ def test_a_receipt_has_what_the_caller_got(receipts):
     assert shortlist.degraded == ()
 
 
+@pytest.mark.parametrize(
+    ("asked", "narrowed", "kinds"),
+    [
+        ({}, False, ()),
+        ({"kinds": ("tool",)}, True, ("tool",)),
+        ({"namespaces": ("com.acme",)}, True, ()),
+        (
+            {"kinds": ("tool",), "namespaces": ("com.acme",)},
+            True,
+            (),
+        ),  # else the use report took it for a lack of tools
+        ({"kinds": ("tool",), "tags": ("pay",)}, True, ()),
+    ],
+)
+def test_the_kinds_of_a_receipt_are_those_of_a_request_that_nothing_else_narrowed(receipts, asked, narrowed, kinds):
+    query = Query(query="money for a customer", **asked)
+    discover_over(indexed(*THREE)).answer(query, receipts=LeaveReceipt(later=receipts))
+    receipt = receipts.get("1")
+    assert (receipt.narrowed, tuple(receipt.kinds)) == (narrowed, kinds)
+
+
 def test_an_answer_without_results_leaves_a_receipt_that_names_the_nearest(receipts):
     nothing = Query(query="money for a customer", min_relevance=1.0, kinds=("tool",))
     discover_over(indexed(*THREE)).answer(nothing, receipts=LeaveReceipt(later=receipts))
