@@ -24,7 +24,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
         UNHEALTHY,
         _COLD,
     ),
-    "enrichment": (*map(change_metric, ChangeResult), *_USAGE, _COLD),
+    "enrichment": (*map(change_metric, ChangeResult), *_USAGE, UNHEALTHY, _COLD),
     "feedback": ("Feedback", "Failed", *(f"Outcomes{event.capitalize()}" for event in Event), _COLD),
     "learning": (_COLD,),
     "maintenance": (_COLD,),
@@ -170,7 +170,7 @@ BRAKES = {
         Alarm(f"{new}Unhealthy", Metric(f"version.{function}", UNHEALTHY, "Average", 1), _BACK, 0.2, periods=(2, 2)),
         Alarm(f"{new}Crashing", Metric(f"version.{function}", "Errors", minutes=1), _BACK, 0, periods=(2, 2)),
     )
-    for function, new in {"discovery": "NewVersion"}.items()
+    for function, new in {"discovery": "NewVersion", "enrichment": "NewEnrichment"}.items()
 }
 """By function, what stops the rollout of a new version. They watch what the version writes, not the API: it depends on
 the moved alias."""
@@ -207,6 +207,8 @@ _MEANINGS = {
     "IndexMemoryPressure": "The heap of a node is more than 95 % full: it may soon refuse calls.",
     "NewVersionUnhealthy": "More than 20 % of the calls of the new version fail, are slow or lack a signal.",
     "NewVersionCrashing": "The new version of discovery crashes or times out.",
+    "NewEnrichmentUnhealthy": "Most changes of more than 20 % of the batches of the new version wait.",
+    "NewEnrichmentCrashing": "The new version of enrichment crashes or times out.",
     "SpendHigh": "Models cost more than {over} dollars in an hour.",
 }
 

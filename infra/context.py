@@ -124,8 +124,8 @@ class Context:
     )
     rollout: str = option(
         "",
-        "how a new version of discovery takes over: `all-at-once`; `linear`, a tenth of the calls more every three "
-        "minutes, and an alarm moves them back. Default: `all-at-once`, in production `linear`",
+        "how new versions of discovery and enrichment take over: `all-at-once`; `linear`, a tenth of the calls more "
+        "every three minutes, and an alarm moves them back. Default: `all-at-once`, in production `linear`",
         choices=("", "all-at-once", "linear"),
     )
     auth: str = option(
@@ -237,7 +237,7 @@ class Context:
 
     @property
     def in_steps(self) -> bool:
-        """True if a new version of discovery takes over step by step."""
+        """True if new versions take over step by step."""
         return (self.rollout or ("linear" if self.production else "")) == "linear"
 
     @property

@@ -39,7 +39,7 @@ class DataStack(Stack):
         super().__init__(
             scope, id, description="mats: registrations and profiles", termination_protection=context.production
         )
-        self.tables = MatsTables(self, "Tables", shared=_shared(self, context))
+        self.tables = MatsTables(self, "Tables", shared=_shared_of(self, context))
 
 
 class SystemStack(Stack):
@@ -49,7 +49,7 @@ class SystemStack(Stack):
         super().__init__(
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
-        shared, capacity = _shared(self, context), context.capacity
+        shared, capacity = _shared_of(self, context), context.capacity
         network = (
             Network(
                 self,
@@ -126,6 +126,7 @@ class SystemStack(Stack):
             )
         if context.in_steps:
             Rollout(self, "Rollout", alias=self.discovery.alias, brakes=observed.brakes["discovery"])
+            Rollout(self, "RolloutOffline", alias=self.enrichment.alias, brakes=observed.brakes["enrichment"])
         AccessPolicies(
             self,
             "People",
@@ -141,7 +142,7 @@ class SystemStack(Stack):
         domain = {"domain": on.domain.domain} if isinstance(on.domain, SearchDomain) else {}
         return Watched(
             name=on.shared.name,
-            aliases={"discovery": self.discovery.alias},
+            aliases={"discovery": self.discovery.alias, "enrichment": self.enrichment.alias},
             resources={
                 "stage": self.discovery.api.deployment_stage,
                 "discovery": self.discovery.function,
@@ -161,7 +162,7 @@ class SystemStack(Stack):
 # --- from the keys of a context to the arguments of constructs ---
 
 
-def _shared(stack: Stack, context: Context) -> Shared:
+def _shared_of(stack: Stack, context: Context) -> Shared:
     given = context.kms_key_arn
     return Shared(
         name=context.name,

@@ -5,6 +5,7 @@ from typing import Any
 
 from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -56,7 +57,8 @@ class EnrichmentFunction(Construct):
         path.grant_put_events(made.role, REJECTED, RESENT)
         on.domain.grant(made.role, "enrichment")
         made.allow([*models.statements(models.chosen.writer), *models.encoder_statements()])
-        _consume(made, path.queue, batch=ENRICHED_AT_ONCE, concurrency=concurrency)
+        self.alias = made.live(self)
+        _consume(self.alias, path.queue, batch=ENRICHED_AT_ONCE, concurrency=concurrency)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
 
 
@@ -85,12 +87,12 @@ class LearningFunction(Construct):
             [allow("dynamodb:Query", on=[*learned, tables.outcomes_by_id]), allow("dynamodb:DeleteItem", on=learned)]
         )
         on.domain.grant(made.role, "learning")
-        _consume(made, self.queue, batch=50, concurrency=2)
+        _consume(made.function, self.queue, batch=50, concurrency=2)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("LearningFunction")
 
 
-def _consume(made: Function, queue: sqs.IQueue, *, batch: int, concurrency: int) -> None:
-    made.function.add_event_source(
+def _consume(function: lambda_.IFunction, queue: sqs.IQueue, *, batch: int, concurrency: int) -> None:
+    function.add_event_source(
         sources.SqsEventSource(
             queue,
             batch_size=batch,

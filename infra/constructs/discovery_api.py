@@ -10,7 +10,6 @@ from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
@@ -100,6 +99,7 @@ class DiscoveryApi(Construct):
             memory_mb=_MEMORY_MB,
             timeout_s=TIMEOUT_S,
             snap_start=props.snap_start,
+            keeps_versions=True,
         )
         self.function, self.log = made.function, made.log
         on.domain.grant(made.role, "discovery")
@@ -109,7 +109,7 @@ class DiscoveryApi(Construct):
         made.allow(_read_by_key(tables.tallies.table_arn))
         if signed:
             tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
-        self.alias = lambda_.Alias(self, "Live", alias_name=STAGE, version=made.function.current_version)
+        self.alias = made.live(self)
         self.api = self._api(on, props)
         for method, path in CALLS:
             function, timeout_s = (self.alias, TIMEOUT_S) if path != _FEEDBACK else (feedback.function, _REPORT_S)

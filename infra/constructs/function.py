@@ -21,9 +21,10 @@ from infra.layers import ARCHITECTURE, RUNTIME
 from infra.vendor import ROOT
 from mats.settings import Settings, variable_of
 
+LIVE = "live"  # Name of an alias
 NO_SETTINGS: Mapping[str, Any] = {}  # The default of each
 _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
-"""Of versions, to go back to. One that a failed deployment made goes, or the same code could not be published again."""
+"""Of versions to go back to. One that a failed deployment made goes, or the same code could not be published again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ class Function(Construct):
         packages: Sequence[lambda_.LayerVersion] = (),  # By default those that most functions have
         in_network: bool = True,
         snap_start: bool = False,
+        keeps_versions: bool = False,  # Those that were live; else one goes when the next is live
     ) -> None:
         super().__init__(scope, id)
         network, own_key = on.network if in_network else None, on.shared.key
@@ -94,7 +96,9 @@ class Function(Construct):
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             system_log_level_v2=lambda_.SystemLogLevel.INFO,  # with the report: time, memory, restore
-            current_version_options=lambda_.VersionOptions(removal_policy=_KEPT),
+            current_version_options=lambda_.VersionOptions(
+                removal_policy=_KEPT if keeps_versions else RemovalPolicy.DESTROY
+            ),
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             vpc=network.vpc if network else None,
             vpc_subnets=network.subnets if network else None,
@@ -109,6 +113,10 @@ class Function(Construct):
         if network:
             why = "Network interfaces are made by Lambda; AWS keeps the list of what that takes"
             accept_managed(self, "AWSLambdaVPCAccessExecutionRole", why)
+
+    def live(self, scope: Construct) -> lambda_.Alias:
+        """The alias of the newest version; a rollout moves it."""
+        return lambda_.Alias(scope, "Live", alias_name=LIVE, version=self.function.current_version)
 
     def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
         for statement in statements:

@@ -1,4 +1,4 @@
-"""How a new version of discovery takes over."""
+"""How a new version of a function takes over."""
 
 from collections.abc import Sequence
 

@@ -212,7 +212,10 @@ class Deployment:
 
     def _name(self, id: str, stack: int) -> str:
         properties = self._templates[stack]["Resources"][id].get("Properties", {})
-        naming = _KINDS.get(self._type(id, stack), ("", None))[1]
+        type = self._type(id, stack)
+        if type == "AWS::Lambda::Alias":
+            return f"{self.resolve(properties['FunctionName'], stack)}:{properties['Name']}"
+        naming = _KINDS.get(type, ("", None))[1]
         if naming and naming in properties:
             return str(self.resolve(properties[naming], stack))
         alike = sum(id in template["Resources"] for template in self._templates)

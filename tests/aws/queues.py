@@ -92,7 +92,9 @@ def queues_of(deployment: Deployment) -> dict[str, Queue]:
 
 
 def mapped_function(deployment: Deployment, mapping: Resource) -> Resource:
+    aliased = {f"{each['FunctionName']}:{each['Name']}" for each in deployment.all("AWS::Lambda::Alias")}
     name = str(mapping["FunctionName"])
+    name = name.rpartition(":")[0] if name in aliased else name
     for function in deployment.all("AWS::Lambda::Function"):
         if name in (function.ref, function.arn):
             return function

@@ -88,7 +88,7 @@ def test_the_metrics_of_bill_and_dashboard_are_those_that_functions_write(deploy
     for function, metrics in written.items():
         assert metrics.keys() <= {*OWN[function]}, function
     assert {name for name in OWN["discovery"] if name.startswith("Degraded")} <= written["discovery"].keys()
-    assert {*OWN["enrichment"]} == written["enrichment"].keys() | {"ColdStart"}
+    assert {*OWN["enrichment"]} == written["enrichment"].keys() | {"ColdStart", "Unhealthy"}
     slow, function = alarms["DiscoverySlow"], deployed.one("AWS::Lambda::Function", "OnlineDiscoveryFunction")
     assert slow["Namespace"] == function["Environment"]["Variables"]["MATS_METRICS"]
     assert slow["Dimensions"] == [{"Name": "service", "Value": "discovery"}]

@@ -563,7 +563,7 @@ def test_nobody_is_let_in_unauthorized(any_deployment: Deployment):
 
 
 def test_calls_go_to_the_alias_that_starts_from_a_snapshot(trial: Deployment):
-    alias = trial.one("AWS::Lambda::Alias").ref
+    alias = trial.one("AWS::Lambda::Alias", "Online").ref
     assert function(trial, "discovery")["SnapStart"] == {"ApplyOn": "PublishedVersions"}
     others = [one for one in methods(trial) if alias not in one["Integration"]["Uri"]]
     assert [function(trial, "feedback").arn in one["Integration"]["Uri"] for one in others] == [True]

@@ -172,8 +172,12 @@ def test_change_that_meets_a_bug_fails_alone(monkeypatch):
         return read(ids)
 
     monkeypatch.setattr(world.registry, "get", buggy)
-    assert failed(process(sqs_batch([message(n) for n in "abc"]), world)) == ["m-b"]
+    measured = []
+    assert failed(process(sqs_batch([message(n) for n in "abc"]), world, observe=MeasureObserver(measured.append))) == [
+        "m-b"
+    ]
     assert len(world.profiles.kept) == 2
+    assert sum(each["Waiting"].value for each in measured) == 1
 
 
 def test_refused_model_ends_the_messages_with_one_metric_and_a_log_line(caplog):

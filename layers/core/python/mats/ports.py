@@ -536,10 +536,10 @@ class BatchProcessed(Observation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchDelayed(Observation):
-    """A batch of so many changes that will be delivered again, because a store or the index did not answer."""
+    """So many changes that will be delivered again: a store or the index did not answer, or a lone one met a bug."""
 
     changes: int
-    error: CapabilityError
+    error: Exception
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

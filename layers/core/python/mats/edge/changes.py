@@ -44,8 +44,9 @@ class ChangeProcessor:
         except DependencyFailed as error:
             self.observe(BatchDelayed(changes=len(changes), error=error))
             return dict.fromkeys(changes, ChangeResult.DEGRADED)
-        except Exception:
+        except Exception as error:
             if len(changes) == 1:
+                self.observe(BatchDelayed(changes=1, error=error))
                 raise
             LOGGER.exception("a bug in a batch of %d changes; each is tried alone", len(changes))
             results: dict[str, ChangeResult] = {}

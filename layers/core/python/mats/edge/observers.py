@@ -168,7 +168,8 @@ class MeasureObserver:
 
     emit: ports.Metrics
     version: str = ""
-    """Of the function: its calls have a metric of their own, 1 for one that fails, is slow, or is degraded."""
+    """Of the function: a metric of its own is 1 for a call that fails, is slow or is degraded, and for a batch most of
+    whose changes wait for a model or a store."""
 
     def __call__(self, observation: ports.Observation) -> None:
         match observation:
@@ -183,8 +184,10 @@ class MeasureObserver:
                 self.emit(feedback_metrics(new))
             case ports.BatchProcessed(outcomes=outcomes, usage=usage):
                 self.emit(batch_metrics(outcomes.values(), usage))
+                self._judge_version(_mostly_waits(outcomes.values()))
             case ports.BatchDelayed(changes=changes):
                 self.emit(batch_metrics([ChangeResult.DEGRADED] * changes, Usage()))
+                self._judge_version(True)
             case ports.ModelsRefused(refused=refused):
                 self._emit_refusals(refused)
 
@@ -226,6 +229,12 @@ def feedback_metrics(new: Sequence[Outcome]) -> dict[str, ports.Measure]:
 def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, ports.Measure]:
     counts = Counter(outcomes)
     return {**_counts(**{change_metric(result): counts[result] for result in ChangeResult}), **_usage_metrics(usage)}
+
+
+def _mostly_waits(outcomes: Collection[ChangeResult]) -> bool:
+    """True if a model failed or refuses for more than half; what is rejected says nothing of the function."""
+    waiting = sum(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in outcomes)
+    return 2 * waiting > len(outcomes)
 
 
 def change_metric(result: ChangeResult) -> str:
