@@ -22,7 +22,10 @@ def modules_after(imports: str) -> set[str]:
 
 
 def test_discovery_starts_without_rarely_needed_modules():
-    loaded = modules_after("functions.discovery.handler, mats.bootstrap.cloud, mats.adapters.bedrock.factory")
+    answers = "mats.edge.app, mats.usecases.discover, mats.bootstrap.policies"  # loaded when it opens, in Lambda
+    loaded = modules_after(
+        f"functions.discovery.handler, mats.bootstrap.cloud, mats.adapters.bedrock.factory, {answers}"
+    )
     assert "mats.edge.schema" in loaded
     for late in ("mcp", "openapi", "tools", "ard.", "changes"):
         assert not {name for name in loaded if name.startswith((f"mats.edge.{late}", "mcp."))}, late
@@ -30,6 +33,13 @@ def test_discovery_starts_without_rarely_needed_modules():
     offline = {f"mats.usecases.{name}" for name in ("enrich", "reindex", "reconcile", "backfill", "browse")}
     offline |= {f"mats.adapters.{name}" for name in ("bedrock.writer", "dynamodb.profiles", "eventbridge")}
     assert not loaded & offline
+
+
+def test_enrichment_starts_without_the_modules_of_answers():
+    loaded = modules_after("functions.enrichment.handler, mats.bootstrap.cloud, mats.usecases.enrich")
+    assert "mats.usecases.drafts" in loaded
+    of_answers = {"mats.edge.app", "mats.edge.schema", "mats.usecases.discover", "mats.bootstrap.policies"}
+    assert not loaded & of_answers
 
 
 def test_authorizer_starts_with_the_modules_of_its_layers_only():

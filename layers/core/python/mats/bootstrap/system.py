@@ -14,7 +14,6 @@ from mats import ports
 from mats.adapters.clock import SystemClock, fresh_id
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
-from mats.bootstrap.policies import policies_of
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, ModelRefused, NotPossible
 from mats.domain.learning.reliability import Tallies
@@ -24,29 +23,25 @@ from mats.domain.search.query import Filter
 from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.search.verdict import VerdictThresholds
 from mats.domain.text.variants import Groups
-from mats.edge.app import Application
 from mats.edge.observers import LogObserver, Observers
 from mats.settings import Settings
-from mats.usecases.digest import Digest
-from mats.usecases.discover import Discover
 from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
-from mats.usecases.look_up import LookUp
 from mats.usecases.models import observe_writer
-from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.recent import RecentVectors, Refreshed
-from mats.usecases.rerank import Rerank
-from mats.usecases.stages import Stages
 
 if TYPE_CHECKING:
+    from mats.edge.app import Application
     from mats.edge.changes import ChangeProcessor
     from mats.edge.feedback import FeedbackService
     from mats.usecases.backfill import Backfill
+    from mats.usecases.discover import Discover
     from mats.usecases.drafts import ProfileMaker
     from mats.usecases.enrich import Enrich
     from mats.usecases.erase import Erase
     from mats.usecases.reconcile import Reconcile
     from mats.usecases.reindex import Reindex
     from mats.usecases.resend import SpreadChange
+    from mats.usecases.stages import Stages
 
 
 class Stores(Protocol):
@@ -116,7 +111,11 @@ class System(Generic[S_co]):
     """Those beside the log; may grow and shrink at any time."""
 
     @cached_property
-    def discover(self) -> Discover:
+    def discover(self) -> "Discover":
+        from mats.bootstrap.policies import policies_of  # noqa: PLC0415 - for answers only
+        from mats.usecases.discover import Discover  # noqa: PLC0415 - for answers only
+        from mats.usecases.rerank import Rerank  # noqa: PLC0415 - for answers only
+
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
         memory = self.stores.memory if self.settings.learning == "on" and encoder else None
@@ -165,7 +164,12 @@ class System(Generic[S_co]):
         return Refreshed[Groups](book.load, self.clock, (), fresh_ms, _log_unread) if book else None
 
     @cached_property
-    def application(self) -> Application:
+    def application(self) -> "Application":
+        from mats.edge.app import Application  # noqa: PLC0415 - for answers only
+        from mats.usecases.digest import Digest  # noqa: PLC0415 - for answers only
+        from mats.usecases.look_up import LookUp  # noqa: PLC0415 - for answers only
+        from mats.usecases.receipts import LeaveReceipt  # noqa: PLC0415 - for answers only
+
         stores, texts = self.stores, self.settings.log_queries == "text"
         receipts = (
             LeaveReceipt(later=stores.receipts, early=stores.early_receipts, texts=texts) if stores.receipts else None
@@ -333,8 +337,10 @@ def observers_of(settings: Settings, further: Sequence[ports.Observer] = ()) -> 
     return Observers([LogObserver(settings.log_queries == "text", requests=settings.log_format == "json")], further)
 
 
-def stages_of(settings: Settings, clock: ports.Clock) -> Stages:
+def stages_of(settings: Settings, clock: ports.Clock) -> "Stages":
     """Threads and a budget for stages that wait for a network; others run in the thread of the answer."""
+    from mats.usecases.stages import Stages  # noqa: PLC0415 - for answers only
+
     models = DaemonThreads(_THREADS, "model")
     per_core = _REMOTE_ENCODERS_PER_CORE if settings.has_bedrock_encoder else 1
     return Stages(
