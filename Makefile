@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 PORT ?= 8080
 DATA ?= ../shared/data
 BENCH ?=
+RESULTS := experiments/results
 EXPERIMENT ?=
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
@@ -26,7 +27,7 @@ INTEGRATIONS := .venv/.integrations
 REHEARSAL := .venv/.rehearsal
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate ablate gate bench bench-aws calibrate readme docs site pictures lock audit clean
+.PHONY: help run setup test test-servers test-long test-bedrock check format evaluate ablate gate bench bench-aws calibrate fresh readme docs site pictures lock audit clean
 
 run: setup ## Serve the sample registry on 127.0.0.1:8080 (PORT=N for another)
 	@$(BIN)/mats serve --sample --port $(PORT)
@@ -76,28 +77,33 @@ format: setup ## Format the code and sort its imports
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
 evaluate: setup ## Run the paper's experiments on DATA, then render tables and figures (EXPERIMENT="main scale" for some)
-	@$(BIN)/python -m experiments run --data $(DATA) $(EXPERIMENT)
+	@$(BIN)/python -m experiments run --data $(DATA) --results $(RESULTS) $(EXPERIMENT)
 	@$(BIN)/python -m experiments report
 
 ablate: setup ## Measure each policy of an answer with and without it on DATA; fail if one loses where it must do nothing
-	@$(BIN)/python -m experiments ablate --data $(DATA)
+	@$(BIN)/python -m experiments ablate --data $(DATA) --results $(RESULTS)
 
 gate: setup ## Fail if answers lost queries since the baselines, on the sample and, where it is there, on DATA (SETS="tools skills" for some, UPDATE=1 renews the baselines)
 	@$(BIN)/mats gate --baseline examples/baseline.json $(if $(UPDATE),--update)
 	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/baseline.json --data $(DATA) $(SETS:%=--set %) $(if $(UPDATE),--update)
 
 bench: setup ## Measure what the README claims, on the judged data sets in DATA (BENCH="latency scale" for some)
-	@$(BIN)/python -m experiments.benchmarks --data $(DATA) $(BENCH)
+	@$(BIN)/python -m experiments.benchmarks --data $(DATA) --results $(RESULTS) $(BENCH)
 	@$(MAKE) --no-print-directory readme
 
 bench-aws: setup ## Measure what runs in AWS over a real OpenSearch node; needs Maven and a JDK (BENCH="parity cold")
-	@$(BIN)/python -m experiments.benchmarks.aws --data $(DATA) $(BENCH)
+	@$(BIN)/python -m experiments.benchmarks.aws --data $(DATA) --results $(RESULTS) $(BENCH)
 
 calibrate: setup ## Fit score constants and verdict thresholds on DATA
 	@$(BIN)/python -m experiments.calibration --data $(DATA)
 
 readme: setup ## Render the parts of README and docs that come from experiments/results
 	@$(BIN)/python -m experiments readme
+
+fresh: setup ## Measure anew what is older than the code it depends on, and render it (FRESH="bench-latency" for some; list: python -m experiments.fresh)
+	@$(BIN)/python -m experiments.fresh --data $(DATA) --run $(FRESH)
+	@$(BIN)/python -m experiments report
+	@$(MAKE) --no-print-directory readme
 
 docs: setup ## Write docs/reference from the code
 	@$(BIN)/python -m experiments.report.reference

@@ -14,13 +14,14 @@ from experiments.data.appworld import appworld as load_appworld
 from experiments.data.sets import sets_in
 from experiments.data.toolret import agents
 from experiments.data.toolret import toolret as load_toolret
+from experiments.fresh import write_results
 from experiments.recordings import Recordings
 from experiments.report import readme as pages
 from experiments.report.render import build_report, write_report
 from experiments.studies.ablate import HEAD, rows_of
 from experiments.studies.context import ExperimentContext
 from mats.bootstrap.policies import NAMES as POLICIES
-from mats.evaluation.results import RESULTS, write_results
+from mats.evaluation.results import RESULTS
 from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
 from mats.local.cli.evaluation import Force, Out, finish
@@ -42,6 +43,12 @@ Source = Annotated[
     Path, typer.Argument(metavar="SOURCE", help="Folder with a local copy of the published files.", exists=True)
 ]
 View = Literal["tools", "agents"]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--results", metavar="DIR", help="Folder of the results; default: `results` beside the data.", file_okay=False
+    ),
+]
 
 
 @app.command()
@@ -61,8 +68,9 @@ def run(
     ] = None,
     max_usd: MaxUsd = None,
     max_calls: MaxCalls = None,
+    results_folder: Results = None,
 ) -> None:
-    """Run experiments over judged data sets and write their results to experiments/results.
+    """Run experiments over judged data sets and write their results.
 
     A system whose model is not configured is reported as not run; if one is, a budget is needed. `report` renders
     tables and figures.
@@ -86,7 +94,8 @@ def run(
             began = time.monotonic()
             results = RUNNABLE[name](shared)
             seconds = round(time.monotonic() - began, 1)
-            path = write_results(f"experiment-{name}", {**results, "used": shared.to_json(), "seconds": seconds})
+            used = {"used": shared.to_json(), "seconds": seconds}
+            path = write_results(f"experiment-{name}", {**results, **used}, results_folder or data / "results")
             note(f"{name}: results written to {path}")
 
 
@@ -103,11 +112,12 @@ def ablate(
         list[str] | None,
         typer.Option("--policy", metavar="NAME", help="Only this policy; may be given several times."),
     ] = None,
+    results_folder: Results = None,
 ) -> None:
     """Measure every policy of an answer: with it and without it, over the same requests, without a language model.
 
-    Prints a row for each and writes all comparisons to experiments/results/experiment-ablate.json, unless only some are
-    asked for. Fails if a policy gains nothing on its own requests, or loses where it must do nothing.
+    Prints a row for each and writes all comparisons, unless only some are asked for. Fails if a policy gains nothing on
+    its own requests, or loses where it must do nothing.
     """
     for option, asked, known in (("--set", sets, [*PROBES]), ("--policy", policies, [*POLICIES])):
         if unknown := {*(asked or ())} - {*known}:
@@ -123,7 +133,8 @@ def ablate(
             listing.add_row(*map(plain, row))
     out.print(listing)
     if not (sets or policies):
-        note(f"results written to {write_results('experiment-ablate', results)}")
+        path = write_results("experiment-ablate", results, results_folder or data / "results")
+        note(f"results written to {path}")
     failures = [failure for one in results["policies"].values() for failure in one["failures"]]
     for failure in failures:
         ui.complain(failure)

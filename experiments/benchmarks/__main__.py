@@ -7,7 +7,7 @@ from experiments.benchmarks import mcp, pipeline, reranker
 from experiments.benchmarks.console import console
 from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
-from experiments.benchmarks.path import path
+from experiments.benchmarks.peers import peers
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
 from experiments.benchmarks.scanner import scanner
 
@@ -15,7 +15,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "latency": pipeline.latency,
     "scale": pipeline.scale,
     "import": pipeline.import_,
-    "operations": pipeline.operations,
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,
@@ -23,8 +22,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "load": load,
     "console": console,
     "files": files,
-    "path": path,
     "scanner": scanner,
+    "peers": peers,
 }
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mats.evaluation.results import write_results
+from experiments.fresh import write_results
 
 
 def main(layers: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ from mats.settings import Settings
 
 TOKENIZER = "WordPiece of all-MiniLM-L6-v2, which takes every quote, colon and comma for a token of its own"
 """The tokenizers of the models on Bedrock are not published."""
-_EVERY = 4  # One query of so many: more do not change the figures
+_EVERY = 12  # One query of so many: more do not change the figures
 _FEWEST_WORDS, _MOST_WORDS = 22, 40  # Words of a template's summary; the prompt of the writer allows 40
 _PURPOSE = (
     "for teams that need this in their own applications, reports and daily work with customers, without any delay"

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mats.evaluation.results import write_results
+from experiments.fresh import write_results
 from mats.settings import Settings
 
 Benchmark: TypeAlias = Callable[[Path, Settings], dict[str, Any]]
@@ -30,6 +30,7 @@ def run_benchmarks(prefix: str, benchmarks: Mapping[str, Benchmark], description
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("--results", type=Path, help="folder of the results; default: `results` beside the data")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(benchmarks)}; all by default")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - benchmarks.keys():
@@ -37,7 +38,8 @@ def run_benchmarks(prefix: str, benchmarks: Mapping[str, Benchmark], description
     for name in arguments.names or benchmarks:
         began = time.monotonic()
         results = benchmarks[name](arguments.data, Settings.from_env(os.environ))
-        path = write_results(f"{prefix}-{name}", {**results, "seconds": round(time.monotonic() - began, 1)})
+        results["seconds"] = round(time.monotonic() - began, 1)
+        path = write_results(f"{prefix}-{name}", results, arguments.results or arguments.data / "results")
         sys.stdout.write(json.dumps(results) + "\n")
         sys.stderr.write(f"{name}: results written to {path}\n")
 

@@ -17,11 +17,11 @@ import mats
 from experiments.calibration.scale import candidate_scores, fit, fit_spread
 from experiments.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
 from experiments.data.sets import FOUR_KINDS, sets_in
+from experiments.fresh import write_results
 from experiments.report.results import load_results
 from mats.adapters.opensearch.mapping import VERSION
 from mats.domain.search.scale import Scale
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
-from mats.evaluation.results import write_results
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
 from mats.settings import Settings

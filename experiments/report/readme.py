@@ -2,11 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from experiments.report.results import load_results, paper
@@ -15,12 +16,15 @@ from experiments.report.security import attack_tables
 from experiments.studies.ablate import table as policy_table
 from experiments.studies.language_model import together
 from infra import cost
+from mats.evaluation.measures import estimate
 from mats.evaluation.results import Json
 from mats.local.cli.search import answer_lines
 from mats.resources import REPOSITORY
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
+_CHANGES = ("gained", "lost")
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 
 
@@ -28,23 +32,56 @@ def _template(name: str) -> str:
     return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
 
 
+_ENOUGH_MATCHED = 90  # Per cent of the candidates that have a recorded score; below, the table says so
+
+
 def _problem() -> str:
-    total = together(load_results("experiment-language-model"))
-    label, grade = ({arm: 100 * share for arm, share in total[key].items()} for key in ("by_label", "by_grade"))
-    documents = load_results("experiment-main")["sets"]["tools"]["documents"]
-    sizes = {"queries": total["queries"], "graded": total["graded"], "documents": documents}
-    return _template("problem").format(label=label, grade=grade, **sizes)
+    results = load_results("experiment-language-model")
+    total = together(results)
+    documents = {name: one["documents"] for name, one in load_results("experiment-main")["sets"].items()}
+    sizes = [documents[name] for name in results["replies"] if name in documents]
+    firsts = {
+        arm: [hit for one in results["replies"].values() for hit in one["first"][arm]] for arm in total["by_label"]
+    }
+    scored, unmatched = results["matched"].get("scored", 0), results["matched"].get("unmatched", 0)
+    matched, p, mcp = 100 * scored / max(1, scored + unmatched), total["mcnemar"]["p"], load_results("bench-mcp")
+    return _template("problem").format(
+        sets=NUMBERS[len(sizes)],
+        fewest=min(sizes),
+        most=max(sizes),
+        queries=total["queries"],
+        graded=total["graded"],
+        label={arm: _with_interval(hits) for arm, hits in firsts.items()},
+        grade={arm: 100 * share for arm, share in total["by_grade"].items()},
+        test=total["mcnemar"],
+        p="< 0.001" if p < 0.001 else f"{p:.3f}",
+        matched=matched,
+        warning="" if matched >= _ENOUGH_MATCHED else ": too many for a fair row",
+        documents=documents["tools"],
+        mcp=mcp,
+        read=mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"],
+    )
+
+
+def _with_interval(hits: Sequence[int]) -> str:
+    value = estimate(np.array(hits, dtype=float))
+    return f"{100 * value.mean:.0f} % [{100 * value.low:.0f}, {100 * value.high:.0f}]"
 
 
 def _comparison() -> str:
     systems, known = load_results("experiment-main")["sets"]["tools"]["systems"], paper()["scale"]
     _, paper_last = known["systems"]["full-ctx"]
+    peers = load_results("bench-peers")["sets"]["tools"]
+    names = {"fastmcp": "fastmcp-bm25", "regex": "fastmcp-regex", "mats": "mats"}
     return _template("compare").format(
         documents=load_results("experiment-scale")["systems"]["hybrid"][-1]["size"],
         paper_last=100 * paper_last,
         paper_size=known["sizes"][1],
         crossover=known["crossover"],
-        report="../experiments/results/report/report.md",
+        report="experiments/results/report/report.md",
+        paper_main=100 * paper()["main"]["rows"]["Tools / ToolRet"]["match@1"]["full-ctx"],
+        drawn=peers["queries"],
+        **{key: 100 * peers["systems"][name]["match@1"]["mean"] for key, name in names.items()},
         **{name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")},
     )
 
@@ -59,11 +96,22 @@ def _reach() -> str:
         }
         for name in ("tools", "agents", "skills", "models")
     }
-    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "mcp")}
-    mcp, total = benchmarks["mcp"], together(load_results("experiment-language-model"))
-    label = {arm: 100 * share for arm, share in total["by_label"].items()}
-    read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
-    return _template("reach").format(**sets, **benchmarks, label=label, queries=total["queries"], read=read)
+    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
+    writer = load_results("experiment-language-model")["writer"].values()
+    return _template("reach").format(
+        **sets, **benchmarks, written=_written(writer, "written"), others=_written(writer, "others")
+    )
+
+
+def _written(sets: Collection[Json], part: str) -> dict[str, Any]:
+    """Over all sets, right first results on raw and on written registrations, in %, and the queries that changed."""
+    parts = [one[part] for one in sets if part in one]
+    queries = sum(one["queries"] for one in parts)
+    shares = {
+        arm: 100 * sum(one["queries"] * one[arm]["match@1"]["mean"] for one in parts) / queries
+        for arm in ("raw", "enriched")
+    }
+    return {"queries": queries, **shares, **{key: sum(one["mcnemar"][key] for one in parts) for key in _CHANGES}}
 
 
 def _terminal() -> str:
@@ -95,14 +143,20 @@ def _format_json(value: Any, indent: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_IN_SIGHT = (
+    "In sight: the field weights, the constants of the scale, the thresholds and the policies were chosen with these "
+    "eight sets in view."
+)
+
+
 def _results_block() -> str:
     main = load_results("experiment-main")
     source, machine = main["provenance"], main["provenance"]["machine"]
     origin = (
         f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
-        f"on {machine['cores']} cores ({machine['cpu']}), Python {source['python']}."
+        f"on {machine['cores']} cores ({machine['cpu']}), Python {source['python']}. {_IN_SIGHT}"
     )
-    return "\n\n".join((_retrieval(main), _speed(), origin))
+    return "\n\n".join((_retrieval(main), origin, _speed()))
 
 
 def _retrieval(results: Json) -> str:
@@ -130,7 +184,7 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    benchmarks = ("latency", "scale", "million", "import", "rerank", "mcp", "load", "console", "openapi")
+    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
     results = {name: load_results(f"bench-{name}") for name in benchmarks}
     results |= {name: load_results(f"aws-{name}") for name in ("cold", "parity")}
     deployed = {"documents": 100_000, "dimension": 1_024, "encoding": "float"}  # With Titan's vectors
@@ -140,13 +194,56 @@ def _speed() -> str:
     return _template("speed").format(**results, layer=load_results("vendor-layer"), slowest=slowest)
 
 
+_PEERS = {
+    "fastmcp-regex": "FastMCP's regex search, the words of the request as alternatives",
+    "fastmcp-bm25": "FastMCP's BM25 search",
+    "rank-bm25": "rank-bm25, the plain BM25 of this page",
+    "bm25s": "bm25s, stemmed",
+    "faiss": "plain vector store (faiss, exact), with the vectors of mats",
+    "mats-words": "mats, words only",
+    "mats": "mats, no LLM",
+}
+_FITTED = ("tools", "agents", "skills", "mcp-tools-closed")
+
+
+def _peers() -> str:
+    """Peers and ours over the same sets in one run, then the public sets beside published numbers."""
+    results = load_results("bench-peers")
+    sets = {name: results["sets"][name] for name in _FITTED if name in results["sets"]}
+    first = next(iter(sets))
+    heads = (f"{name} ({one['queries']:,} queries) @1 / @15" for name, one in sets.items())
+    lines = [f"| system | {' | '.join(heads)} | gained / lost at 1, {first} | median ms, {first} |"]
+    lines.append(f"|---|{'---:|' * (len(sets) + 2)}")
+    for name, title in _PEERS.items():
+        systems, test = [one["systems"][name] for one in sets.values()], sets[first]["systems"][name]["against_mats"]
+        change = "" if name == "mats" else f"+{test['gained']} / −{test['lost']}"
+        cells = " | ".join(_pair(system) for system in systems)
+        lines.append(f"| {title} | {cells} | {change} | {systems[0]['ms']['p50']:.1f} |")
+    source = results["provenance"]
+    lines += [
+        "",
+        f"Match@k in %, in one run at commit {source['commit']:.7} on {source['machine']['cores']} cores, with "
+        f"{', '.join(sorted(set(results['versions'].values())))}. Gained / lost: queries on which mats alone is right, "
+        "and on which the other alone is. Times are of a search in process; those with vectors encode the query. "
+        f"{_IN_SIGHT} Nothing of the peers was.",
+    ]
+    public = {key: results["sets"].get(name) for key, name in (("live", "livemcp-tasks"), ("golden", "mcp-golden"))}
+    cells_of = {
+        key: {system: _recalls(value) for system, value in one["systems"].items()} for key, one in public.items() if one
+    }
+    return "\n".join((*lines, "", _template("peers").format(**cells_of)))
+
+
+def _recalls(system: Json) -> str:
+    return f"{100 * system['recall@5']['mean']:.1f} | {100 * system['all@15']['mean']:.1f}"
+
+
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
-    README: {"shortlist": _terminal, "results": _reach},
+    README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
     DOCS / "results.md": {
         "results": _results_block,
-        "problem": _problem,
-        "comparison": _comparison,
+        "peers": _peers,
         "policies": lambda: policy_table(load_results("experiment-ablate")),
     },
     REPOSITORY / "experiments" / "results" / "attacks.md": {

@@ -12,9 +12,9 @@ def growth_table() -> Iterator[str]:
     rows = load_results("aws-growth")["rows"]
     yield (
         "| capabilities | components | vectors | our share: p50 / p99 | beside the size before | a query on the node "
-        "| disk | memory | recall@15 / @200 | filling, on the node |"
+        "| disk | memory | recall@15 / @200 | filling, on the node | commit |"
     )
-    yield "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---|"
     for row in sorted(rows, key=lambda row: (-row["dimension"], row["encoding"] != "float", row["documents"])):
         state = row["as_filled"]
         beside = f"{state['beside']['p50_ratio']:.2f} ×" if "beside" in state else ""
@@ -23,7 +23,7 @@ def growth_table() -> Iterator[str]:
             f"| {row['documents']:,} | {row['dimension']:,} | {row['encoding']} "
             f"| {state['ms']['p50']:.0f} / {state['ms']['p99']:.0f} ms | {beside} | {state['node_cpu_ms']:.0f} core-ms "
             f"| {_gigabytes(state['disk_gb'])} | {_gigabytes(state['searched_gb'])} "
-            f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} |"
+            f"| {state['recall@15']:.3f} / {state['recall@200']:.3f} | {filled} | {row['commit']:.7} |"
         )
     measured = {(row["dimension"], row["encoding"], row["documents"]) for row in rows}
     gaps = {

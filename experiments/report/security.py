@@ -12,8 +12,10 @@ def attack_tables(results: Json) -> str:
     honest, taken = results["honest"]["all"], results["takeovers"]
     head = "first, unrated / trusted | places | lost @1 / @15 | flagged"
     reports = "places moved for others / for itself | answers with a move of more than a place | first"
+    source = results["provenance"]
     return "\n\n".join(
         (
+            f"Measured at commit {source['commit']:.7} on {source['machine']['cores']} cores.",
             _table(("attack", "knows"), head, _SETS, _attacks(results)),
             f"Of {honest['registrations']:,} honest registrations {honest['ever']:,} ({100 * honest['share']:.2f} %) "
             "are flagged, at registration or in the answers to their set's queries.",

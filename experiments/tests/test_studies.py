@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from experiments.report.cells import Section, Table
 from experiments.report.render import ExperimentReport, ResultsInvalid, build_report
 from experiments.report.results import paper
 from mats.evaluation.data.datasets import JudgedSet, sample, write
-from mats.evaluation.results import RESULTS, write_results
+from mats.evaluation.results import RESULTS
 
 QUERIES, REPLIED = 12, 4
 
@@ -56,11 +55,11 @@ def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for query in queries[:REPLIED]
         )
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "write_results", partial(write_results, folder=folder / "results"))
-        done = CliRunner().invoke(command.app, ["run", "--data", str(folder / "data")])
+    before = {path: path.stat().st_mtime_ns for path in RESULTS.iterdir()}
+    done = CliRunner().invoke(command.app, ["run", "--data", str(folder / "data")])
     assert done.exit_code == 0, done.output
-    return folder / "results"
+    assert before == {path: path.stat().st_mtime_ns for path in RESULTS.iterdir()}, "own data changed what is tracked"
+    return folder / "data" / "results"
 
 
 def test_every_experiment_writes_results_and_gets_its_section(results_folder: Path):
